@@ -40,7 +40,7 @@ bool kf_cuda_load(kf_cuda *cuda, char *text, size_t size)
         if (!function) {
             snprintf(text, size,
                      "the NVIDIA driver is too old: libcuda.so.1 has no %s; update it to one for "
-                     "CUDA 11.4 or later",
+                     "CUDA 11.7 or later",
                      entries[i].symbol);
             return false;
         }

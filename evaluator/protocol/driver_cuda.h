@@ -41,6 +41,20 @@ typedef struct cu_access { /* CUmemAccessDesc */
     int flags;
 } cu_access;
 
+typedef struct cu_row_end { /* one side of a CUDA_MEMCPY2D */
+    size_t x, y;
+    int type;
+    const void *host;
+    cu_pointer device;
+    void *array;
+    size_t pitch;
+} cu_row_end;
+
+typedef struct cu_rows { /* CUDA_MEMCPY2D */
+    cu_row_end from, to;
+    size_t width, height;
+} cu_rows;
+
 enum {
     CU_SUCCESS = 0,
     CU_OUT_OF_MEMORY = 2,
@@ -60,6 +74,9 @@ enum {
     CU_STREAM_NON_BLOCKING = 1,
     CU_EVENT_DEFAULT = 0,
     CU_HOST_ON_DEVICE = 2, /* CU_MEMHOSTALLOC_DEVICEMAP */
+    CU_WAIT_EQUAL = 1,
+    CU_MEMORY_HOST = 1,
+    CU_MEMORY_DEVICE = 2,
 };
 
 /* Each row: the member's name, the symbol, the parameters, and the same as arguments. */
@@ -81,11 +98,15 @@ enum {
       (context, device))                                                                           \
     X(context_release, "cuDevicePrimaryCtxRelease_v2", (cu_device device), (device))               \
     X(context_set, "cuCtxSetCurrent", (cu_context context), (context))                             \
+    X(context_get, "cuCtxGetCurrent", (cu_context * context), (context))                           \
     X(context_synchronize, "cuCtxSynchronize", (void), ())                                         \
     X(context_reset_l2, "cuCtxResetPersistingL2Cache", (void), ())                                 \
     X(stream_create, "cuStreamCreate", (cu_stream * stream, unsigned flags), (stream, flags))      \
     X(stream_destroy, "cuStreamDestroy_v2", (cu_stream stream), (stream))                          \
     X(stream_synchronize, "cuStreamSynchronize", (cu_stream stream), (stream))                     \
+    X(stream_wait, "cuStreamWaitValue32_v2",                                                       \
+      (cu_stream stream, cu_pointer address, uint32_t value, unsigned flags),                      \
+      (stream, address, value, flags))                                                             \
     X(event_create, "cuEventCreate", (cu_event * event, unsigned flags), (event, flags))           \
     X(event_destroy, "cuEventDestroy_v2", (cu_event event), (event))                               \
     X(event_record, "cuEventRecord", (cu_event event, cu_stream stream), (event, stream))          \
@@ -120,6 +141,7 @@ enum {
       (void *to, cu_pointer from, size_t bytes, cu_stream stream), (to, from, bytes, stream))      \
     X(copy_over, "cuMemcpyDtoDAsync_v2",                                                           \
       (cu_pointer to, cu_pointer from, size_t bytes, cu_stream stream), (to, from, bytes, stream)) \
+    X(copy_rows, "cuMemcpy2DAsync_v2", (const cu_rows *rows, cu_stream stream), (rows, stream))    \
     X(set_bytes, "cuMemsetD8Async",                                                                \
       (cu_pointer to, unsigned char value, size_t bytes, cu_stream stream),                        \
       (to, value, bytes, stream))                                                                  \

@@ -57,6 +57,10 @@ enum kf_wire_flags {
     KF_WIRE_FORGET = 8,
     /* MAP, before LOAD: maps the device memory of a runner in Python. */
     KF_WIRE_DEVICE_POOL = 16,
+    /* MAP: maps the stream page (stream_page.h). */
+    KF_WIRE_STREAM_PAGE = 32,
+    /* MAP: maps a buffer that a call writes its results to. */
+    KF_WIRE_RESULT = 64,
 };
 
 typedef struct kf_wire_command {

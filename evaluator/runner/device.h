@@ -20,6 +20,12 @@ extern const double kf_runner_lookout;
 void kf_runner_ready(void);
 /* Gives the device the least work of this process: the content of an empty batch. */
 void kf_runner_nothing(void);
+/* Takes the judge's stream page (stream_page.h). NULL: the device's own, with open gates. */
+void kf_runner_take_page(void *page);
+/* Has the stream wait for the gate of call `number` of a batch. */
+void kf_runner_begin_call(uint32_t number);
+/* Has the stream copy the sample of `nonce` of an output to a slot. */
+void kf_runner_sample(uint64_t nonce, uint32_t slot, const void *output, uint64_t bytes);
 /* Wait for the stream, and for all work of this process on the device. Return the device's error
  * code; 0 without an error. */
 int kf_runner_wait_stream(void);

@@ -12,12 +12,15 @@
 #include "cupti_counters.h"
 #include "device.h"
 #include "regions_cuda.h"
+#include "stream_gate_cuda.h"
 
 #define MAX_REGIONS (KF_WIRE_MAX_SETS * KF_WIRE_MAX_ARGUMENTS)
 
 static kf_cuda cuda;
 static cu_stream stream;
+static cu_context primary;
 static cu_pointer scratch;
+static kf_stream_gate gate;
 static kf_region regions[MAX_REGIONS];
 /* One more than the largest number in use. */
 static uint32_t region_limit;
@@ -52,18 +55,18 @@ void *kf_runner_start(void)
 {
     char words[512];
     cu_device device;
-    cu_context context;
     if (!kf_cuda_load(&cuda, words, sizeof words)) {
         fprintf(stderr, "kforge-runner-cuda: %s\n", words);
         return NULL;
     }
     bool ready = said(cuda.device_get(&device, 0), "device 0") &&
                  said(cuda.context_flags(device, CU_SCHEDULE_SPIN), "setting up a context") &&
-                 said(cuda.context_retain(&context, device), "a context") &&
-                 said(cuda.context_set(context), "the context") &&
+                 said(cuda.context_retain(&primary, device), "a context") &&
+                 said(cuda.context_set(primary), "the context") &&
                  said(cuda.stream_create(&stream, CU_STREAM_NON_BLOCKING), "a stream") &&
-                 said(cuda.allocate(&scratch, 4096), "4 KiB of device memory") && wake_threads();
-    if (ready) kf_count_prepare(&cuda, context, stream);
+                 said(cuda.allocate(&scratch, 4096), "4 KiB of device memory") &&
+                 kf_stream_gate_begin(&gate, &cuda, stream) && wake_threads();
+    if (ready) kf_count_prepare(&cuda, primary, stream);
     return ready ? stream : NULL;
 }
 
@@ -84,6 +87,7 @@ void kf_runner_unmap(void)
 {
     for (uint32_t i = 0; i < region_limit; i++) kf_region_drop(&cuda, &regions[i]);
     region_limit = 0;
+    kf_stream_gate_take(&gate, 0);
 }
 
 const double kf_runner_lookout = 0.0003;
@@ -96,14 +100,36 @@ void kf_runner_nothing(void)
     cuda.set_bytes(scratch, 0, 4, stream);
 }
 
+void kf_runner_take_page(void *page)
+{
+    kf_stream_gate_take(&gate, (cu_pointer)(uintptr_t)page);
+}
+
+void kf_runner_begin_call(uint32_t number)
+{
+    kf_stream_gate_wait(&gate, number);
+}
+
+void kf_runner_sample(uint64_t nonce, uint32_t slot, const void *output, uint64_t bytes)
+{
+    kf_stream_gate_sample(&gate, nonce, slot, (cu_pointer)(uintptr_t)output, bytes);
+}
+
 int kf_runner_wait_stream(void)
 {
     return cuda.stream_synchronize(stream);
 }
 
+/* A call may have made another context current, and may have left work there. */
 int kf_runner_wait_device(void)
 {
-    return cuda.context_synchronize();
+    cu_context current = NULL;
+    int other = CU_SUCCESS;
+    if (cuda.context_get(&current) == CU_SUCCESS && current && current != primary)
+        other = cuda.context_synchronize();
+    cuda.context_set(primary);
+    int own = cuda.context_synchronize();
+    return own ? own : other;
 }
 
 void kf_runner_complain(int code)

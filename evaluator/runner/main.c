@@ -22,7 +22,7 @@
 
 #include "device.h"
 #include "kforge/sandbox.h"
-#include "wire.h"
+#include "stream_page.h"
 
 typedef void (*entry_function)(void *const *buffers, const uint64_t *scalars, void *stream);
 typedef int (*error_function)(void);
@@ -40,6 +40,9 @@ static struct {
     double pinged;
     /* Sets from set_limit on have no pointers. */
     uint32_t arguments, set_limit;
+    /* The arguments that a call writes its results to, and the bytes of each argument. */
+    uint32_t results[KF_WIRE_MAX_ARGUMENTS], result_count;
+    uint64_t bytes[KF_WIRE_MAX_ARGUMENTS];
 } runner;
 
 static void **pointers_of(uint32_t set)
@@ -136,12 +139,21 @@ static enum kf_wire_result load(void)
 
 static enum kf_wire_result map_buffer(const kf_wire_command *command, int fd)
 {
+    if (fd >= 0 && command->flags & KF_WIRE_STREAM_PAGE) {
+        void *page = kf_runner_map(command, fd);
+        kf_runner_take_page(page);
+        return page ? KF_WIRE_OK : KF_WIRE_MAP_FAILED;
+    }
     if (fd < 0 || command->set >= KF_WIRE_MAX_SETS || command->argument >= runner.arguments ||
         !command->length)
         return KF_WIRE_BAD_COMMAND;
     void *data = kf_runner_map(command, fd);
     pointers_of(command->set)[command->argument] = data;
     if (command->set >= runner.set_limit) runner.set_limit = command->set + 1;
+    if (command->flags & KF_WIRE_RESULT && !runner.bytes[command->argument]) {
+        runner.bytes[command->argument] = command->bytes;
+        runner.results[runner.result_count++] = command->argument;
+    }
     return data ? KF_WIRE_OK : KF_WIRE_MAP_FAILED;
 }
 
@@ -150,7 +162,19 @@ static void unmap_all(void)
     kf_runner_unmap();
     memset(runner.pointers, 0,
            (size_t)runner.set_limit * runner.arguments * sizeof runner.pointers[0]);
-    runner.set_limit = 0;
+    runner.set_limit = runner.result_count = 0;
+    memset(runner.bytes, 0, sizeof runner.bytes);
+}
+
+/* Samples the results of call `number` if it is one of those that the nonce chooses. */
+static void sample_results(const kf_wire_command *command, uint32_t number, void *const *pointers)
+{
+    for (uint32_t slot = 0; slot < KF_SAMPLE_SLOTS && runner.result_count; slot++) {
+        if (kf_sample_call(command->nonce, slot, command->count) != number) continue;
+        uint32_t argument =
+            runner.results[kf_sample_output(command->nonce, slot, runner.result_count)];
+        kf_runner_sample(command->nonce, slot, pointers[argument], runner.bytes[argument]);
+    }
 }
 
 static int run_batch(const kf_wire_command *command)
@@ -165,7 +189,10 @@ static int run_batch(const kf_wire_command *command)
         if (runner.order[i] >= KF_WIRE_MAX_SETS)
             return answer(command->nonce, KF_WIRE_BAD_COMMAND, 0, 0, 0);
         void **pointers = pointers_of(runner.order[i]);
-        if (!empty) runner.entry(pointers, runner.scalars, runner.stream);
+        if (empty) continue;
+        kf_runner_begin_call(i);
+        runner.entry(pointers, runner.scalars, runner.stream);
+        sample_results(command, i, pointers);
     }
     int code = kf_runner_wait_stream();
     double streamed = now();

@@ -22,6 +22,7 @@
 #include "driver_cuda.h"
 #include "blocks.h"
 #include "regions_cuda.h"
+#include "stream_gate_cuda.h"
 #include "wire.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -42,6 +43,8 @@ static kf_cuda cuda;
 static kf_region device_pool, regions[MAX_REGIONS];
 static uint32_t region_limit;
 static kf_blocks blocks;
+/* Of the legacy default stream, in which PyTorch calls modules. */
+static kf_stream_gate gate;
 /* Allocations of the runtime's own that are still there. */
 static int64_t outside;
 
@@ -70,6 +73,12 @@ EXPORT int kf_torch_device_pool(int fd, uint64_t size, uint64_t address, uint64_
 EXPORT uint64_t kf_torch_region(uint32_t number, int fd, uint64_t size, uint64_t address,
                                 int read_only);
 EXPORT void kf_torch_unmap(void);
+EXPORT int kf_torch_open_gates(void);
+EXPORT void kf_torch_take_page(uint64_t address);
+EXPORT void kf_torch_begin_call(uint32_t number);
+EXPORT uint32_t kf_torch_sampled_call(uint64_t nonce, uint32_t slot, uint32_t calls);
+EXPORT uint32_t kf_torch_sampled_output(uint64_t nonce, uint32_t slot, uint32_t outputs);
+EXPORT void kf_torch_sample(uint64_t nonce, uint32_t slot, uint64_t address, uint64_t bytes);
 
 int cudaMalloc(void **pointer, size_t size)
 {
@@ -160,4 +169,39 @@ void kf_torch_unmap(void)
 {
     for (uint32_t i = 0; i < region_limit; i++) kf_region_drop(&cuda, &regions[i]);
     region_limit = 0;
+    kf_stream_gate_take(&gate, 0);
+}
+
+/* Makes the runner's own stream page, after PyTorch has made its context. Returns 0 on success. */
+int kf_torch_open_gates(void)
+{
+    return !kf_stream_gate_begin(&gate, &cuda, NULL);
+}
+
+void kf_torch_take_page(uint64_t address)
+{
+    kf_stream_gate_take(&gate, address);
+}
+
+/* As kf_runner_begin_call. */
+void kf_torch_begin_call(uint32_t number)
+{
+    kf_stream_gate_wait(&gate, number);
+}
+
+/* As kf_sample_call and kf_sample_output. */
+uint32_t kf_torch_sampled_call(uint64_t nonce, uint32_t slot, uint32_t calls)
+{
+    return kf_sample_call(nonce, slot, calls);
+}
+
+uint32_t kf_torch_sampled_output(uint64_t nonce, uint32_t slot, uint32_t outputs)
+{
+    return kf_sample_output(nonce, slot, outputs);
+}
+
+/* As kf_runner_sample. */
+void kf_torch_sample(uint64_t nonce, uint32_t slot, uint64_t address, uint64_t bytes)
+{
+    kf_stream_gate_sample(&gate, nonce, slot, address, bytes);
 }

@@ -76,6 +76,15 @@ class Place:
         """Returns a result's address as the judge counts."""
         return pointer
 
+    @staticmethod
+    def begin_call(number):
+        """Lets the call wait for its turn in the stream."""
+
+    @staticmethod
+    def sampled(nonce, calls):
+        """Returns the calls that the judge samples results of."""
+        return ()
+
     def nothing(self):
         """Gives the device the least work."""
 

@@ -13,6 +13,7 @@ from time import monotonic
 READ_ONLY = 2  # evaluator/protocol/wire.h
 GRANULE = 2 << 20  # before each allocation, on both sides
 NO_ADDRESS = 0
+SAMPLE_SLOTS = 2  # evaluator/protocol/stream_page.h
 
 
 class Memory:
@@ -34,6 +35,17 @@ def load_library():
     library.kf_torch_device_pool.argtypes = [ctypes.c_int, ctypes.c_uint64, ctypes.c_uint64, ctypes.POINTER(ctypes.c_uint64)]
     library.kf_torch_region.argtypes = [ctypes.c_uint32, ctypes.c_int, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int]
     library.kf_torch_region.restype = ctypes.c_uint64
+    library.kf_torch_take_page.argtypes = [ctypes.c_uint64]
+    library.kf_torch_begin_call.argtypes = [ctypes.c_uint32]
+    for function in (library.kf_torch_sampled_call, library.kf_torch_sampled_output):
+        function.argtypes = [ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint32]
+        function.restype = ctypes.c_uint32
+    library.kf_torch_sample.argtypes = [
+        ctypes.c_uint64,
+        ctypes.c_uint32,
+        ctypes.c_uint64,
+        ctypes.c_uint64,
+    ]
     return library
 
 
@@ -53,6 +65,9 @@ class Place:
         self.first = self.end = self.delta = 0
         self.regions = {}  # first address -> (end, difference to the judge's addresses)
         self._wake()
+        if self.library.kf_torch_open_gates():
+            raise RuntimeError("no memory for the stream page")
+        self.begin_call = self.library.kf_torch_begin_call
 
     def _wake(self):
         """Starts the threads of the driver and of PyTorch. Keeps no memory allocated, since the
@@ -111,6 +126,13 @@ class Place:
             )
         return True
 
+    def take_page(self, command, fd):
+        region_bytes, address, region = command[11:14]
+        base = self.library.kf_torch_region(region, fd, region_bytes, address, 0)
+        if not base:
+            raise MemoryError("the driver does not map it")
+        self.library.kf_torch_take_page(base)
+
     def release(self):
         self.synchronize()
         self.regions.clear()
@@ -135,6 +157,28 @@ class Place:
             if base <= pointer < end:
                 return pointer + delta
         return NO_ADDRESS
+
+    # ---- order -----------------------------------------------------------------------------------
+
+    def sampled(self, nonce, calls):
+        """Returns the slots of each sampled call, by its number."""
+        slots = {}
+        for slot in range(SAMPLE_SLOTS):
+            call = self.library.kf_torch_sampled_call(nonce, slot, calls)
+            slots.setdefault(call, []).append(slot)
+        return slots
+
+    def sample(self, nonce, slots, tensors):
+        """Has the stream copy bytes of a call's results. The judge knows which (order_cuda.c): of
+        a result with gaps, the first element. A result without plain memory has no sample."""
+        for slot in slots:
+            tensor = tensors[self.library.kf_torch_sampled_output(nonce, slot, len(tensors))]
+            if tensor.layout is not self.torch.strided or not tensor.is_cuda or tensor.is_neg():
+                continue
+            count = tensor.numel() if tensor.is_contiguous() else min(tensor.numel(), 1)
+            self.library.kf_torch_sample(
+                nonce, slot, tensor.data_ptr(), count * tensor.element_size()
+            )
 
     # ---- time ------------------------------------------------------------------------------------
 

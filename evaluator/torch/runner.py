@@ -47,7 +47,7 @@ MOST_SETS, MOST_ARGUMENTS, MOST_DIMS = 1024, 512, 8
 # batch, for device pools to come.
 MUCH = 1 << 30
 LOAD, SCALARS, MAP, UNMAP, PING, BATCH, QUIT = 1, 2, 3, 4, 5, 6, 7
-NULL, READ_ONLY, LEDGER, FORGET, ARENA = 1, 2, 4, 8, 16
+NULL, READ_ONLY, LEDGER, FORGET, ARENA, STREAM_PAGE = 1, 2, 4, 8, 16, 32
 OK, LOAD_FAILED, DEVICE_ERROR, MAP_FAILED, BAD_COMMAND = 0, 1, 2, 3, 4
 OUT_OF_MEMORY, EXCEPTION, EXCEPTION_OF_OTHERS = 2, 20001, 20002  # codes of DEVICE_ERROR
 OUT_OF_MEMORY_WORDS = ("can't allocate memory", "not enough memory", "CUDA out of memory")
@@ -523,6 +523,9 @@ class Runner:
         try:
             if flags & ARENA:
                 return OK if self.place.take_arena(command, fd) else BAD_COMMAND
+            if flags & STREAM_PAGE:
+                self.place.take_page(command, fd)
+                return OK
             if self.loaded is None:
                 return BAD_COMMAND
             if flags & LEDGER:
@@ -694,7 +697,7 @@ class Runner:
                 if self.loaded.gives_back:
                     self.torch.cuda.empty_cache()
             else:
-                self.call(order)
+                self.call(order, nonce)
             gap = self.place.wait()
         except BaseException as error:
             code = self.explain(error)
@@ -702,7 +705,7 @@ class Runner:
         self.answer(nonce, DEVICE_ERROR if code else OK, code, ended - started, gap)
         return True
 
-    def call(self, order):
+    def call(self, order, nonce):
         module, kept, prepare, write = (
             self.loaded.forward,
             self.kept,
@@ -711,13 +714,25 @@ class Runner:
         )
         # By set. A second call on a set overwrites its record, so only its last result is kept.
         results = {}
-        for number in order:
+        begin, sampled = self.place.begin_call, self.place.sampled(nonce, len(order))
+        for call, number in enumerate(order):
             given, state = prepare(number)
             for target, tensor in state:
                 target.data = tensor
+            begin(call)
             results[number] = module(*given)
+            if call in sampled:
+                self.sample(nonce, sampled[call], results[number])
         for number, result in results.items():
             kept.append(write(number, result))
+
+    def sample(self, nonce, slots, result):
+        try:
+            tensors = self.loaded.load.flatten(result)
+            if len(tensors) == len(self.loaded.outputs):
+                self.place.sample(nonce, slots, tensors)
+        except (TypeError, RecursionError, RuntimeError):
+            pass  # The judge reports results that it cannot read.
 
     def call_nothing(self, order):
         """Does everything of `call` but the module: the fixed cost of a batch. A GPU works

@@ -98,6 +98,15 @@ static void subtract(kf_series *series, double cost)
     for (size_t i = 0; i < series->count; i++) series->seconds[i] -= cost;
 }
 
+/* Each call waits for its gate first (stream_page.h), on both sides. */
+static void subtract_gates(charged *c)
+{
+    kf_series *series[] = {&c->batches[0], &c->batches[1], &c->singles[0],
+                           &c->singles[1], &c->solo,       &c->solo_after};
+    for (size_t i = 0; i < sizeof series / sizeof *series; i++)
+        subtract(series[i], c->calibration->gate);
+}
+
 /* Charges to each batch the part of its waking beyond `usual`; none if that is NAN. All series are
  * charged, those of the baseline alone and the empty ones too. A late machine adds as much to each
  * of them, and work done early adds to one side's. */
@@ -439,6 +448,7 @@ bool kf_timing_analyse(const kf_timing_record *record, const kf_timing_calibrati
     kf_autofree double *memory = copy_series(&c);
     if (!memory) return kf_fail_memory(error, "copies of timings");
     *figures = (kf_figures){.early = find_early_work(record, known)};
+    subtract_gates(&c);
     if (!charge_priming_calls(&c, error)) return false;
     double usual = median_waking(&record->batches[BASELINE]),
            usual_single = median_waking(&record->singles[BASELINE]);

@@ -4,6 +4,7 @@
  * decides which evidence becomes a finding (judge/measure/measure_figures.c).
  *
  * The steps, in order:
+ *   0. What waiting for an open gate takes is subtracted from each call.
  *   1. What a priming call took too long is charged to its batch.
  *   2. What a waking took longer than the baseline's usual one is charged to its batch, in every
  *      series.
@@ -34,6 +35,8 @@ typedef struct kf_timing_calibration {
     bool has_idle;
     /* of an empty batch, roughly */
     double empty_batch;
+    /* that the wait between two calls adds to each of them */
+    double gate;
 } kf_timing_calibration;
 
 /* Work done between waking and request, while the clock does not run. */

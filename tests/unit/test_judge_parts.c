@@ -21,6 +21,7 @@
 #include "paths.h"
 #include "input_secret.h"
 #include "kforge/file.h"
+#include "stream_page.h"
 
 /* ---- compilers ------------------------------------------------------------------------------- */
 
@@ -146,6 +147,39 @@ static void one_choice_does_not_tell_the_next(void **state)
         kf_choices ahead = choices;
         assert_true(kf_choices_next(&ahead) != (z ^ z >> 31));
     }
+}
+
+/* ---- samples in the stream ------------------------------------------------------------------- */
+
+/* No sample leaves its output, and chance reaches each block of it. */
+static void samples_stay_within_outputs(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[] = {1,    7,        16,       17,         1000,       1024,
+                                     1040, 4096 + 8, 1u << 20, 3ull << 30, 70ull << 30};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+        for (uint64_t nonce = 0; nonce < 2000; nonce++) {
+            kf_stream_sample one = kf_sample_layout(nonce * 0x9e3779b97f4a7c15u, 1, sizes[s]);
+            assert_true(one.rows >= 1 && one.rows <= KF_SAMPLE_ROWS && one.width >= 1 &&
+                        one.width <= KF_SAMPLE_WIDTH && one.pitch < KF_SAMPLE_PITCH);
+            assert_true(one.offset + (one.rows - 1) * one.pitch + one.width <= sizes[s]);
+        }
+    bool reached[200] = {0};
+    for (uint64_t nonce = 0; nonce < 2000; nonce++) {
+        kf_stream_sample one = kf_sample_layout(nonce, 0, sizeof reached * KF_SAMPLE_WIDTH);
+        for (uint32_t row = 0; row < one.rows; row++)
+            reached[(one.offset + row * one.pitch) / KF_SAMPLE_WIDTH] = true;
+    }
+    for (size_t i = 0; i < sizeof reached; i++) assert_true(reached[i]);
+    bool calls[2][10] = {{0}}, outputs[3] = {0};
+    for (uint64_t nonce = 0; nonce < 2000; nonce++)
+        for (uint32_t slot = 0; slot < KF_SAMPLE_SLOTS; slot++) {
+            calls[slot][kf_sample_call(nonce, slot, 10)] = true;
+            outputs[kf_sample_output(nonce, slot, 3)] = true;
+        }
+    for (int i = 0; i < 20; i++) assert_true(calls[i / 10][i % 10]);
+    assert_true(outputs[0] && outputs[1] && outputs[2]);
+    assert_true(kf_sample_call(5, 0, 0) == 0 && kf_sample_output(5, 0, 0) == 0);
 }
 
 /* ---- digest, loops --------------------------------------------------------------------------- */
@@ -548,6 +582,7 @@ int test_program(void)
         cmocka_unit_test(vendor_libraries_are_told),
         cmocka_unit_test(secrets_are_drawn_from),
         cmocka_unit_test(permutations_are_fair),
+        cmocka_unit_test(samples_stay_within_outputs),
         cmocka_unit_test(one_choice_does_not_tell_the_next),
         cmocka_unit_test(every_bit_counts),
         cmocka_unit_test(no_two_bits_cancel),

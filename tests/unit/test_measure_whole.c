@@ -79,6 +79,9 @@ static struct {
     /* The part of occupations that other work interrupts: with and without a candidate's process.
      */
     double busy_with, busy_without;
+    uint32_t open;          /* gates of the candidate's stream */
+    int held;               /* batches with a closed gate */
+    uint32_t samples;       /* taken since the last poison */
 } world;
 
 double __wrap_kf_now(void)
@@ -121,6 +124,10 @@ typedef struct behaviour {
     /* seconds for which the driver clears memory freed at the end of a batch, if the batch before
      * it was also this process's */
     double frees;
+    /* begins work before its turn in the stream; ends it after its turn */
+    bool too_early, too_late;
+    /* wrong in the first held batch, whatever the order */
+    bool unsteady;
 } behaviour;
 
 struct kf_runner {
@@ -393,7 +400,16 @@ kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch)
             world.cached > 0 && batch->count == 32 && batch->order[3] == batch->order[0]
                 ? world.cached * seconds
                 : seconds;
+        uint64_t before[1024];
+        memcpy(before, world.holds, sizeof before);
+        if (batch->sent) batch->sent(batch->context);
+        assert_true(world.open == UINT32_MAX);
         write_outputs(runner, batch);
+        for (uint32_t i = 0; batch->sent && i < batch->count && runner->does->unsteady; i++)
+            world.wrong[batch->order[i]] = world.held == 1;
+        for (uint32_t i = 0; i < batch->count && runner->does->too_early; i++)
+            if (before[batch->order[i]] != world.holds[batch->order[i]])
+                world.wrong[batch->order[i]] = true;
         if (runner->does == &oracle_does && world.clearing > 0)
             world.cleared = world.now + batch->seconds + world.clearing;
         if (runner->does->frees > 0 && world.timed_last == runner)
@@ -472,6 +488,7 @@ static bool poison(kf_sets *sets, uint64_t secret, kf_error *error)
 {
     (void)secret, (void)error;
     world.now += sets->count * world.set_seconds;
+    world.samples = 0;
     return true;
 }
 
@@ -598,6 +615,45 @@ static bool copy_input(kf_sets *sets, uint32_t from, uint32_t to, int argument, 
     return true;
 }
 
+static bool hold(kf_sets *sets, uint32_t open, kf_error *error)
+{
+    (void)error;
+    assert_true(open == UINT32_MAX || open < sets->count);
+    world.open = open;
+    return true;
+}
+
+static bool release_stream(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error)
+{
+    (void)error;
+    assert_true(count > 0);
+    for (uint32_t i = 0; i < count; i++) {
+        assert_true(list[i] < sets->count);
+        world.holds[list[i]] += 1ull << 40;
+    }
+    world.held += world.open != UINT32_MAX;
+    world.open = UINT32_MAX;
+    return true;
+}
+
+static bool take_samples(kf_sets *sets, uint64_t nonce, const uint32_t *order, uint32_t count,
+                         kf_error *error)
+{
+    (void)nonce, (void)error;
+    assert_true(count > 0 && order[0] < sets->count);
+    world.samples++;
+    return true;
+}
+
+static bool check_samples(kf_sets *sets, kf_damage *damage, kf_error *error)
+{
+    (void)sets, (void)error;
+    assert_true(world.samples > 0);
+    *damage = (kf_damage){.kind = candidate_does.too_late ? KF_DAMAGE_UNORDERED : KF_DAMAGE_NONE,
+                          .argument = 1};
+    return true;
+}
+
 static void sample(kf_device *device, kf_sample *sample)
 {
     (void)device, (void)sample;
@@ -665,6 +721,7 @@ static machine *started(double baseline)
     assert_non_null(m);
     memset(&world, 0, sizeof world);
     world.now = 1000;
+    world.open = UINT32_MAX;
     world.random = 1;
     world.set_seconds = 0.0001;
     baseline_does = candidate_does = (behaviour){.call = baseline, .jitter = 0.003};
@@ -1487,6 +1544,46 @@ static void work_before_the_clock_gains_nothing(void **state)
     }
 }
 
+/* A candidate that begins early is wrong in every held batch, and in no other. */
+static void calls_respect_their_stream(void **state)
+{
+    (void)state;
+    kf_device_operations ordered = operations;
+    ordered.order = (kf_order_operations){.hold = hold,
+                                          .release = release_stream,
+                                          .take_samples = take_samples,
+                                          .check_samples = check_samples};
+    machine *odd = started(108e-6);
+    odd->device.operations = &ordered;
+    candidate_does.unsteady = true;
+    kf_verdict *mismatch = judged(odd, 7);
+    assert_int_equal(mismatch->workloads->finding_count, 1);
+    assert_string_equal(mismatch->workloads->findings[0].rule, "output.mismatch");
+    assert_int_equal(world.held, 2);
+    kf_verdict_free(mismatch);
+    stopped(odd);
+    for (int early = 0; early < 2; early++)
+        for (int late = 0; late < 2; late++) {
+            machine *m = started(108e-6);
+            m->device.operations = &ordered;
+            candidate_does.too_early = early;
+            candidate_does.too_late = late;
+            kf_verdict *v = judged(m, 7);
+            const kf_workload_verdict *w = v->workloads;
+            if (early || late) {
+                assert_int_equal(w->finding_count, 1);
+                assert_string_equal(w->findings[0].rule, "stream.unordered");
+                assert_int_equal(w->findings[0].status, KF_WRONG_RESULT);
+                assert_int_equal(w->findings[0].blame, KF_BLAME_CANDIDATE);
+            } else {
+                assert_int_equal(w->finding_count, 0);
+                assert_true(world.held >= 1);
+            }
+            kf_verdict_free(v);
+            stopped(m);
+        }
+}
+
 int test_program(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1514,6 +1611,7 @@ int test_program(void)
         cmocka_unit_test(batches_are_as_long_as_the_device_says),
         cmocka_unit_test(a_machine_that_stands_still_makes_no_short_batches),
         cmocka_unit_test(dear_inputs_still_make_batches_that_tell),
+        cmocka_unit_test(calls_respect_their_stream),
     };
     return TEST_GROUP(tests, NULL, NULL);
 }

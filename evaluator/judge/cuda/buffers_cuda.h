@@ -4,6 +4,7 @@
 #define KFORGE_BUFFERS_CUDA_H
 
 #include "device_cuda.h"
+#include "stream_page.h"
 
 /* One allocation. Runners map it as a whole, between unmapped addresses. */
 typedef struct kf_cuda_region {
@@ -29,6 +30,27 @@ typedef struct kf_cuda_copy {
     bool truth;
     void *data;
 } kf_cuda_copy;
+
+/* A sample of an output, as the candidate's stream saw it. */
+typedef struct kf_cuda_sample {
+    uint32_t set;
+    int argument;
+    /* In the judge's context, and in bytes from element 0. */
+    cu_pointer address;
+    kf_stream_sample layout;
+    unsigned char bytes[KF_SAMPLE_ROWS * KF_SAMPLE_WIDTH];
+} kf_cuda_sample;
+
+/* Of a batch and of the single call after it. */
+#define KF_CUDA_SAMPLES (2 * KF_SAMPLE_SLOTS)
+
+typedef struct kf_cuda_order {
+    /* The region of the stream page. */
+    uint32_t region;
+    /* Samples since the last poison: at most KF_CUDA_SAMPLES. */
+    uint32_t sample_count;
+    kf_cuda_sample *samples;
+} kf_cuda_order;
 
 typedef struct kf_cuda_sets {
     kf_cuda_device *gpu;
@@ -58,6 +80,7 @@ typedef struct kf_cuda_sets {
     uint64_t snapshot_seed;
     /* Outputs that changed after an earlier snapshot. */
     kf_damage late;
+    kf_cuda_order order;
     /* Of runners in Python: of the candidate and of the baseline. */
     struct kf_output_directory *output_directories[2];
     /* The candidate's runner. NULL if the candidate is not in Python. */
@@ -89,6 +112,13 @@ bool kf_cuda_device_compare(kf_sets *sets, const uint32_t *list, uint32_t count,
                             kf_device_compare *comparisons, kf_error *error);
 bool kf_cuda_output_snapshot(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
 bool kf_cuda_settled(kf_sets *sets, kf_damage *damage, kf_error *error);
+/* order_cuda.c */
+bool kf_cuda_hold(kf_sets *sets, uint32_t open, kf_error *error);
+bool kf_cuda_release(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
+bool kf_cuda_take_samples(kf_sets *sets, uint64_t nonce, const uint32_t *order, uint32_t count,
+                          kf_error *error);
+bool kf_cuda_check_samples(kf_sets *sets, kf_damage *damage, kf_error *error);
+double kf_cuda_gate_seconds(const kf_device *device);
 /* host_copies_cuda.c */
 const void *kf_cuda_output(kf_sets *sets, uint32_t set, int argument, kf_error *error);
 const void *kf_cuda_truth(kf_sets *sets, uint32_t set, int argument, kf_error *error);
@@ -111,6 +141,10 @@ bool kf_cuda_has_truth(const kf_problem_argument *argument);
 uint64_t kf_cuda_truth_argument_bytes(const kf_problem_argument *argument);
 /* Returns the bytes of the truth of one set. Pure. */
 uint64_t kf_cuda_truth_bytes(const kf_problem *problem);
+/* Fills in the page's buffer for the candidate. */
+kf_runner_buffer kf_cuda_page_buffer(const kf_cuda_sets *sets);
+/* Gives the inputs of the listed sets new numbers of the same distribution (sets_cuda.c). */
+bool kf_cuda_redraw(kf_cuda_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
 /* Frees all host copies (host_copies_cuda.c). */
 void kf_cuda_forget_copies(kf_cuda_sets *sets);
 

@@ -353,6 +353,11 @@ static const kf_device_operations cuda_operations = {
     .python.is_short = kf_cuda_is_short,
     .buffers.truth_room = kf_cuda_truth_room,
     .python.fetch = kf_cuda_fetch,
+    .order.hold = kf_cuda_hold,
+    .order.release = kf_cuda_release,
+    .order.take_samples = kf_cuda_take_samples,
+    .order.check_samples = kf_cuda_check_samples,
+    .order.gate_seconds = kf_cuda_gate_seconds,
 };
 
 static void write_uuid(const cu_uuid *uuid, char *text, size_t size)

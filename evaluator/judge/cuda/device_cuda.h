@@ -5,8 +5,9 @@
  *   work_cuda.h           launches of the judge's own kernels
  *   buffers_cuda.h        buffer sets (sets_cuda.c, inspect_cuda.c, host_copies_cuda.c)
  *   device_pool_cuda.h    memory of runners in Python
- *   ceilings_cuda.c       bandwidth and launch time
- *   occupy_cuda.c           keeps other work off the device while inputs are there
+ *   ceilings_cuda.c       bandwidth, launch time, the time of a gate
+ *   occupy_cuda.c         keeps other work off the device while inputs are there
+ *   order_cuda.c          gates and samples in the candidate's stream
  *   memory_settle_cuda.c  waits until the driver has cleared freed memory
  *   build_cuda.c          nvcc in the build jail
  *   counters_cuda.h       hardware counters */
@@ -132,6 +133,8 @@ typedef struct kf_cuda_device {
     /* Twice the size of the L2 cache. */
     kf_cuda_scratch flush;
     kf_cuda_bandwidth bandwidth;
+    /* Seconds that a stream's wait for an open gate adds to a call. */
+    double gate_seconds;
     kf_cuda_settle settle;
     kf_cuda_occupation occupation;
     kf_cuda_place place;

@@ -140,6 +140,9 @@ static bool lay_out(kf_cuda_sets *sets, kf_error *error)
             else
                 sets->truths[entry] = sets->truths[i];
         }
+    sets->order.region = sets->region_count++;
+    sets->regions[sets->order.region] =
+        (kf_cuda_region){.descriptor = -1, .bytes = sizeof(kf_stream_page)};
     for (uint32_t r = 0; r < sets->region_count; r++) {
         uint64_t granule = sets->gpu->properties.granule;
         sets->regions[r].bytes = (sets->regions[r].bytes + granule - 1) / granule * granule;
@@ -161,20 +164,22 @@ kf_sets *kf_cuda_sets_new(kf_device *device, const kf_problem *problem, uint32_t
     size_t entries = (size_t)count * (size_t)problem->argument_count;
     sets->buffers = calloc(entries, sizeof *sets->buffers);
     sets->truths = calloc(entries, sizeof *sets->truths);
-    sets->regions = calloc(2 * entries, sizeof *sets->regions);
+    sets->regions = calloc(2 * entries + 1, sizeof *sets->regions);
+    sets->order.samples = calloc(KF_CUDA_SAMPLES, sizeof *sets->order.samples);
     sets->variations = calloc(count, sizeof *sets->variations);
     sets->sources = calloc(entries, sizeof *sets->sources);
     sets->snapshot_tasks = calloc(entries, sizeof *sets->snapshot_tasks);
     sets->snapshot_sets = calloc(entries, sizeof *sets->snapshot_sets);
     if (!sets->buffers || !sets->truths || !sets->regions || !sets->variations || !sets->sources ||
-        !sets->snapshot_tasks || !sets->snapshot_sets ||
+        !sets->snapshot_tasks || !sets->snapshot_sets || !sets->order.samples ||
         !kf_random(&sets->digest_key, sizeof sets->digest_key)) {
         kf_fail(error, KF_ERROR_MEMORY, "out of memory for %u sets of buffers", count);
         kf_cuda_sets_free((kf_sets *)sets);
         return NULL;
     }
     if (!kf_cuda_check(gpu, gpu->cuda.context_set(gpu->context), "the judge's context", error) ||
-        !choose_truth_room(sets, error) || !lay_out(sets, error)) {
+        !choose_truth_room(sets, error) || !lay_out(sets, error) ||
+        !kf_cuda_hold((kf_sets *)sets, UINT32_MAX, error)) {
         kf_cuda_sets_free((kf_sets *)sets);
         return NULL;
     }
@@ -201,12 +206,25 @@ void kf_cuda_sets_free(kf_sets *handle)
     free(sets->regions);
     free(sets->variations);
     free(sets->sources);
+    free(sets->order.samples);
     free(sets->snapshot_tasks);
     free(sets->snapshot_sets);
     free(sets);
 }
 
 /* ---- handing over ---------------------------------------------------------------------------- */
+
+#define NO_DESCRIPTOR "the driver gives no descriptor for a buffer (cuMemExportToShareableHandle)"
+
+/* Makes the descriptor of a region, once. */
+static bool export_region(const kf_cuda *cuda, kf_cuda_region *region)
+{
+    if (region->descriptor >= 0) return true;
+    if (cuda->handle_export(&region->descriptor, region->handle, CU_HANDLE_POSIX, 0) == CU_SUCCESS)
+        return true;
+    region->descriptor = -1;
+    return false;
+}
 
 /* A runner in Python keeps its results in its device pool. It gets an output directory in place of
  * output buffers. */
@@ -217,7 +235,7 @@ kf_runner_event kf_cuda_hand_over(kf_sets *handle, kf_runner *runner, kf_role ro
     const kf_cuda *cuda = &sets->gpu->cuda;
     bool own_results = kf_runner_is_python(kf_runner_kind_of(runner)) && role != KF_ROLE_ORACLE;
     size_t entries = (size_t)sets->count * (size_t)problem->argument_count, used = 0;
-    kf_autofree kf_runner_buffer *buffers = calloc(entries ? entries : 1, sizeof *buffers);
+    kf_autofree kf_runner_buffer *buffers = calloc(entries + 1, sizeof *buffers);
     if (!buffers) return kf_runner_fail(runner, "out of memory to hand buffers over");
     const char *trouble = NULL;
     for (size_t entry = 0; entry < entries && !trouble; entry++) {
@@ -227,10 +245,8 @@ kf_runner_event kf_cuda_hand_over(kf_sets *handle, kf_runner *runner, kf_role ro
         bool truth = role == KF_ROLE_ORACLE && kf_cuda_has_truth(argument);
         const kf_cuda_buffer *b = truth ? &sets->truths[entry] : &sets->buffers[entry];
         kf_cuda_region *region = &sets->regions[b->region];
-        if (region->descriptor < 0 && cuda->handle_export(&region->descriptor, region->handle,
-                                                          CU_HANDLE_POSIX, 0) != CU_SUCCESS) {
-            region->descriptor = -1;
-            trouble = "the driver gives no descriptor for a buffer (cuMemExportToShareableHandle)";
+        if (!export_region(cuda, region)) {
+            trouble = NO_DESCRIPTOR;
             break;
         }
         buffers[used++] =
@@ -244,7 +260,15 @@ kf_runner_event kf_cuda_hand_over(kf_sets *handle, kf_runner *runner, kf_role ro
                                .region_bytes = region->bytes,
                                .address = region->reserved,
                                .region = b->region,
-                               .read_only = role == KF_ROLE_ORACLE && !truth};
+                               .read_only = role == KF_ROLE_ORACLE && !truth,
+                               .result = role != KF_ROLE_ORACLE && (argument->kind == KF_OUTPUT ||
+                                                                    argument->kind == KF_INOUT)};
+    }
+    if (!trouble && role == KF_ROLE_CANDIDATE) {
+        if (export_region(cuda, &sets->regions[sets->order.region]))
+            buffers[used++] = kf_cuda_page_buffer(sets);
+        else
+            trouble = NO_DESCRIPTOR;
     }
     kf_runner_event event =
         trouble ? kf_runner_fail(runner, trouble) : kf_runner_map(runner, buffers, used);
@@ -422,6 +446,7 @@ bool kf_cuda_poison(kf_sets *handle, uint64_t secret, kf_error *error)
     autofills fills = {0};
     kf_autowork poison = {0};
     sets->poison_secret = secret;
+    sets->order.sample_count = 0;
     for (int i = 0; i < 2; i++) kf_output_directory_clear(sets->output_directories[i]);
     sets->snapshot_count = 0;
     sets->late = (kf_damage){0};
@@ -510,4 +535,28 @@ bool kf_cuda_copy_input(kf_sets *handle, uint32_t from, uint32_t to, int argumen
     add_fill(sets, &fills, to, argument, kf_cuda_address(sets, b), false);
     return run_fills(sets->gpu, &fills, error) &&
            kf_cuda_digests(sets, &entry, 1, &b->digest, error);
+}
+
+bool kf_cuda_redraw(kf_cuda_sets *sets, const uint32_t *list, uint32_t count, kf_error *error)
+{
+    size_t arguments = (size_t)sets->problem->argument_count, most = count * arguments, used = 0;
+    kf_autofree size_t *entries = calloc(most + 1, sizeof *entries);
+    kf_autofree uint64_t *digests = calloc(most + 1, sizeof *digests);
+    autofills fills = {0};
+    if (!entries || !digests) return kf_fail_memory(error, "buffer sets");
+    kf_cuda_forget_copies(sets);
+    if (!begin_fills(&fills, most, error)) return false;
+    for (uint32_t k = 0; k < count; k++)
+        for (int i = 0; i < sets->problem->argument_count; i++) {
+            size_t entry = (size_t)list[k] * arguments + (size_t)i;
+            if (!is_filled(&sets->problem->arguments[i])) continue;
+            sets->sources[entry] += sets->count;
+            add_fill(sets, &fills, list[k], i, kf_cuda_address(sets, &sets->buffers[entry]), false);
+            entries[used++] = entry;
+        }
+    if (!run_fills(sets->gpu, &fills, error) ||
+        !kf_cuda_digests(sets, entries, used, digests, error))
+        return false;
+    for (size_t i = 0; i < used; i++) sets->buffers[entries[i]].digest = digests[i];
+    return true;
 }

@@ -40,6 +40,8 @@ typedef struct kf_damage {
         KF_DAMAGE_UNCHOSEN,
         /* Written after the runner had said that all calls were over. */
         KF_DAMAGE_LATE,
+        /* Written after work that follows the call in the call's stream. */
+        KF_DAMAGE_UNORDERED,
     } kind;
     int set, argument;
     /* From element 0; negative before it. -1 for inputs: unknown. */
@@ -150,6 +152,24 @@ typedef struct kf_buffer_operations {
     bool (*copy_input)(kf_sets *sets, uint32_t from, uint32_t to, int argument, kf_error *error);
 } kf_buffer_operations;
 
+/* Functions for devices on which work of a call can leave the call's stream (stream_page.h). All
+ * are NULL on other devices. */
+typedef struct kf_order_operations {
+    /* Prepares the candidate's stream page for its next batch: opens the gates of the first `open`
+     * calls, closes the others, and clears the samples. */
+    bool (*hold)(kf_sets *sets, uint32_t open, kf_error *error);
+    /* Gives the listed sets new numbers of the same distribution, then opens all gates. For a batch
+     * that is held. */
+    bool (*release)(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
+    /* Keeps the samples of a batch of `count` calls in this order, until the next `poison`. */
+    bool (*take_samples)(kf_sets *sets, uint64_t nonce, const uint32_t *order, uint32_t count,
+                         kf_error *error);
+    /* Finds a sample that differs from the output as it is now (KF_DAMAGE_UNORDERED). */
+    bool (*check_samples)(kf_sets *sets, kf_damage *damage, kf_error *error);
+    /* Returns the seconds that waiting for an open gate adds to a call. */
+    double (*gate_seconds)(const kf_device *device);
+} kf_order_operations;
+
 /* Functions for runners in Python, whose results stay in memory of their own. */
 typedef struct kf_python_operations {
 
@@ -173,8 +193,8 @@ typedef struct kf_python_operations {
                   uint32_t count, const bool *chosen, kf_fetch_fault *fault, kf_error *error);
 } kf_python_operations;
 
-/* The table of a kind of device, in three parts: the device itself, its buffers, and the memory of
- * runners in Python. */
+/* The table of a kind of device, in four parts: the device itself, its buffers, the memory of
+ * runners in Python, and the order of calls in their stream. */
 typedef struct kf_device_operations {
     /* "cpu" or "cuda": decides which params of a task apply. */
     const char *kind;
@@ -217,6 +237,7 @@ typedef struct kf_device_operations {
 
     kf_buffer_operations buffers;
     kf_python_operations python;
+    kf_order_operations order;
 } kf_device_operations;
 
 /* Writes the storage of every scalar by argument number, as the wire carries it. `values` has

@@ -178,9 +178,9 @@ static kf_runner_event only_good(kf_runner *runner, kf_runner_event event,
                                                                  : event;
 }
 
-static kf_runner_event ask_within(kf_runner *runner, kf_wire_command *command, const void *payload,
-                                  size_t size, int fd, kf_runner_timeout *runner_timeout,
-                                  kf_wire_answer *answer)
+/* Sends a command with a nonce of its own. */
+static kf_runner_event request(kf_runner *runner, kf_wire_command *command, const void *payload,
+                               size_t size, int fd, kf_runner_timeout *runner_timeout)
 {
     command->magic = KF_WIRE_MAGIC;
     if (!kf_random(&command->nonce, sizeof command->nonce)) {
@@ -189,6 +189,14 @@ static kf_runner_event ask_within(kf_runner *runner, kf_wire_command *command, c
     }
     kf_runner_event event = send_all(runner, command, sizeof *command, fd, runner_timeout);
     if (event == KF_RUNNER_OK && size) event = send_all(runner, payload, size, -1, runner_timeout);
+    return event;
+}
+
+static kf_runner_event ask_within(kf_runner *runner, kf_wire_command *command, const void *payload,
+                                  size_t size, int fd, kf_runner_timeout *runner_timeout,
+                                  kf_wire_answer *answer)
+{
+    kf_runner_event event = request(runner, command, payload, size, fd, runner_timeout);
     return event == KF_RUNNER_OK ? await(runner, command->nonce, runner_timeout, answer) : event;
 }
 
@@ -513,7 +521,9 @@ kf_runner_event kf_runner_map(kf_runner *runner, const kf_runner_buffer *buffers
                                        .flags =
                                            (b->read_only ? KF_WIRE_READ_ONLY : 0) |
                                            (b->output_directory ? KF_WIRE_OUTPUT_DIRECTORY : 0) |
-                                           (b->device_pool ? KF_WIRE_DEVICE_POOL : 0),
+                                           (b->device_pool ? KF_WIRE_DEVICE_POOL : 0) |
+                                           (b->stream_page ? KF_WIRE_STREAM_PAGE : 0) |
+                                           (b->result ? KF_WIRE_RESULT : 0),
                                        .set = b->set,
                                        .argument = b->argument,
                                        .offset = b->offset,
@@ -602,9 +612,12 @@ static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch)
     runner->awake_until = batch->answered ? started + SPIN_SECONDS : 0;
     runner_timeout.looked = started;
     if (batch->begun) batch->begun(batch->begun_context);
-    event = ask_within(runner, &command, batch->order, batch->count * sizeof *batch->order, -1,
-                       &runner_timeout, &answer);
+    event = request(runner, &command, batch->order, batch->count * sizeof *batch->order, -1,
+                    &runner_timeout);
+    if (event == KF_RUNNER_OK && batch->sent) batch->sent(batch->context);
+    if (event == KF_RUNNER_OK) event = await(runner, command.nonce, &runner_timeout, &answer);
     runner->awake_until = 0;
+    batch->nonce = command.nonce;
     batch->stalled = runner_timeout.stalled;
     if (batch->answered) batch->seconds = kf_now() - started;
     if (batch->answered && event == KF_RUNNER_OK) batch->answered(batch->context);

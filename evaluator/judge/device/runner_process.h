@@ -164,6 +164,10 @@ typedef struct kf_runner_buffer {
     bool output_directory;
     /* True for KF_WIRE_DEVICE_POOL, which is no buffer. */
     bool device_pool;
+    /* True for KF_WIRE_STREAM_PAGE, which is no buffer. */
+    bool stream_page;
+    /* True for KF_WIRE_RESULT. */
+    bool result;
 } kf_runner_buffer;
 kf_runner_event kf_runner_map(kf_runner *runner, const kf_runner_buffer *buffers, size_t count);
 /* Ends the runner because the caller failed. Returns KF_RUNNER_MACHINE; `words` become its error.
@@ -185,11 +189,15 @@ typedef struct kf_batch {
     /* For devices on which stopped threads do not stop the work. The clock then stops at the
      * answer, and this function is called at once, before the runner is stopped. */
     void (*answered)(void *context);
+    /* Called after the request was sent, before the judge waits for the answer. May be NULL. */
+    void (*sent)(void *context);
     void *context;
     /* NULL, or called once the clock runs, before the request is sent. */
     void (*begun)(void *context);
     void *begun_context;
     /* Results. */
+    /* The nonce of the request, which decides about samples (stream_page.h). */
+    uint64_t nonce;
     /* Seconds from the wake-up to the answer that the runner is awake. They are not part of
      * `seconds`, so the runner must do no work in them. */
     double waking;

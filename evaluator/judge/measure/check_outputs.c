@@ -4,8 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* times the RMS error that is allowed */
+/* times the RMS error, and the largest error, that is allowed */
 #define FAR_OFF 2
+#define FAR_OFF_MAX 8
 /* Each workload varies at least so many sets, or one or two if it has two sets only. */
 #define VARIED_A_WORKLOAD 3
 
@@ -410,6 +411,46 @@ bool kf_checker_compare(kf_checker *checker, kf_sets *sets, const kf_set_variati
     return true;
 }
 
+/* True if an output that was compared is wrong by more than another order of summation could be. */
+static bool is_certainly_wrong(const item *it)
+{
+    const kf_error_figures *f = &it->figures;
+    if (it->passed) return false;
+    if (!it->sums) return true;
+    return !(f->rms <= FAR_OFF * f->allowed_rms) || !(f->max <= FAR_OFF_MAX * f->allowed_max);
+}
+
+bool kf_checker_find_wrong(kf_checker *checker, kf_sets *sets, const kf_set_variation *variations,
+                           const uint32_t *list, uint32_t count, bool *wrong, kf_error *error)
+{
+    kf_workbench *bench = checker->bench;
+    const kf_problem *problem = bench->problem;
+    const kf_device_operations *device = bench->device->operations;
+    size_t arguments = (size_t)problem->argument_count;
+    kf_autofree kf_device_compare *comparisons =
+        calloc((size_t)count * arguments + 1, sizeof *comparisons);
+    if (!comparisons) return kf_fail_memory(error, "a comparison");
+    if (device->buffers.device_compare &&
+        !device->buffers.device_compare(sets, list, count, comparisons, error))
+        return false;
+    *wrong = false;
+    for (uint32_t k = 0; k < count && !*wrong; k++)
+        for (int i = 0; i < problem->argument_count && !*wrong; i++) {
+            const kf_problem_argument *argument = &problem->arguments[i];
+            if (!is_output(argument)) continue;
+            item it = {.argument = argument, .set = list[k], .variation = variations[list[k]]};
+            if (argument->tolerance.kind == KF_ERROR_RATIO && kf_dtype_is_float(argument->dtype))
+                it.sums = &checker->baseline[i * checker->classes + class_of(it.variation)];
+            judge_by_device_compare(&it, &comparisons[(size_t)k * arguments + (size_t)i]);
+            if (!it.settled && !it.fails) {
+                if (!bring(&it, sets, device, i, error)) return false;
+                compare_one(&it, 0);
+            }
+            *wrong = is_certainly_wrong(&it);
+        }
+    return true;
+}
+
 bool kf_checker_damage(kf_checker *checker, const kf_damage *damage)
 {
     kf_workbench *bench = checker->bench;
@@ -439,6 +480,13 @@ bool kf_checker_damage(kf_checker *checker, const kf_damage *damage)
         return kf_verdict_add_finding(
             bench->verdict, bench->result, KF_CHEATING, KF_BLAME_CANDIDATE, "output.late", NAN, NAN,
             "%s was written after the runner had reported the end of all calls", argument->name);
+    case KF_DAMAGE_UNORDERED:
+        return kf_verdict_add_finding(
+            bench->verdict, bench->result, KF_WRONG_RESULT, KF_BLAME_CANDIDATE, "stream.unordered",
+            NAN, NAN,
+            "%s was incomplete when the call's stream had passed the call: some work ended late. "
+            "Let the stream wait for all work of the call, for example with cudaStreamWaitEvent",
+            argument->name);
     }
     return false;
 }

@@ -42,6 +42,11 @@ bool kf_checker_compare(kf_checker *checker, kf_sets *sets, const kf_set_variati
                         const uint32_t *list, uint32_t count, bool baseline, kf_doubts *doubts,
                         bool *passed, kf_error *error);
 
+/* Compares the candidate's outputs of the listed sets, and adds no finding. *wrong is true if an
+ * output is off by more than another order of summation could explain. */
+bool kf_checker_find_wrong(kf_checker *checker, kf_sets *sets, const kf_set_variation *variations,
+                           const uint32_t *list, uint32_t count, bool *wrong, kf_error *error);
+
 /* From now on an output that the device's sums show to be wrong only sets *passed to false, without
  * a finding, if no doubts are allowed. A finding needs the output on the host, which takes seconds
  * for a gigabyte. A caller that repeats a comparison on other inputs already has a finding. */

@@ -9,6 +9,7 @@
  *      memory (memory_settle.h), poisons outputs and empties caches. After it the judge inspects
  *      inputs, guards and left-out sets, and compares the outputs of all calls. It compares the
  *      baseline's in the first two pairs. The first pair is a warm-up, compared like any other.
+ *      After the first pair, and after some of the others, follow held batches (measure_order.c).
  *   5. In the first timed pairs each side makes a single call on a left-out set, for latency.
  *   6. schedule.c ends the pairs. If the baseline was slower in pairs than alone, it is measured
  *      alone once more.
@@ -52,6 +53,7 @@ static bool measure_pairs(kf_measurement *r, kf_error *error)
             if (!kf_measurement_empty_batch(r, CANDIDATE, schedule->calls[BASELINE], error))
                 return false;
         if (!r->over && !kf_measurement_pair(r, &plan, times, error)) return false;
+        if (!r->over && !kf_measurement_check_order(r, &plan, error)) return false;
         if (r->over) break;
         const double seconds[2] = {times[BASELINE].batch, times[CANDIDATE].batch};
         if (r->occupations.interrupted && kf_measurement_time_left(r) > 0) {

@@ -177,6 +177,8 @@ bool kf_measurement_batch(kf_measurement *r, kf_side side, uint32_t first, uint3
     if (!kf_measurement_occupy_batch(r, batch, error)) return false;
     kf_runner *runner = r->runners[side];
     kf_clock *clock = &r->bench->clock;
+    bool sampled = side == CANDIDATE && !priming_call && r->device->order.hold;
+    if (sampled && !r->device->order.hold(r->sets, UINT32_MAX, error)) return false;
     /* For other batches a rough time is enough. */
     if (letter == 'a' || pair >= 0) kf_runner_pool_pause(r->bench->pool);
     bool hurried =
@@ -197,6 +199,9 @@ bool kf_measurement_batch(kf_measurement *r, kf_side side, uint32_t first, uint3
     if (letter && !priming_call && !kf_measurement_add_sample(r, letter, pair, batch))
         return kf_fail_memory(error, "a measurement");
     if (!look.done) return false;
+    if (sampled &&
+        !r->device->order.take_samples(r->sets, batch->nonce, batch->order, count, error))
+        return false;
     if (side == CANDIDATE) {
         kf_clock_charge_candidate(clock, batch->seconds - batch->stalled);
         if (!check_leftovers(r, runner, batch, priming_call, error)) return false;

@@ -81,6 +81,22 @@ bool kf_measurement_compare(kf_measurement *r, kf_side side, const uint32_t *lis
     return true;
 }
 
+bool kf_measurement_find_wrong(kf_measurement *r, const uint32_t *list, uint32_t count, bool *wrong,
+                               kf_error *error)
+{
+    uint32_t room = truth_room(r);
+    kf_runner_pool_resume(r->bench->pool);
+    if (!kf_measurement_fetch(r, CANDIDATE, list, count, error)) return false;
+    for (uint32_t first = 0; first < count && !*wrong && !r->over; first += room) {
+        uint32_t some = count - first < room ? count - first : room;
+        if (!kf_measurement_find_truth(r, list + first, some, error) || r->over) return r->over;
+        if (!kf_checker_find_wrong(r->checker, r->sets, r->lists.variations, list + first, some,
+                                   wrong, error))
+            return false;
+    }
+    return true;
+}
+
 static bool among(uint32_t set, const uint32_t *list, uint32_t count)
 {
     for (uint32_t k = 0; k < count; k++)

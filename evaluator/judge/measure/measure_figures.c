@@ -5,6 +5,11 @@
 #include "measure_internal.h"
 #include "timing_analysis.h"
 
+static double gate_seconds(const kf_measurement *r)
+{
+    return r->device->order.gate_seconds ? r->device->order.gate_seconds(r->bench->device) : 0;
+}
+
 static kf_timing_calibration calibrate(const kf_measurement *r)
 {
     const kf_device *device = r->bench->device;
@@ -24,7 +29,8 @@ static kf_timing_calibration calibrate(const kf_measurement *r)
                                    .primed = {kf_measurement_needs_priming(r, BASELINE),
                                               kf_measurement_needs_priming(r, CANDIDATE)},
                                    .has_idle = r->idle != NULL,
-                                   .empty_batch = r->schedule.empty_batch};
+                                   .empty_batch = r->schedule.empty_batch,
+                                   .gate = gate_seconds(r)};
 }
 
 static bool report_early_work(kf_measurement *r, const kf_early_work *early, kf_error *error)

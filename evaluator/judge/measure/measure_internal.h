@@ -260,6 +260,9 @@ bool kf_measurement_find_truth(kf_measurement *r, const uint32_t *list, uint32_t
  * NULL, and are no finding. */
 bool kf_measurement_compare(kf_measurement *r, kf_side side, const uint32_t *list, uint32_t count,
                             kf_doubts *doubts, kf_error *error);
+/* Finds out if outputs of the candidate on the listed sets are far off, without a finding. */
+bool kf_measurement_find_wrong(kf_measurement *r, const uint32_t *list, uint32_t count, bool *wrong,
+                               kf_error *error);
 /* Runs the baseline on the inputs of a doubtful set, and overwrites another set for it. That may
  * take one from the list. */
 bool kf_measurement_run_baseline_on(kf_measurement *r, uint32_t doubtful, kf_doubts *doubts,
@@ -280,6 +283,15 @@ bool kf_measurement_solo(kf_measurement *r, uint32_t calls, kf_series *series, k
  * does not ask for. */
 bool kf_measurement_pair(kf_measurement *r, const kf_pair_plan *plan, kf_pair_times times[2],
                          kf_error *error);
+
+/* ---- measure_order.c ------------------------------------------------------------------------- */
+
+/* Runs held batches of the candidate after a pair, on the sets and in the order of that pair. Adds
+ * a finding if work began before its turn in the call's stream. */
+bool kf_measurement_check_order(kf_measurement *r, const kf_pair_plan *plan, kf_error *error);
+/* Adds a finding if work of the batches since the last refresh ended late. For after they have been
+ * compared. */
+bool kf_measurement_check_samples(kf_measurement *r, kf_error *error);
 
 /* ---- measure_state.c ------------------------------------------------------------------------- */
 

@@ -181,6 +181,7 @@ static bool check_side(kf_measurement *r, kf_side side, uint32_t called, kf_erro
             return kf_checker_damage(r->checker, &damage) || kf_fail_memory(error, "a finding");
         }
     }
+    if (!kf_measurement_check_samples(r, error)) return false;
     while (doubts.count && !r->over)
         if (!settle_doubts(r, &doubts, &compared, error)) return false;
     return true;

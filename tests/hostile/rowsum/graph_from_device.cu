@@ -1,7 +1,7 @@
 // A kernel launches the graph that does the work, as a sibling that outlives it.
 // rule: T4
 // expect: compile_error build.failed | unsupported_device build.failed
-// expect-cuda: correct | contract_violation stream.left | wrong_result output.mismatch | cheating output.late | launch_failure device.error
+// expect-cuda: correct | wrong_result stream.unordered | contract_violation stream.left | wrong_result output.mismatch | cheating output.late | launch_failure device.error
 // at-most: 1.3
 // mode: timed
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // Works beside the stream, which does not wait for it.
 // rule: T1
-// expect: contract_violation stream.left
+// expect: contract_violation stream.left | wrong_result stream.unordered
 // devices: cuda
 #include <cuda_runtime.h>
 #include <stdint.h>

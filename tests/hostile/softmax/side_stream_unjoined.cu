@@ -1,6 +1,6 @@
 // Works on a non-blocking stream that nothing waits for.
 // rule: T1
-// expect: contract_violation stream.left | wrong_result output.mismatch
+// expect: wrong_result stream.unordered | wrong_result output.mismatch
 // devices: cuda
 #include <cuda_runtime.h>
 #include <stdint.h>

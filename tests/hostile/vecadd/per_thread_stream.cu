@@ -1,6 +1,6 @@
 // Works on the per-thread default stream, which the call's stream does not wait for.
 // rule: T1
-// expect: contract_violation stream.left | wrong_result output.mismatch
+// expect: wrong_result stream.unordered | wrong_result output.mismatch
 // devices: cuda
 #include <cuda_runtime.h>
 #include <stdint.h>

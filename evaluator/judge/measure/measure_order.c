@@ -1,0 +1,156 @@
+/* Held batches: whether calls respect their stream, on devices that work on after a call returns.
+ *
+ * A held batch is untimed, and looks like any other to the candidate: the same command, the same
+ * number of calls on the same buffers. The gate of one call, chosen at random, is closed
+ * (stream_page.h). The runner calls the entry for all sets, and the stream stands still before that
+ * call. After a delay that is long compared with a call, the judge gives the sets behind the gate
+ * new inputs, and opens it. Work that did not wait for the stream has read the inputs of before, so
+ * its results are wrong.
+ *
+ * A batch with open gates and a second held one follow a wrong one. If the first is right and the
+ * second wrong, the order is at fault. Otherwise the results change from call to call.
+ *
+ * Work that ends late is found in every batch: the stream copies samples of outputs right behind
+ * some calls, and the judge compares them with the outputs in the end. */
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "measure_internal.h"
+
+/* A held batch follows the first pair, and one in LATER_CHANCE of the others. */
+#define LATER_CHANCE 4
+/* The sets behind a gate that get new inputs and are compared. */
+#define MAX_HELD_SETS 4
+/* The delay: seconds, plus up to as many again, plus these times the calls before the gate. */
+#define DELAY_SECONDS 0.0015
+#define DELAY_FACTOR 2.0
+#define DELAY_CALLS 4.0
+#define MAX_DELAY_SECONDS 0.25
+
+typedef struct held {
+    kf_measurement *r;
+    /* The first call behind the closed gate, and all calls. */
+    uint32_t from, calls;
+    /* The sets behind the gate that get new inputs. */
+    uint32_t list[MAX_HELD_SETS], count;
+    double delay;
+    /* False after a fault of the machine. */
+    bool released, looked;
+    kf_error *error;
+} held;
+
+static void release_later(void *context)
+{
+    held *h = context;
+    const struct timespec delay = {.tv_sec = (time_t)h->delay,
+                                   .tv_nsec = (long)((h->delay - floor(h->delay)) * 1e9)};
+    nanosleep(&delay, NULL);
+    h->released = h->r->device->order.release(h->r->sets, h->list, h->count, h->error);
+}
+
+static void look(void *context)
+{
+    held *h = context;
+    h->looked = h->r->device->buffers.snapshot(h->r->sets, h->r->lists.order, h->calls, h->error);
+}
+
+/* Chooses the gate, among calls on inputs that are not varied: errors are known best there. False
+ * if all are varied. */
+static bool choose_gate(kf_measurement *r, held *h)
+{
+    uint32_t calls = r->schedule.calls[CANDIDATE],
+             first = (uint32_t)(kf_choices_next(&r->choices) % calls), tried = 0;
+    h->calls = calls;
+    while (tried < calls &&
+           r->lists.variations[r->lists.order[(first + tried) % calls]].argument >= 0)
+        tried++;
+    if (tried == calls) return false;
+    h->from = (first + tried) % calls;
+    for (uint32_t i = h->from; i < calls && h->count < MAX_HELD_SETS; i++) {
+        uint32_t set = r->lists.order[i];
+        if (r->lists.variations[set].argument < 0) h->list[h->count++] = set;
+    }
+    double part = (double)(kf_choices_next(&r->choices) >> 11) * 0x1p-53;
+    h->delay = fmin(DELAY_SECONDS * (1 + part) +
+                        r->schedule.baseline_call * (DELAY_CALLS + DELAY_FACTOR * h->from),
+                    MAX_DELAY_SECONDS);
+    return true;
+}
+
+/* Runs the batch, with the gate closed or open, and finds out if results behind it are wrong. */
+static bool run(kf_measurement *r, held *h, int number, bool closed, bool *wrong, kf_error *error)
+{
+    const kf_order_operations *order = &r->device->order;
+    kf_runner *runner = r->runners[CANDIDATE];
+    *wrong = false;
+    if (!kf_measurement_refresh(r, number, CANDIDATE, h->calls, error)) return false;
+    if (!closed && !order->release(r->sets, h->list, h->count, error)) return false;
+    if (!order->hold(r->sets, closed ? h->from : UINT32_MAX, error)) return false;
+    h->released = h->looked = true;
+    kf_batch batch = {.order = r->lists.order,
+                      .count = h->calls,
+                      .timeout = kf_measurement_timeout(r, CANDIDATE, h->calls) + h->delay,
+                      .answered = look,
+                      .sent = closed ? release_later : NULL,
+                      .context = h};
+    kf_runner_event event = kf_runner_batch(runner, &batch);
+    if (!h->released || !h->looked) return false;
+    if (event != KF_RUNNER_OK)
+        return kf_measurement_report(r, runner, KF_ROLE_CANDIDATE, event, batch.code,
+                                     "running a batch of calls", error);
+    kf_clock_exclude(&r->bench->clock, KF_PAUSE_JOB, batch.stalled);
+    kf_clock_charge_candidate(&r->bench->clock,
+                              fmax(batch.seconds - batch.stalled - (closed ? h->delay : 0), 0));
+    for (uint32_t i = 0; i < h->calls; i++) r->lists.chosen[r->lists.order[i]] = true;
+    for (uint32_t i = 0; i < h->count; i++) r->lists.true_known[h->list[i]] = false;
+    if (!order->take_samples(r->sets, batch.nonce, r->lists.order, h->calls, error) ||
+        !kf_measurement_inspect(r, CANDIDATE, error) || r->over)
+        return r->over;
+    if (!kf_measurement_find_wrong(r, h->list, h->count, wrong, error)) return false;
+    return r->over || *wrong || kf_measurement_check_samples(r, error);
+}
+
+bool kf_measurement_check_samples(kf_measurement *r, kf_error *error)
+{
+    kf_damage damage;
+    if (!r->device->order.check_samples) return true;
+    if (!r->device->order.check_samples(r->sets, &damage, error)) return false;
+    if (damage.kind == KF_DAMAGE_NONE) return true;
+    r->over = r->dirty = true;
+    return kf_checker_damage(r->checker, &damage) || kf_fail_memory(error, "a finding");
+}
+
+static bool report_wrong(kf_measurement *r, bool early, kf_error *error)
+{
+    r->over = r->dirty = true;
+    return kf_verdict_add_finding(
+               r->bench->verdict, r->bench->result, KF_WRONG_RESULT, KF_BLAME_CANDIDATE,
+               early ? "stream.unordered" : "output.mismatch", NAN, NAN, "%s",
+               early ? "results are wrong when earlier work in the call's stream ends late: some "
+                       "work of the call began before it. Launch into the call's stream, or let "
+                       "other streams wait for it, for example with cudaStreamWaitEvent"
+                     : "results are wrong in one of several batches of the same calls. Look for "
+                       "races, and for results that depend on earlier calls") != NULL ||
+           kf_fail_memory(error, "a finding");
+}
+
+static bool held_batch(kf_measurement *r, int number, kf_error *error)
+{
+    held h = {.r = r, .error = error};
+    bool wrong;
+    if (!choose_gate(r, &h)) return true;
+    if (!run(r, &h, number, true, &wrong, error)) return false;
+    if (!wrong || r->over) return true;
+    if (!run(r, &h, number, false, &wrong, error) || r->over) return r->over;
+    if (wrong) return kf_measurement_compare(r, CANDIDATE, h.list, h.count, NULL, error);
+    if (!run(r, &h, number, true, &wrong, error) || r->over) return r->over;
+    return report_wrong(r, wrong, error);
+}
+
+bool kf_measurement_check_order(kf_measurement *r, const kf_pair_plan *plan, kf_error *error)
+{
+    if (!r->device->order.hold || r->bench->options->asan) return true;
+    bool due = plan->number == 0 || kf_choices_next(&r->choices) % LATER_CHANCE == 0;
+    return !due || held_batch(r, plan->serial, error);
+}

@@ -1,0 +1,31 @@
+// Works on the per-thread default stream and waits for it on the host.
+// rule: T1
+// expect: wrong_result stream.unordered
+// devices: cuda
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+__global__ void multiply(const float *A, const float *B, float *C, int64_t m, int64_t n,
+                         int64_t k)
+{
+    int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x,
+            i = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
+    if (i >= m || j >= n) return;
+    float sum = 0;
+    for (int64_t p = 0; p < k; p++) sum += A[i * k + p] * B[p * n + j];
+    C[i * n + j] = sum;
+}
+static void part(const float *A, const float *B, float *C, int64_t m, int64_t n, int64_t k,
+                 cudaStream_t stream)
+{
+    dim3 blocks((unsigned)((n + 31) / 32), (unsigned)((m + 7) / 8));
+    if (m) multiply<<<blocks, dim3(32, 8), 0, stream>>>(A, B, C, m, n, k);
+}
+
+extern "C" void gemm(const float *A, const float *B, float *C, int64_t m, int64_t n, int64_t k,
+                     cudaStream_t stream)
+{
+    (void)stream;
+    part(A, B, C, m, n, k, cudaStreamPerThread);
+    cudaStreamSynchronize(cudaStreamPerThread);
+}

@@ -1,0 +1,30 @@
+// A side stream waits for an event that the call before recorded.
+// rule: T1
+// expect: wrong_result stream.unordered
+// devices: cuda
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+__global__ void sum_rows(const float *x, float *s, int64_t cols)
+{
+    float sum = 0;
+    for (int64_t j = threadIdx.x; j < cols; j += 32) sum += x[blockIdx.x * cols + j];
+    for (int other = 16; other > 0; other /= 2) sum += __shfl_xor_sync(~0u, sum, other);
+    if (threadIdx.x == 0) s[blockIdx.x] = sum;
+}
+
+extern "C" void rowsum(const float *x, float *s, int64_t rows, int64_t cols, cudaStream_t stream)
+{
+    static cudaStream_t side;
+    static cudaEvent_t fork, join;
+    if (!side) {
+        cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking);
+        cudaEventCreateWithFlags(&fork, cudaEventDisableTiming);
+        cudaEventCreateWithFlags(&join, cudaEventDisableTiming);
+    }
+    cudaStreamWaitEvent(side, fork, 0);
+    sum_rows<<<(unsigned)rows, 32, 0, side>>>(x, s, cols);
+    cudaEventRecord(join, side);
+    cudaEventRecord(fork, stream);
+    cudaStreamWaitEvent(stream, join, 0);
+}

@@ -1,0 +1,26 @@
+// A thread of the call launches on its own default stream. The call joins both.
+// rule: T1
+// expect: wrong_result stream.unordered
+// devices: cuda
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+#include <thread>
+
+__global__ void k(const float *x, float *y, float a, int64_t n)
+{
+    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = a * x[i];
+}
+
+extern "C" void scale(const float *x, float *y, float a, int64_t n, cudaStream_t stream)
+{
+    static cudaEvent_t join;
+    if (!join) cudaEventCreateWithFlags(&join, cudaEventDisableTiming);
+    std::thread worker([=] {
+        k<<<(unsigned)((n + 255) / 256), 256, 0, cudaStreamPerThread>>>(x, y, a, n);
+        cudaEventRecord(join, cudaStreamPerThread);
+    });
+    worker.join();
+    cudaStreamWaitEvent(stream, join, 0);
+}

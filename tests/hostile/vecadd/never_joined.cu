@@ -1,0 +1,28 @@
+// A side stream waits for the call's stream, but no stream waits for it.
+// rule: T1
+// expect: wrong_result stream.unordered | contract_violation stream.left
+// devices: cuda
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+__global__ void slow_add(const float *x, const float *y, float *z, int64_t n)
+{
+    long long start = clock64();
+    while (clock64() - start < 100000) {
+    }
+    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) z[i] = x[i] + y[i];
+}
+
+extern "C" void vecadd(const float *x, const float *y, float *z, int64_t n, cudaStream_t stream)
+{
+    static cudaStream_t side;
+    static cudaEvent_t fork;
+    if (!side) {
+        cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking);
+        cudaEventCreateWithFlags(&fork, cudaEventDisableTiming);
+    }
+    cudaEventRecord(fork, stream);
+    cudaStreamWaitEvent(side, fork, 0);
+    slow_add<<<(unsigned)((n + 255) / 256), 256, 0, side>>>(x, y, z, n);
+}
