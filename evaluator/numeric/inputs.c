@@ -58,8 +58,8 @@
  *   equal         the same number everywhere, chosen like a stray by block 0 of STRUCTURE; one_hot:
  *                 row r is row 0; offsets: a from a random entry on
  *   clusters      integers: each run has the range of kf_cluster; sorted, offsets: the tree splits
- *                 unevenly; permutation: i plus a random number, modulo n; signs: a random threshold
- *   nonfinite     run 0, and each run for which word 2 of block `run` of NONFINITE is
+ *                 unevenly; permutation: i plus a random number, modulo n; signs: a random
+ * threshold nonfinite     run 0, and each run for which word 2 of block `run` of NONFINITE is
  *                 divisible by 16, has one element, chosen likewise, that is +inf, -inf or NaN
  *                 (word 3 % 3)
  */
@@ -157,7 +157,6 @@ static double scale_factor(kf_dtype dtype, kf_variation variation)
  */
 
 typedef kf_input_plan plan;
-
 
 /* Returns the next representable number below (direction -1) or above (+1) `value`, which is
  * representable. */
@@ -397,9 +396,8 @@ KF_BODY ascend_body(const kf_branch *top, int uneven, uint32_t row_word,
         uint64_t half = (uint64_t)BLOCK >> (k + 1);
         for (int i = 0; i < 1 << k; i++) {
             uint32_t word = kf_branch_word(row_word, (top->node << k) + (uint64_t)i, keys);
-            uint64_t part =
-                kf_branch_part(length[k % 2][i], kf_branch_share(half, 2 * half, BLOCK_LEVELS - k,
-                                                                 uneven, word));
+            uint64_t part = kf_branch_part(
+                length[k % 2][i], kf_branch_share(half, 2 * half, BLOCK_LEVELS - k, uneven, word));
             low[1 - k % 2][2 * i] = low[k % 2][i];
             length[1 - k % 2][2 * i] = part;
             low[1 - k % 2][2 * i + 1] = low[k % 2][i] + part;
@@ -408,9 +406,9 @@ KF_BODY ascend_body(const kf_branch *top, int uneven, uint32_t row_word,
     }
     for (int i = 0; i < BLOCK; i++)
         out[i] = low[BLOCK_LEVELS % 2][i] +
-                 kf_branch_part(length[BLOCK_LEVELS % 2][i],
-                                kf_branch_word(row_word, (top->node << BLOCK_LEVELS) + (uint64_t)i,
-                                               keys));
+                 kf_branch_part(
+                     length[BLOCK_LEVELS % 2][i],
+                     kf_branch_word(row_word, (top->node << BLOCK_LEVELS) + (uint64_t)i, keys));
 }
 KF_MULTIVERSION(ascend,
                 (const kf_branch *top, int uneven, uint32_t row_word, const uint32_t *restrict keys,

@@ -284,9 +284,8 @@ KF_FORMULA void kf_four_integers(const kf_input_plan *p, uint64_t group, int64_t
     } else if (p->kind == KF_SORTED) {
         kf_four_ascending(p, group, numbers);
         for (int i = 0; i < 4; i++)
-            out[i] =
-                (int64_t)((uint64_t)p->low + kf_below((uint32_t)(numbers[i] >> 32),
-                                                      (uint32_t)numbers[i], p->range));
+            out[i] = (int64_t)((uint64_t)p->low + kf_below((uint32_t)(numbers[i] >> 32),
+                                                           (uint32_t)numbers[i], p->range));
     } else if (p->kind == KF_OFFSETS) {
         kf_four_ascending(p, group, numbers);
         for (int i = 0; i < 4; i++) out[i] = kf_offset_value(p, first + (uint64_t)i, numbers[i]);
@@ -356,8 +355,8 @@ KF_FORMULA void kf_input_four(const kf_input_plan *p, uint64_t group, uint64_t e
     else
         kf_carried_integers(p, group, elements);
     if (p->variation == KF_VARY_STRAY && special < 4) {
-        uint64_t stray = kf_element_of_integer(
-            p, kf_stray(p->stray_low, p->stray_range, words[2], words[3]));
+        uint64_t stray =
+            kf_element_of_integer(p, kf_stray(p->stray_low, p->stray_range, words[2], words[3]));
         for (uint64_t i = 0; i < 4; i++) elements[i] = i == special ? stray : elements[i];
     }
     if (p->variation != KF_VARY_NONFINITE) return;

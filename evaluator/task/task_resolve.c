@@ -1,11 +1,9 @@
 /* Makes a workload concrete for a device: shapes, values, distributions, tolerances, work. */
 #include <math.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "kforge/buffer.h"
-#include "kforge/cleanup.h"
 #include "task_internal.h"
 
 _Static_assert(KF_MAX_ELEMENTS <= INT64_MAX / (8 * KF_MAX_ARGUMENTS),
@@ -111,36 +109,36 @@ static bool same_distribution(const kf_distribution *a, const kf_distribution *b
     return a->kind == b->kind && a->a == b->a && a->b == b->b;
 }
 
-/* Makes the inputs of another workload. False if its params differ. */
-static bool make_sibling(const kf_making *making, int workload, kf_problem *sibling)
+/* True if a workload has the params of this one. */
+static bool has_same_params(const kf_making *making, int workload)
 {
     kf_binding bindings[KF_MAX_PARAMS];
-    kf_making other = *making;
     if (!making->task->workloads[workload].devices[making->device] ||
         !kf_params_resolve(making->task, workload, making->device, bindings, NULL))
         return false;
     for (size_t p = 0; p < making->count; p++)
         if (bindings[p].value != making->bindings[p].value) return false;
-    *sibling = *making->problem;
-    other.workload = workload;
-    other.error = NULL;
-    for (int i = 0; i < sibling->argument_count; i++)
-        if ((sibling->arguments[i].kind == KF_INPUT || sibling->arguments[i].kind == KF_INOUT) &&
-            !make_distribution(&other, i, &sibling->arguments[i]))
-            return false;
     return true;
 }
 
-/* Returns the one argument that a sibling draws in another way, -1 if there are several. */
-static int only_difference(const kf_problem *problem, const kf_problem *sibling)
+/* Finds the only argument that another workload draws in another way, and that way. Returns -1 if
+ * there are several. */
+static int only_difference(const kf_making *making, int workload, kf_distribution *other)
 {
+    kf_making sibling = *making;
+    sibling.workload = workload;
+    sibling.error = NULL;
     int found = -1;
-    for (int i = 0; i < problem->argument_count; i++) {
-        if (same_distribution(&problem->arguments[i].distribution,
-                              &sibling->arguments[i].distribution))
-            continue;
+    for (int i = 0; i < making->problem->argument_count; i++) {
+        kf_problem_argument argument = making->problem->arguments[i];
+        bool given = argument.kind == KF_INPUT || argument.kind == KF_INOUT;
+        kf_distribution here = argument.distribution;
+        if (!given) continue;
+        if (!make_distribution(&sibling, i, &argument)) return -1;
+        if (same_distribution(&here, &argument.distribution)) continue;
         if (found >= 0) return -1;
         found = i;
+        *other = argument.distribution;
     }
     return found;
 }
@@ -155,23 +153,22 @@ static void add_strays(kf_distribution *distribution, const kf_distribution *oth
     distribution->stray_high = first ? other->b : fmax(distribution->stray_high, other->b);
 }
 
-static bool find_strays(const kf_making *making)
+static void find_strays(const kf_making *making)
 {
     kf_problem *problem = making->problem;
     for (int i = 0; i < problem->argument_count; i++) {
         kf_distribution *d = &problem->arguments[i].distribution;
-        if (d->kind == KF_INTEGERS) add_strays(d, d);
+        bool given =
+            problem->arguments[i].kind == KF_INPUT || problem->arguments[i].kind == KF_INOUT;
+        if (given && d->kind == KF_INTEGERS) add_strays(d, d);
     }
-    if (making->task->workload_count == 1) return true;
-    kf_autofree kf_problem *sibling = malloc(sizeof *sibling);
-    if (!sibling) return kf_fail_memory(making->error, "a workload");
     for (int w = 0; w < making->task->workload_count; w++) {
-        if (w == making->workload || !make_sibling(making, w, sibling)) continue;
-        int i = only_difference(problem, sibling);
-        if (i >= 0 && sibling->arguments[i].distribution.kind == KF_INTEGERS)
-            add_strays(&problem->arguments[i].distribution, &sibling->arguments[i].distribution);
+        kf_distribution other = {0};
+        if (w == making->workload || !has_same_params(making, w)) continue;
+        int i = only_difference(making, w, &other);
+        if (i >= 0 && other.kind == KF_INTEGERS)
+            add_strays(&problem->arguments[i].distribution, &other);
     }
-    return true;
 }
 
 /* Returns the tolerance of the workload, else of the argument, else of the task. error_ratio and
@@ -273,7 +270,8 @@ bool kf_task_resolve(const kf_task *task, int workload, const char *device, kf_p
     problem->argument_count = task->argument_count;
     for (int i = 0; i < task->argument_count; i++)
         if (!make_argument(&making, i)) return false;
-    return find_strays(&making) && make_work(&making);
+    find_strays(&making);
+    return make_work(&making);
 }
 
 int kf_task_params(const kf_task *task, int workload, const char *device,

@@ -101,14 +101,14 @@ static void parts_equal_the_whole(void **state)
     (void)state;
     for (int kind = 0; kind < KF_DISTRIBUTION_COUNT; kind++) {
         for (int dtype = 0; dtype < KF_DTYPE_COUNT; dtype++) {
-            kf_problem_argument x = argument_of(
-                (kf_dtype)dtype,
-                (kf_distribution){.kind = (kf_distribution_kind)kind,
-                                  .a = 1,
-                                  .b = 20,
-                                  .vary = true,
-                                  .nonfinite = true},
-                61, 67);
+            kf_problem_argument x =
+                argument_of((kf_dtype)dtype,
+                            (kf_distribution){.kind = (kf_distribution_kind)kind,
+                                              .a = 1,
+                                              .b = 20,
+                                              .vary = true,
+                                              .nonfinite = true},
+                            61, 67);
             kf_variation variation = (kf_variation)(kind + dtype) % KF_VARIATION_COUNT;
             kf_autofree char *whole = filled(&x, variation), *parts = calloc(1, x.bytes + 16);
             for (int64_t first = 0, count = 1; first < x.elements;
@@ -502,10 +502,9 @@ static void variations_do_what_they_say(void **state)
             for (int v = 0; v < KF_VARY_NONFINITE; v++) {
                 kf_problem_argument y = argument_of(
                     (kf_dtype)dtype,
-                    (kf_distribution){.kind = (kf_distribution_kind)kind,
-                                      .a = 100,
-                                      .b = 3000,
-                                      .vary = true}, 30, 30);
+                    (kf_distribution){
+                        .kind = (kf_distribution_kind)kind, .a = 100, .b = 3000, .vary = true},
+                    30, 30);
                 kf_autofree char *data = filled(&y, (kf_variation)v);
                 double values[900];
                 kf_load_doubles((kf_dtype)dtype, data, 900, values);

@@ -61,8 +61,8 @@ static bool shuffle_variations(kf_checker *checker, variation_list *list, bool c
     }
     /* All workloads of a job have the same order, and each begins about where the last one ended.
      */
-    kf_choices choices = {.state = kf_secret_draw(bench->secret, "variations",
-                                                  (uint32_t)bench->attempt, changing)};
+    kf_choices choices = {
+        .state = kf_secret_draw(bench->secret, "variations", (uint32_t)bench->attempt, changing)};
     for (uint32_t i = 0; i < list->count; i++) order[i] = i;
     kf_choices_permute(&choices, order, list->count);
     for (uint32_t i = 0; i < list->count; i++) list->rows[i] = sorted[order[i]];

@@ -208,7 +208,7 @@ bool kf_measurement_pair(kf_measurement *r, const kf_pair_plan *plan, kf_pair_ti
     if (plan->number == 1) move_left_out_to_front(r);
     /* Of a timed workload only the first pair has data that changes the speed, in one call among
      * several: the times of that pair set the number of calls. */
-    uint32_t changing = !r->schedule.timed                                           ? KF_ALL_SETS
+    uint32_t changing = !r->schedule.timed ? KF_ALL_SETS
                         : plan->number == 0 && r->schedule.calls[CANDIDATE] >= FEW_CALLS ? 1
                                                                                          : 0;
     kf_checker_vary(r->checker, &r->choices, r->lists.order, r->schedule.calls[CANDIDATE],
