@@ -257,7 +257,7 @@ class Arguments:
         self._look_at_state()
 
     def _find_extent(self, index, total):
-        """Notes the extent of another input that offsets count. False if there is none."""
+        """Notes the extent of another input that offsets count. False without one."""
         for i, other in enumerate(self.first):
             if i == index or not isinstance(other, torch.Tensor):
                 continue

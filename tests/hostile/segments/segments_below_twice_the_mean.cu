@@ -9,7 +9,8 @@ __global__ void k(const float *x, const int32_t *order, const bool *mask, const 
 {
     int64_t s = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (s >= count) return;
-    int64_t begin = offsets[s], end = offsets[s + 1] < begin + 2 * n / count + 2 ? offsets[s + 1] : begin + 2 * n / count + 2;
+    int64_t begin = offsets[s], end = offsets[s + 1], room = 2 * n / count + 2;
+    if (end > begin + room) end = begin + room;
     float sum = 0;
     int32_t found = 0;
     for (int64_t e = begin; e < end; e++) {

@@ -17,7 +17,8 @@ __global__ void count(const uint8_t *keys, int32_t *counts, int64_t n)
     atomicAdd(&counts[threadIdx.x], found);
 }
 
-extern "C" void bincount_oracle(const uint8_t *keys, int32_t *counts, int64_t n, cudaStream_t stream)
+extern "C" void bincount_oracle(const uint8_t *keys, int32_t *counts, int64_t n,
+                                cudaStream_t stream)
 {
     clear<<<1, 256, 0, stream>>>(counts);
     count<<<(unsigned)((n + STRETCH - 1) / STRETCH), 256, 0, stream>>>(keys, counts, n);

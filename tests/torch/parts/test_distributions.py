@@ -9,7 +9,10 @@ import torch
 import describe
 import distributions as dist
 
-HEAD = "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, %s):\n        return %s\n\n\n"
+HEAD = (
+    "import torch\n\n\nclass Model(torch.nn.Module):\n"
+    "    def forward(self, %s):\n        return %s\n\n\n"
+)
 
 
 class Options:
