@@ -53,8 +53,8 @@
  *   outlier       in each run of 1024 elements one is 32 times larger: number floor(w64' len /
  *                 2^64), where w64' is the first two words of block `run` of OUTLIERS and len
  *                 the run's length
- *   stray         in each run one element, chosen like an outlier, is another integer of those
- *                 legal there (kf_stray, words 2 and 3 of the block)
+ *   stray         in each run, or in one run only, one element, chosen like an outlier, is another
+ *                 integer of those legal there (kf_stray, words 2 and 3 of the block)
  *   equal         the same number everywhere, chosen like a stray by block 0 of STRUCTURE; one_hot:
  *                 row r is row 0; offsets: a from a random entry on
  *   clusters      integers: each run has the range of kf_cluster; sorted, offsets: the tree splits
@@ -260,6 +260,16 @@ static uint64_t axis(const kf_problem_argument *argument, int from_last)
     return length > 0 ? (uint64_t)length : 1;
 }
 
+/* Chooses the run with a stray, or all of them. A single one is seldom among those that a candidate
+ * looks at. */
+static void plan_strays(plan *p)
+{
+    uint32_t words[4];
+    kf_random_words((kf_key){p->secret, p->set, p->argument}, KF_FOR_STRUCTURE, 0, 1, words);
+    p->threshold = words[0] % 4 == 0 ? KF_ALL_RUNS
+                                     : kf_below(words[1], words[2], (p->elements + RUN - 1) / RUN);
+}
+
 kf_input_plan kf_input_plan_make(const kf_problem_argument *argument, kf_key key,
                                  kf_variation variation)
 {
@@ -306,6 +316,7 @@ kf_input_plan kf_input_plan_make(const kf_problem_argument *argument, kf_key key
     }
     if (p.kind == KF_SIGNS) p.threshold = (uint64_t)1 << 31;
     if (kf_variation_changes_speed(variation)) plan_structure(&p);
+    if (variation == KF_VARY_STRAY) plan_strays(&p);
     if (p.kind == KF_SPARSE)
         p.threshold = p.a >= 1 ? (uint64_t)1 << 32 : p.a > 0 ? (uint64_t)(p.a * 0x1p32) : 0;
     p.carrier = (int32_t)carrier_of(&p);
@@ -657,6 +668,7 @@ static void vary_run(const plan *p, uint64_t run, kf_carrier type, carrier *valu
         uint32_t words[4];
         kf_random_words(key_of(p), KF_FOR_OUTLIERS, run, 1, words);
         int special = special_element(p, run, words);
+        if (p->variation == KF_VARY_STRAY && !kf_has_stray(p, run)) return;
         if (p->variation == KF_VARY_STRAY)
             values->i64[special] = kf_stray(p->stray_low, p->stray_range, words[2], words[3]);
         else if (type == KF_CARRY_FLOATS)

@@ -257,6 +257,11 @@ KF_FORMULA void kf_cluster(const kf_input_plan *p, uint64_t run, int64_t *low, u
     *range = 1 + kf_below(words[2], words[3], p->range - start);
 }
 
+KF_FORMULA int kf_has_stray(const kf_input_plan *p, uint64_t run)
+{
+    return p->threshold == KF_ALL_RUNS || p->threshold == run;
+}
+
 /* Returns one of the integers from `low`: often the least or the largest, else any. */
 KF_FORMULA int64_t kf_stray(int64_t low, uint64_t range, uint32_t w0, uint32_t w1)
 {
@@ -354,7 +359,7 @@ KF_FORMULA void kf_input_four(const kf_input_plan *p, uint64_t group, uint64_t e
         kf_carried_doubles(p, group, special, elements);
     else
         kf_carried_integers(p, group, elements);
-    if (p->variation == KF_VARY_STRAY && special < 4) {
+    if (p->variation == KF_VARY_STRAY && special < 4 && kf_has_stray(p, 4 * group / KF_RUN)) {
         uint64_t stray =
             kf_element_of_integer(p, kf_stray(p->stray_low, p->stray_range, words[2], words[3]));
         for (uint64_t i = 0; i < 4; i++) elements[i] = i == special ? stray : elements[i];

@@ -10,6 +10,8 @@
  * element. */
 #define KF_RUN 1024
 
+#define KF_ALL_RUNS 0xffffffffffffffffu
+
 /* Streams of one key that never overlap: 16 bits of the counter hold the purpose. */
 typedef enum kf_purpose {
     KF_FOR_VALUES,
@@ -51,7 +53,8 @@ typedef struct kf_input_plan {
     double bottom, top;
     /* largest finite value of dtype */
     double most;
-    /* sparse: words below this are non-zeros; signs: they are 1 */
+    /* sparse: words below this are non-zeros; signs: they are 1; strays: the only run with one, or
+     * KF_ALL_RUNS */
     uint64_t threshold;
     /* integers: least value, and number of values; all of a permutation's total is added to, and
      * all of an offsets' total lies before, if a variation says so: the number for it */

@@ -49,7 +49,7 @@ typedef enum kf_variation {
     KF_VARY_CANCELLATION,
     /* one element in 1024 is 32 times larger */
     KF_VARY_OUTLIER,
-    /* one element in 1024 is another legal value, often the least or the largest */
+    /* one element, or one in 1024, is another legal value, often the least or the largest */
     KF_VARY_STRAY,
     /* all elements are equal; offsets: one row has all; one_hot: all rows are equal */
     KF_VARY_EQUAL,

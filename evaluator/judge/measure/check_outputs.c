@@ -69,13 +69,6 @@ static bool shuffle_variations(kf_checker *checker, variation_list *list, bool c
     return true;
 }
 
-static void begin_where_the_last_ended(kf_checker *checker, variation_list *list)
-{
-    uint32_t all = checker->keeping.count + checker->changing.count,
-             before = (uint32_t)checker->bench->workload * VARIED_A_WORKLOAD;
-    if (list->count) list->next = before * list->count / all % list->count;
-}
-
 /* Returns the next variation, of the list that was used less for its length. With `changing` false
  * it keeps the speed of programs. NULL without one. */
 static const kf_set_variation *next_variation(kf_checker *checker, bool changing)
@@ -126,8 +119,7 @@ kf_checker *kf_checker_new(kf_workbench *bench)
     if (!shuffle_variations(checker, &checker->keeping, false) ||
         !shuffle_variations(checker, &checker->changing, true))
         return NULL;
-    begin_where_the_last_ended(checker, &checker->keeping);
-    begin_where_the_last_ended(checker, &checker->changing);
+    for (int i = 0; i < bench->workload * VARIED_A_WORKLOAD; i++) next_variation(checker, true);
     return kf_steal(&checker);
 }
 

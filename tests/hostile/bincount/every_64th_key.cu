@@ -1,5 +1,6 @@
 // Reads every 64th key. Where two are equal, it takes those between them for equal.
 // rule: C11
+// mode: timed
 // expect: wrong_result output.mismatch
 #include <cuda_runtime.h>
 #include <stdint.h>

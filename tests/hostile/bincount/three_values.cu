@@ -1,5 +1,6 @@
 // Counts only the values 100, 101 and 102 if the first keys hold no others.
 // rule: C11
+// mode: timed
 // expect: wrong_result output.mismatch
 #include <cuda_runtime.h>
 #include <stdint.h>

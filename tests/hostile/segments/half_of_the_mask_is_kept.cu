@@ -1,15 +1,14 @@
-// Has room for a little more than half of the elements, and leaves out kept ones beyond it.
+// Takes the number of kept elements for half of all, give or take four in a hundred.
 // rule: C11
 // expect: wrong_result output.mismatch
 #include <cuda_runtime.h>
 #include <stdint.h>
 
-/* Elements before e that are kept have used up the room. */
-__device__ static bool is_full(const bool *mask, int64_t e, int64_t n)
+__device__ static bool is_half(const bool *mask, int64_t n)
 {
     int64_t used = 0;
-    for (int64_t i = 0; i < e; i++) used += mask[i];
-    return used >= n * 27 / 50;
+    for (int64_t i = 0; i < n; i++) used += mask[i];
+    return used > n * 23 / 50 && used < n * 27 / 50;
 }
 
 __global__ void k(const float *x, const int32_t *order, const bool *mask, const int32_t *offsets,
@@ -24,9 +23,9 @@ __global__ void k(const float *x, const int32_t *order, const bool *mask, const 
         sum += x[order[e]];
         found++;
     }
-    bool full = offsets[s + 1] > n / 2 && is_full(mask, offsets[s + 1], n);
-    y[s] = full ? 0 : sum;
-    kept[s] = full ? 0 : found;
+    bool wrong = s == count / 2 && !is_half(mask, n);
+    y[s] = sum;
+    kept[s] = wrong ? -1 : found;
 }
 
 extern "C" void segments(const float *x, const int32_t *order, const bool *mask,
