@@ -77,6 +77,8 @@
 
 /* elements computed at a time */
 #define RUN KF_RUN
+/* entries of a row that takes a single thread some 30 ms */
+#define LONGEST_ROW 65536
 /* ascending numbers computed at a time */
 #define BLOCK_LEVELS 6
 #define BLOCK (1 << BLOCK_LEVELS)
@@ -126,7 +128,9 @@ bool kf_variation_applies(const kf_problem_argument *argument, kf_variation vari
         return ((equal || clusters || variation == KF_VARY_STRAY) && d->b - d->a > 1) || stray;
     case KF_SORTED: return equal || clusters || (stray && !kf_dtype_is_float(argument->dtype));
     case KF_SIGNS: return equal || clusters;
-    case KF_OFFSETS: return argument->elements > 2 && d->a > 0 && (equal || clusters);
+    case KF_OFFSETS:
+        /* a thread may walk the row that has all */
+        return argument->elements > 2 && d->a > 0 && ((equal && d->a <= LONGEST_ROW) || clusters);
     case KF_ONE_HOT: return equal || (stray && !kf_dtype_is_float(argument->dtype));
     case KF_PERMUTATION: return clusters && argument->elements > 1;
     default: return false;

@@ -184,7 +184,8 @@ KF_FORMULA uint32_t kf_branch_word(uint32_t row_word, uint64_t node, const uint3
 }
 
 /* Returns the share of the left half, of `left` of `count` places, in units of 2^-32. `uneven`
- * lets sizes differ a lot on every level. */
+ * lets sizes differ on every level. The largest of 2^20 rows is then some 200 times the mean: more
+ * would take a thread that walks its row past the time limit. */
 KF_FORMULA uint32_t kf_branch_share(uint64_t left, uint64_t count, int level, int uneven,
                                     uint32_t word)
 {
@@ -192,7 +193,7 @@ KF_FORMULA uint32_t kf_branch_share(uint64_t left, uint64_t count, int level, in
     uint64_t width = (level & 1 ? 2630119584u : 3719550786u) >> (level >> 1);
     uint64_t share = count == 2 * left ? 0x80000000u : (left << 24) / count << 8;
     uint64_t room = share < 0x100000000u - share ? share : 0x100000000u - share;
-    if (uneven) width = 0x73333333u; /* 0.45 */
+    if (uneven) width = 0x40000000u; /* shares of 1/4 to 3/4 */
     if (width >= room) width = room - 1;
     return (uint32_t)(share - width + ((uint64_t)(uint32_t)(2 * width) * word >> 32));
 }

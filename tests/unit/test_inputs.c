@@ -445,6 +445,17 @@ static void integers_vary_within_their_declaration(void **state)
     assert_in_range(all_strays, 15, 90);
     assert_in_range(all_outside, all_strays / 2, all_strays);
     assert_in_range(single, 4, 11);
+    /* One row that has millions would take a thread seconds, and no row of clusters is near. */
+    enum { MANY = 1 << 20 };
+    kf_problem_argument rows = argument_of(
+        KF_I32, (kf_distribution){.kind = KF_OFFSETS, .a = 32.0 * MANY, .b = 1, .vary = true}, 1,
+        MANY + 1);
+    assert_false(kf_variation_applies(&rows, KF_VARY_EQUAL));
+    kf_autofree int32_t *uneven = filled(&rows, KF_VARY_CLUSTERS);
+    int32_t longest = 0;
+    for (int i = 0; i < MANY; i++)
+        if (uneven[i + 1] - uneven[i] > longest) longest = uneven[i + 1] - uneven[i];
+    assert_in_range(longest, 32 * 20, 32 * 2000);
     /* A mask has another number of ones in each way. */
     kf_problem_argument mask =
         argument_of(KF_BOOL, (kf_distribution){.kind = KF_INTEGERS, .b = 2, .vary = true}, 1, ALL);
