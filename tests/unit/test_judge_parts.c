@@ -387,7 +387,7 @@ static void every_variation_gets_its_turn(void **state)
                 uint32_t order[3] = {0, 1, 2};
                 kf_set_variation variations[3];
                 kf_choices_permute(&choices, order, 3);
-                kf_checker_vary(checker, &choices, order, 2, 3, false, variations);
+                kf_checker_vary(checker, &choices, order, 2, 3, false, KF_ALL_SETS, variations);
                 for (int k = 0; k < 2; k++) { /* the two that are called */
                     const kf_set_variation *v = &variations[order[k]];
                     seen[v->variation] = true;
@@ -425,7 +425,7 @@ static void one_call_is_varied_every_other_time(void **state)
         for (int pair = 0; pair < 2; pair++) {
             const uint32_t order[2] = {1, 0};
             kf_set_variation variations[2];
-            kf_checker_vary(checker, &choices, order, 1, 2, false, variations);
+            kf_checker_vary(checker, &choices, order, 1, 2, false, 0, variations);
             varied[pair] = variations[1].variation != KF_VARY_NONE;
         }
         assert_true(varied[0] != varied[1]);
