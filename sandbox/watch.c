@@ -254,6 +254,7 @@ void kf_sandbox_free(kf_sandbox *sandbox)
     for (size_t i = 0; i < 4; i++)
         if (fds[i] >= 0) close(fds[i]);
     kf_buffer_free(&sandbox->output);
+    free(sandbox->threads.ids);
     free(sandbox->temporary);
     free(sandbox);
 }

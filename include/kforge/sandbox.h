@@ -188,13 +188,19 @@ int kf_sandbox_descriptor(const kf_sandbox *sandbox);
 /* Reads output, reaps and enforces limits. Waits up to `seconds` (0: does not wait, negative: until
  * the end). True once the child has ended and its whole tree is gone. */
 bool kf_sandbox_pump(kf_sandbox *sandbox, double seconds);
-/* Stops every thread of the tree and waits until all are stopped. Errors:
+/* Stops every thread of the tree and waits until each of the child's is seen stopped. The kernel
+ * calls a process stopped whose threads are stopped or end. A thread that ends may still write to
+ * the child's memory, so this function also waits until each of those has left it. Errors:
  *
  *   KF_ERROR_INPUT    the child has ended, or another signal continued it meanwhile
- *   KF_ERROR_LIMIT    the child does not stop, and computes meanwhile
- *   KF_ERROR_MACHINE  the child neither stops nor computes
+ *   KF_ERROR_LIMIT    the child does not stop. It computes, or a thread of it is in a system call
+ *                     that no signal interrupts
+ *   KF_ERROR_MACHINE  the child does not stop, because its threads get no processor
  */
 bool kf_sandbox_freeze(kf_sandbox *sandbox, kf_error *error);
+/* Returns the kf_now() at which the last freeze knew that the child could write nothing more. If
+ * all threads were stopped at once, that is when the kernel said so. */
+double kf_sandbox_stopped_at(const kf_sandbox *sandbox);
 /* Continues the tree. KF_ERROR_INPUT if the child has ended, or if another signal (SIGCONT of a
  * timer) continued it since kf_sandbox_freeze. Data read from it meanwhile then proves nothing. */
 bool kf_sandbox_thaw(kf_sandbox *sandbox, kf_error *error);
@@ -206,14 +212,14 @@ bool kf_sandbox_thaw(kf_sandbox *sandbox, kf_error *error);
 bool kf_sandbox_settle(kf_sandbox *sandbox);
 /* Counts of a frozen child. */
 typedef struct kf_sandbox_census {
-    /* threads of the child */
+    /* threads of the child without those that have ended, and their ids in its pid namespace's
+     * parent; valid until the next freeze or census */
     int threads;
+    const pid_t *ids;
     /* other processes of the tree */
     int processes;
     /* open descriptors of the child; -1 if unknown */
     int descriptors;
-    /* hash over the ids of the child's threads: differs if a thread was replaced */
-    uint64_t thread_hash;
 } kf_sandbox_census;
 bool kf_sandbox_take_census(kf_sandbox *sandbox, kf_sandbox_census *census, kf_error *error);
 /* Sends SIGKILL to the whole tree without waiting. Work in the kernel, above all the driver's

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <linux/keyctl.h>
 #include <netinet/in.h>
 #include <pthread.h>
@@ -560,6 +561,60 @@ static int do_wake(char **arguments) /* timers that continue the process while i
     return 0;
 }
 
+/* Marks words of shared memory as held by this thread, and ends. The kernel marks each of them once
+ * more while the thread ends. */
+static void *end_with_locks(void *slots)
+{
+    enum { FIRST = 64, LAST = 511 };
+    static struct robust_list nodes[LAST + 1];
+    static struct robust_list_head head;
+    head.futex_offset = (long)((char *)slots - (char *)nodes);
+    for (int i = FIRST; i < LAST; i++) nodes[i].next = &nodes[i + 1];
+    nodes[LAST].next = &head.list;
+    head.list.next = &nodes[FIRST];
+    uint32_t self = (uint32_t)syscall(SYS_gettid);
+    for (int i = FIRST; i <= LAST; i++) *(volatile uint32_t *)((uint64_t *)slots + i) = self;
+    if (syscall(SYS_set_robust_list, &head, sizeof head) == 0) syscall(SYS_exit, 0);
+    return NULL;
+}
+
+static int do_dying(char **arguments) /* threads, one after the other, that write as they end */
+{
+    (void)arguments;
+    _Atomic uint64_t *slots = shared_counters();
+    for (;;) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, end_with_locks, (void *)slots)) return 2;
+        pthread_join(thread, NULL);
+        atomic_fetch_add(&slots[0], 1);
+    }
+}
+
+static int sleep_on(void *unused)
+{
+    (void)unused;
+    for (;;) pause();
+    return 0;
+}
+
+static void *wait_for_child(void *unused)
+{
+    static char stack[1 << 14];
+    (void)unused;
+    clone(sleep_on, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
+    return NULL;
+}
+
+static int do_asleep(char **arguments) /* a thread in a system call that no stop interrupts */
+{
+    (void)arguments;
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, wait_for_child, NULL)) return 2;
+    usleep(100000);
+    count(&shared_counters()[0]);
+    return 0;
+}
+
 static const struct {
     const char *name;
     int (*run)(char **arguments);
@@ -592,6 +647,8 @@ static const struct {
     {"exit", do_exit, 1},
     {"crash", do_crash, 0},
     {"wake", do_wake, 0},
+    {"dying", do_dying, 0},
+    {"asleep", do_asleep, 0},
 };
 
 int main(int argc, char **argv)

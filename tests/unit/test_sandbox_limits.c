@@ -157,14 +157,47 @@ static void freezing_stops_threads(void **state)
     assert_int_equal(census.threads, 9);
     assert_int_equal(census.processes, 0);
     assert_int_equal(census.descriptors, 4);
-    kf_sandbox_census again;
-    assert_true(kf_sandbox_take_census(sandbox, &again, &error));
-    assert_true(census.thread_hash && again.thread_hash == census.thread_hash);
+    assert_int_equal(census.ids[0], kf_sandbox_pid(sandbox));
+    for (int i = 1; i < 9; i++) assert_true(census.ids[i] > 0 && census.ids[i] != census.ids[0]);
     assert_true(kf_sandbox_freeze(sandbox, &error));
     kf_sandbox_kill(sandbox);
     expect(sandbox, KF_END_KILLED, 0);
     expect_still();
     assert_false(kf_sandbox_freeze(sandbox, &error));
+}
+
+/* A thread that ends while the process is stopped may still write to shared memory. */
+static void freezing_outlasts_threads_that_end(void **state)
+{
+    (void)state;
+    setup s;
+    kf_error error;
+    prepare(&s, "dying", NULL, NULL);
+    kf_auto(kf_sandbox) sandbox = spawn_counting(&s, 1);
+    for (int i = 0; i < 400; i++) {
+        static uint64_t before[512];
+        if (!kf_sandbox_freeze(sandbox, &error)) fail_msg("%s", error.text);
+        memcpy(before, (void *)counters, sizeof before);
+        usleep(200);
+        assert_memory_equal(before, (void *)counters, sizeof before);
+        assert_true(kf_sandbox_thaw(sandbox, &error));
+        if (i % 8 == 0) usleep(100 * (unsigned)i % 1700);
+    }
+}
+
+/* The child is at fault, not the machine. */
+static void a_thread_that_sleeps_in_the_kernel_is_noticed(void **state)
+{
+    (void)state;
+    setup s;
+    kf_error error = {0};
+    prepare(&s, "asleep", NULL, NULL);
+    s.spec.seccomp = KF_SECCOMP_BUILD;
+    kf_auto(kf_sandbox) sandbox = spawn_counting(&s, 1);
+    assert_false(kf_sandbox_freeze(sandbox, &error));
+    assert_int_equal(error.code, KF_ERROR_LIMIT);
+    kf_sandbox_kill(sandbox);
+    expect(sandbox, KF_END_KILLED, 0);
 }
 
 static void freezing_stops_processes(void **state)
@@ -321,6 +354,8 @@ int test_program(void)
         cmocka_unit_test(memory_is_bounded),
         cmocka_unit_test(files_are_bounded),
         cmocka_unit_test(freezing_stops_threads),
+        cmocka_unit_test(freezing_outlasts_threads_that_end),
+        cmocka_unit_test(a_thread_that_sleeps_in_the_kernel_is_noticed),
         cmocka_unit_test(freezing_stops_processes),
         cmocka_unit_test(waking_is_noticed),
         cmocka_unit_test(daemons_are_killed),

@@ -221,6 +221,7 @@ static bool cpu_place(kf_device *device, kf_runner_kind kind, kf_runner_place *p
                                .directory = library,
                                .environment = asan ? sanitized : plain,
                                .at_launcher = !asan,
+                               .keeps_threads = true,
                                .same_addresses = true};
     kf_jail_system(place->paths, &place->path_count, KF_PLACE_PATHS - 3);
     place->paths[place->path_count++] =

@@ -51,9 +51,13 @@ struct kf_runner {
     /* kf_now() until which the judge waits without sleeping, so that its own wake-up is not timed.
      */
     double awake_until;
-    /* The threads before the candidate was loaded: their number, and a sum over their ids. */
-    int honest_threads;
-    uint64_t honest_who;
+    /* The ids of its threads before the candidate was loaded. With keeps_threads each of them must
+     * live on, otherwise only the first. */
+    pid_t *honest_threads;
+    size_t honest_count;
+    bool keeps_threads;
+    /* It could not be stopped. */
+    bool unstopped;
     /* kf_now() at the end of the candidate's time. 0: no deadline. */
     double deadline;
     /* With a deadline: of all commands but LOAD and BATCH together. */
@@ -229,6 +233,25 @@ static kf_runner_event ask_command(kf_runner *runner, kf_wire_command *command, 
 
 /* ---- stopping and waking --------------------------------------------------------------------- */
 
+static bool has_thread(const pid_t *ids, size_t count, pid_t thread)
+{
+    for (size_t i = 0; i < count; i++)
+        if (ids[i] == thread) return true;
+    return false;
+}
+
+/* True if a thread that the runner had before it loaded its binary has ended. */
+static bool lacks_a_thread(const kf_runner *runner)
+{
+    kf_sandbox_census census;
+    if (!kf_sandbox_take_census(runner->sandbox, &census, NULL)) return true;
+    for (size_t i = 0; i < runner->honest_count; i++)
+        if ((runner->keeps_threads || runner->honest_threads[i] == kf_runner_pid(runner)) &&
+            !has_thread(census.ids, (size_t)census.threads, runner->honest_threads[i]))
+            return true;
+    return false;
+}
+
 static kf_runner_event freeze(kf_runner *runner)
 {
     if (runner->frozen) return KF_RUNNER_OK;
@@ -240,12 +263,13 @@ static kf_runner_event freeze(kf_runner *runner)
         if (kf_sandbox_pump(runner->sandbox, 0)) return end(runner, KF_RUNNER_ENDED);
         runner->error = error;
         /* A thread does not return from a system call of its own choice. */
-        bool endless = error.code == KF_ERROR_LIMIT;
+        runner->unstopped = error.code == KF_ERROR_LIMIT;
         return end(runner, error.code == KF_ERROR_INPUT ? KF_RUNNER_WOKEN
-                           : endless                    ? KF_RUNNER_TIMEOUT
+                           : runner->unstopped          ? KF_RUNNER_TIMEOUT
                                                         : KF_RUNNER_MACHINE);
     }
     runner->frozen = true;
+    if (lacks_a_thread(runner)) return end(runner, KF_RUNNER_THREAD_ENDED);
     /* No answer is due now. Bytes in the socket are a forged answer to a later command. */
     char byte;
     ssize_t waiting = recv(runner->socket, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
@@ -294,6 +318,7 @@ kf_runner *kf_runner_spawn(const kf_runner_spec *spec, kf_error *error)
     runner->stop = spec->stop;
     runner->kind = spec->kind;
     runner->at_launcher = spec->at_launcher;
+    runner->keeps_threads = spec->keeps_threads;
     runner->idle_guard = spec->idle_guard;
     runner->affinity.launcher = spec->launcher;
     runner->memory_limit = spec->limits.memory_bytes;
@@ -358,11 +383,17 @@ bool kf_runner_greet(kf_runner *runner, kf_error *error)
     kf_runner_timeout_begin(&runner_timeout, runner->start_seconds, kf_now());
     kf_runner_event event = await(runner, 0, &runner_timeout, &hello);
     event = only_good(runner, event, &hello);
-    if (event == KF_RUNNER_OK && kf_sandbox_take_census(runner->sandbox, &census, NULL)) {
-        runner->honest_threads = census.threads;
-        runner->honest_who = census.thread_hash;
-    }
     if (event == KF_RUNNER_OK) event = freeze(runner);
+    if (event == KF_RUNNER_OK && kf_sandbox_take_census(runner->sandbox, &census, NULL)) {
+        runner->honest_count = (size_t)census.threads;
+        runner->honest_threads = calloc(runner->honest_count, sizeof *runner->honest_threads);
+        if (!runner->honest_threads) {
+            end(runner, KF_RUNNER_MACHINE);
+            return kf_fail_memory(error, "a runner");
+        }
+        memcpy(runner->honest_threads, census.ids,
+               runner->honest_count * sizeof *runner->honest_threads);
+    }
     runner->greeted = event == KF_RUNNER_OK;
     if (runner->greeted) return true;
     if (event == KF_RUNNER_STOPPED) return kf_fail(error, KF_ERROR_BUSY, "interrupted");
@@ -461,6 +492,7 @@ void kf_runner_free(kf_runner *runner)
     if (runner->inbox) kf_directory_remove(runner->inbox, NULL);
     free(runner->inbox);
     free(runner->binary);
+    free(runner->honest_threads);
     free(runner);
 }
 
@@ -610,8 +642,8 @@ static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch)
     double stopping = runner->stopping;
     if (event == KF_RUNNER_OK) event = freeze(runner);
     if (!batch->answered) {
-        /* Every thread is stopped now. */
-        batch->seconds = kf_now() - started;
+        /* Without the time in which the judge looked at stopped threads. */
+        batch->seconds = kf_sandbox_stopped_at(runner->sandbox) - started;
         runner->stopping = stopping;
     }
     if (event != KF_RUNNER_OK) return event;
@@ -670,9 +702,10 @@ int kf_runner_extra_threads(kf_runner *runner)
 {
     kf_sandbox_census census;
     if (runner->dead || !kf_sandbox_take_census(runner->sandbox, &census, NULL)) return -1;
-    int extra = census.threads - runner->honest_threads + census.processes;
-    /* The number is the same, but a thread has been replaced. */
-    return extra == 0 && census.thread_hash != runner->honest_who ? 1 : extra;
+    int extra = census.processes;
+    for (int i = 0; i < census.threads; i++)
+        extra += !has_thread(runner->honest_threads, runner->honest_count, census.ids[i]);
+    return extra;
 }
 
 pid_t kf_runner_pid(const kf_runner *runner)
@@ -735,6 +768,9 @@ void kf_runner_explain(const kf_runner *runner, kf_runner_event event, const cha
                               "an answer was written that the runner did not give, while"},
         [KF_RUNNER_WOKEN] = {KF_CHEATING, "runner.woken",
                              "the process was made to run while the judge had stopped it, after"},
+        [KF_RUNNER_THREAD_ENDED] = {KF_CONTRACT_VIOLATION, "threads.ended",
+                                    "a thread of the runner itself has ended. End only threads "
+                                    "that the call has started. Noticed after"},
         [KF_RUNNER_MOVED] = {KF_CONTRACT_VIOLATION, "runner.moved",
                              "the launching thread left the processor that it was bound to, while"},
         [KF_RUNNER_REFUSED] = {KF_LAUNCH_FAILURE, "load.failed",
@@ -750,7 +786,7 @@ void kf_runner_explain(const kf_runner *runner, kf_runner_event event, const cha
     }
     e->status = table[event].status;
     e->rule = table[event].rule;
-    snprintf(e->text, sizeof e->text, "%s %s%s%.300s", table[event].text, doing,
-             event == KF_RUNNER_MACHINE ? ": " : "",
-             event == KF_RUNNER_MACHINE ? runner->error.text : "");
+    bool tells = event == KF_RUNNER_MACHINE || (event == KF_RUNNER_TIMEOUT && runner->unstopped);
+    snprintf(e->text, sizeof e->text, "%s %s%s%.300s", table[event].text, doing, tells ? ": " : "",
+             tells ? runner->error.text : "");
 }

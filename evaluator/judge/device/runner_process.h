@@ -33,6 +33,8 @@ typedef enum kf_runner_event {
     KF_RUNNER_FORGED,
     /* It ran while it was to be stopped. */
     KF_RUNNER_WOKEN,
+    /* A thread that it had before it loaded its binary has ended. */
+    KF_RUNNER_THREAD_ENDED,
     /* Its first thread left the processor that it is to launch from. */
     KF_RUNNER_MOVED,
     /* LOAD: the binary does not load. MAP: no memory for a buffer. */
@@ -89,6 +91,8 @@ typedef struct kf_runner_spec {
     /* True if the runner launches on the first processor (kfcpu_ready). The judge then waits for
      * its batches on that processor. */
     bool at_launcher;
+    /* True if all threads that it has at its hello live until its end. */
+    bool keeps_threads;
     /* Processors for its first thread during timed batches. NULL: any. Outlives the runner. */
     const cpu_set_t *launcher;
     /* For its timed batches. May be NULL. Outlives the runner. */
@@ -217,8 +221,8 @@ kf_runner_event kf_runner_count(kf_runner *runner, uint32_t set, uint32_t passes
 
 /* Returns how many calls of the entry were requested since the runner started. */
 uint64_t kf_runner_calls(const kf_runner *runner);
-/* Returns the number of threads beyond those before the candidate was loaded; negative if
- * unreadable. */
+/* Returns the number of threads and processes that are not those before the candidate was loaded;
+ * negative if unreadable. */
 int kf_runner_extra_threads(kf_runner *runner);
 int kf_runner_layers(const kf_runner *runner);
 pid_t kf_runner_pid(const kf_runner *runner);
