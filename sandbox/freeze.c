@@ -211,6 +211,12 @@ bool kf_sandbox_settle(kf_sandbox *sandbox)
     return sandbox->settled;
 }
 
+size_t kf_sandbox_threads(const kf_sandbox *sandbox, const pid_t **ids)
+{
+    *ids = sandbox->threads.ids;
+    return sandbox->threads.count;
+}
+
 bool kf_sandbox_take_census(kf_sandbox *sandbox, kf_sandbox_census *census, kf_error *error)
 {
     *census = (kf_sandbox_census){.descriptors = -1};
@@ -219,7 +225,6 @@ bool kf_sandbox_take_census(kf_sandbox *sandbox, kf_sandbox_census *census, kf_e
     census->threads = listed ? (int)sandbox->threads.count : -1;
     if (census->threads <= 0)
         return kf_fail(error, KF_ERROR_INPUT, "sandbox: the program has ended");
-    census->ids = sandbox->threads.ids;
     census->descriptors = kf_tree_descriptors(sandbox->pid);
     if (!kf_may_have_descendants(sandbox))
         /* saves a scan of /proc, which takes milliseconds with many processes */

@@ -6,10 +6,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "kforge/list.h"
@@ -231,6 +233,37 @@ int kf_tree_descriptors(pid_t pid)
     if (!directory) return -1;
     int count = 0;
     for (struct dirent *item; (item = readdir(directory));) count += item->d_name[0] != '.';
+    closedir(directory);
+    return count;
+}
+
+static bool is_on_disk(const char *path)
+{
+    static const unsigned long without_disk[] = {TMPFS_MAGIC,   PROC_SUPER_MAGIC, SYSFS_MAGIC,
+                                                 PIPEFS_MAGIC,  SOCKFS_MAGIC,     ANON_INODE_FS_MAGIC,
+                                                 DEVPTS_SUPER_MAGIC, RAMFS_MAGIC};
+    struct stat status;
+    struct statfs system;
+    kf_autoclose int fd = open(path, O_PATH | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &status) || fstatfs(fd, &system)) return false;
+    if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) return false;
+    for (size_t i = 0; i < sizeof without_disk / sizeof *without_disk; i++)
+        if ((unsigned long)system.f_type == without_disk[i]) return false;
+    return true;
+}
+
+int kf_tree_open_files(pid_t pid)
+{
+    char path[64], name[400];
+    snprintf(path, sizeof path, "/proc/%d/fd", pid);
+    DIR *directory = opendir(path);
+    if (!directory) return -1;
+    int count = 0;
+    for (struct dirent *item; (item = readdir(directory));) {
+        if (item->d_name[0] == '.') continue;
+        snprintf(name, sizeof name, "%s/%s", path, item->d_name);
+        count += is_on_disk(name);
+    }
     closedir(directory);
     return count;
 }

@@ -204,6 +204,15 @@ double kf_sandbox_stopped_at(const kf_sandbox *sandbox);
 /* Continues the tree. KF_ERROR_INPUT if the child has ended, or if another signal (SIGCONT of a
  * timer) continued it since kf_sandbox_freeze. Data read from it meanwhile then proves nothing. */
 bool kf_sandbox_thaw(kf_sandbox *sandbox, kf_error *error);
+/* Lets the child open files, or ends that for all of its threads: a call that makes a descriptor
+ * then fails before it looks at a path. Descriptors that are open stay so. After kf_sandbox_lockdown
+ * the child cannot undo it. The child receives descriptors only while it may open files. */
+bool kf_sandbox_let_open(kf_sandbox *sandbox, bool may, kf_error *error);
+/* Returns how many files and folders on disks the child has open; -1 if unknown. */
+int kf_sandbox_open_files(const kf_sandbox *sandbox);
+/* Returns the number of threads of a frozen child, and their ids, which are valid until the next
+ * freeze or census. */
+size_t kf_sandbox_threads(const kf_sandbox *sandbox, const pid_t **ids);
 /* True once the child is a single process for good. A program that may start others
  * (KF_SECCOMP_SETTLES) ends that with kf_sandbox_lockdown. This function, with the child frozen,
  * checks that the filter is on and that no other process of the tree is left. From then on freeze,
@@ -212,10 +221,8 @@ bool kf_sandbox_thaw(kf_sandbox *sandbox, kf_error *error);
 bool kf_sandbox_settle(kf_sandbox *sandbox);
 /* Counts of a frozen child. */
 typedef struct kf_sandbox_census {
-    /* threads of the child without those that have ended, and their ids in its pid namespace's
-     * parent; valid until the next freeze or census */
+    /* threads of the child, without those that have ended */
     int threads;
-    const pid_t *ids;
     /* other processes of the tree */
     int processes;
     /* open descriptors of the child; -1 if unknown */
@@ -242,7 +249,8 @@ void kf_sandbox_describe(const kf_sandbox_result *result, char *text, size_t siz
 /* For the program inside. Installs a second, stricter filter on all threads
  * (SECCOMP_FILTER_FLAG_TSYNC) and makes the process non-dumpable. The program calls it after its
  * libraries and its device context exist, and before it loads untrusted code. The filter forbids
- * new sockets, unlink, memfd, clone of processes and every exec. Returns 0 or a negative errno.
+ * new sockets, unlink, memfd, clone of processes, every exec, and calls that tell which pages of a
+ * file are in memory. Returns 0 or a negative errno.
  * Neither allocates nor needs libseccomp (CMake target kf_lockdown). */
 int kf_sandbox_lockdown(void);
 

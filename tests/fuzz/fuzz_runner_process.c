@@ -205,10 +205,26 @@ bool kf_sandbox_settle(kf_sandbox *s)
 }
 bool kf_sandbox_take_census(kf_sandbox *s, kf_sandbox_census *census, kf_error *error)
 {
-    static const pid_t only; /* kf_sandbox_pid's */
     (void)error;
-    *census = (kf_sandbox_census){.threads = 1, .ids = &only};
+    *census = (kf_sandbox_census){.threads = 1};
     return !s->ended;
+}
+size_t kf_sandbox_threads(const kf_sandbox *s, const pid_t **ids)
+{
+    static const pid_t only; /* kf_sandbox_pid's */
+    (void)s;
+    *ids = &only;
+    return 1;
+}
+bool kf_sandbox_let_open(kf_sandbox *s, bool may, kf_error *error)
+{
+    (void)may;
+    return !s->ended || kf_fail(error, KF_ERROR_INPUT, "ended");
+}
+int kf_sandbox_open_files(const kf_sandbox *s)
+{
+    (void)s;
+    return 0;
 }
 int kf_sandbox_layers(const kf_sandbox *s)
 {

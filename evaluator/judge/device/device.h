@@ -87,7 +87,7 @@ typedef struct kf_runner_place {
     /* Threads of the device's own that may appear later. */
     int spare_threads;
     /* As in kf_runner_spec. */
-    bool at_launcher, keeps_threads;
+    bool at_launcher, sealed;
     kf_cpu_idle_guard *idle_guard;
     const cpu_set_t *launcher;
     /* As in kf_sandbox_spec. */

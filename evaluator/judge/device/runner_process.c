@@ -51,11 +51,11 @@ struct kf_runner {
     /* kf_now() until which the judge waits without sleeping, so that its own wake-up is not timed.
      */
     double awake_until;
-    /* The ids of its threads before the candidate was loaded. With keeps_threads each of them must
+    /* The ids of its threads before the candidate was loaded. If it is sealed, each of them must
      * live on, otherwise only the first. */
     pid_t *honest_threads;
     size_t honest_count;
-    bool keeps_threads;
+    bool sealed, loaded;
     /* It could not be stopped. */
     bool unstopped;
     /* kf_now() at the end of the candidate's time. 0: no deadline. */
@@ -240,14 +240,24 @@ static bool has_thread(const pid_t *ids, size_t count, pid_t thread)
     return false;
 }
 
+static bool note_threads(kf_runner *runner)
+{
+    const pid_t *ids;
+    runner->honest_count = kf_sandbox_threads(runner->sandbox, &ids);
+    runner->honest_threads = calloc(runner->honest_count + 1, sizeof *ids);
+    if (!runner->honest_threads) return false;
+    memcpy(runner->honest_threads, ids, runner->honest_count * sizeof *ids);
+    return true;
+}
+
 /* True if a thread that the runner had before it loaded its binary has ended. */
 static bool lacks_a_thread(const kf_runner *runner)
 {
-    kf_sandbox_census census;
-    if (!kf_sandbox_take_census(runner->sandbox, &census, NULL)) return true;
+    const pid_t *ids;
+    size_t count = kf_sandbox_threads(runner->sandbox, &ids);
     for (size_t i = 0; i < runner->honest_count; i++)
-        if ((runner->keeps_threads || runner->honest_threads[i] == kf_runner_pid(runner)) &&
-            !has_thread(census.ids, (size_t)census.threads, runner->honest_threads[i]))
+        if ((runner->sealed || runner->honest_threads[i] == kf_runner_pid(runner)) &&
+            !has_thread(ids, count, runner->honest_threads[i]))
             return true;
     return false;
 }
@@ -290,6 +300,28 @@ static kf_runner_event wake(kf_runner *runner)
     return end(runner, error.code == KF_ERROR_INPUT ? KF_RUNNER_WOKEN : KF_RUNNER_MACHINE);
 }
 
+/* Lets a sealed runner open files, or ends that. */
+static kf_runner_event let_open(kf_runner *runner, bool may)
+{
+    kf_error error;
+    if (!runner->sealed || !runner->loaded || kf_sandbox_let_open(runner->sandbox, may, &error))
+        return KF_RUNNER_OK;
+    if (kf_sandbox_pump(runner->sandbox, 0)) return end(runner, KF_RUNNER_ENDED);
+    return kf_runner_fail(runner, error.text);
+}
+
+/* Stops a runner that may have opened files. A sealed runner must have closed those on disks, and
+ * opens no others. */
+static kf_runner_event freeze_and_seal(kf_runner *runner)
+{
+    kf_runner_event event = freeze(runner);
+    if (event == KF_RUNNER_OK) event = let_open(runner, false);
+    if (event == KF_RUNNER_OK && runner->sealed && runner->loaded &&
+        kf_sandbox_open_files(runner->sandbox) > 0)
+        return end(runner, KF_RUNNER_FILES_OPEN);
+    return event;
+}
+
 /* ---- life ------------------------------------------------------------------------------------ */
 
 /* Makes the runner's inbox, and appends it to `paths` (path_count + 1 entries). */
@@ -318,7 +350,7 @@ kf_runner *kf_runner_spawn(const kf_runner_spec *spec, kf_error *error)
     runner->stop = spec->stop;
     runner->kind = spec->kind;
     runner->at_launcher = spec->at_launcher;
-    runner->keeps_threads = spec->keeps_threads;
+    runner->sealed = spec->sealed;
     runner->idle_guard = spec->idle_guard;
     runner->affinity.launcher = spec->launcher;
     runner->memory_limit = spec->limits.memory_bytes;
@@ -376,7 +408,6 @@ void kf_runner_resume(kf_runner *runner)
 bool kf_runner_greet(kf_runner *runner, kf_error *error)
 {
     kf_wire_answer hello;
-    kf_sandbox_census census;
     if (runner->greeted) return true;
     kf_runner_resume(runner);
     kf_runner_timeout runner_timeout;
@@ -384,15 +415,9 @@ bool kf_runner_greet(kf_runner *runner, kf_error *error)
     kf_runner_event event = await(runner, 0, &runner_timeout, &hello);
     event = only_good(runner, event, &hello);
     if (event == KF_RUNNER_OK) event = freeze(runner);
-    if (event == KF_RUNNER_OK && kf_sandbox_take_census(runner->sandbox, &census, NULL)) {
-        runner->honest_count = (size_t)census.threads;
-        runner->honest_threads = calloc(runner->honest_count, sizeof *runner->honest_threads);
-        if (!runner->honest_threads) {
-            end(runner, KF_RUNNER_MACHINE);
-            return kf_fail_memory(error, "a runner");
-        }
-        memcpy(runner->honest_threads, census.ids,
-               runner->honest_count * sizeof *runner->honest_threads);
+    if (event == KF_RUNNER_OK && !note_threads(runner)) {
+        end(runner, KF_RUNNER_MACHINE);
+        return kf_fail_memory(error, "a runner");
     }
     runner->greeted = event == KF_RUNNER_OK;
     if (runner->greeted) return true;
@@ -504,7 +529,8 @@ kf_runner_event kf_runner_load(kf_runner *runner, double seconds)
     kf_wire_command command = {.type = KF_WIRE_LOAD};
     kf_runner_event event = wake(runner);
     if (event == KF_RUNNER_OK) event = ask(runner, &command, NULL, 0, -1, seconds, &answer);
-    if (event == KF_RUNNER_OK) event = freeze(runner);
+    runner->loaded = true;
+    if (event == KF_RUNNER_OK) event = freeze_and_seal(runner);
     if (event == KF_RUNNER_OK && answer.result != KF_WIRE_OK)
         event = end(runner, KF_RUNNER_REFUSED);
     runner->open = event == KF_RUNNER_OK && runner->kind == KF_RUNNER_COMPILED &&
@@ -530,7 +556,8 @@ kf_runner_event kf_runner_map(kf_runner *runner, const kf_runner_buffer *buffers
 {
     /* So few that the messages of neither side fill the socket. */
     enum { AHEAD = 32 };
-    kf_runner_event event = wake(runner);
+    kf_runner_event event = runner->dead ? KF_RUNNER_ENDED : let_open(runner, true);
+    if (event == KF_RUNNER_OK) event = wake(runner);
     for (size_t first = 0; first < count && event == KF_RUNNER_OK; first += AHEAD) {
         size_t some = count - first < AHEAD ? count - first : AHEAD;
         uint64_t nonces[AHEAD];
@@ -564,7 +591,7 @@ kf_runner_event kf_runner_map(kf_runner *runner, const kf_runner_buffer *buffers
                 event = end(runner, KF_RUNNER_REFUSED);
         }
     }
-    return event == KF_RUNNER_OK ? freeze(runner) : event;
+    return event == KF_RUNNER_OK ? freeze_and_seal(runner) : event;
 }
 
 kf_runner_event kf_runner_fail(kf_runner *runner, const char *words)
@@ -702,9 +729,11 @@ int kf_runner_extra_threads(kf_runner *runner)
 {
     kf_sandbox_census census;
     if (runner->dead || !kf_sandbox_take_census(runner->sandbox, &census, NULL)) return -1;
+    const pid_t *ids;
+    size_t count = kf_sandbox_threads(runner->sandbox, &ids);
     int extra = census.processes;
-    for (int i = 0; i < census.threads; i++)
-        extra += !has_thread(runner->honest_threads, runner->honest_count, census.ids[i]);
+    for (size_t i = 0; i < count; i++)
+        extra += !has_thread(runner->honest_threads, runner->honest_count, ids[i]);
     return extra;
 }
 
@@ -771,6 +800,9 @@ void kf_runner_explain(const kf_runner *runner, kf_runner_event event, const cha
         [KF_RUNNER_THREAD_ENDED] = {KF_CONTRACT_VIOLATION, "threads.ended",
                                     "a thread of the runner itself has ended. End only threads "
                                     "that the call has started. Noticed after"},
+        [KF_RUNNER_FILES_OPEN] = {KF_CONTRACT_VIOLATION, "files.open",
+                                  "a file is open that the process opened while it was loaded. "
+                                  "Close it in the constructor. Noticed after"},
         [KF_RUNNER_MOVED] = {KF_CONTRACT_VIOLATION, "runner.moved",
                              "the launching thread left the processor that it was bound to, while"},
         [KF_RUNNER_REFUSED] = {KF_LAUNCH_FAILURE, "load.failed",

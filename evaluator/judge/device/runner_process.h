@@ -35,6 +35,8 @@ typedef enum kf_runner_event {
     KF_RUNNER_WOKEN,
     /* A thread that it had before it loaded its binary has ended. */
     KF_RUNNER_THREAD_ENDED,
+    /* It has a file on a disk open, although it is sealed. */
+    KF_RUNNER_FILES_OPEN,
     /* Its first thread left the processor that it is to launch from. */
     KF_RUNNER_MOVED,
     /* LOAD: the binary does not load. MAP: no memory for a buffer. */
@@ -91,8 +93,9 @@ typedef struct kf_runner_spec {
     /* True if the runner launches on the first processor (kfcpu_ready). The judge then waits for
      * its batches on that processor. */
     bool at_launcher;
-    /* True if all threads that it has at its hello live until its end. */
-    bool keeps_threads;
+    /* True if all threads that it has at its hello live until its end, and it opens no file once it
+     * has loaded its binary. */
+    bool sealed;
     /* Processors for its first thread during timed batches. NULL: any. Outlives the runner. */
     const cpu_set_t *launcher;
     /* For its timed batches. May be NULL. Outlives the runner. */
