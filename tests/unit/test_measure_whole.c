@@ -63,6 +63,7 @@ static struct {
     uint64_t later_calls;
     /* the runner that reports a device error with each call */
     const struct behaviour *failing;
+    bool held; /* only while a candidate lives, and there is no memory for sets then */
     int failure; /* the error's code; 0: no error */
     /* seconds for which the driver clears memory after a call of the oracle, which frees its
      * temporaries */
@@ -326,7 +327,8 @@ kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch)
     bool priming_call = !batch->null && batch->answered == kf_measurement_snapshot_nothing;
     if (!batch->keep) runner->results = 0;
     if (!batch->null) runner->results += batch->count;
-    if (world.failure && runner->does == world.failing && !batch->null)
+    if (world.failure && runner->does == world.failing && !batch->null &&
+        (!world.held || world.candidates))
         return batch->code = world.failure, KF_RUNNER_DEVICE_ERROR;
     for (uint32_t i = 0; i < batch->count && !batch->null && runner->does != &oracle_does; i++)
         for (uint32_t k = 0; k < i; k++)
@@ -402,7 +404,11 @@ static bool place(kf_device *device, kf_runner_kind kind, kf_runner_place *place
 static kf_sets *sets_new(kf_device *device, const kf_problem *problem, uint32_t count, bool truth,
                          kf_error *error)
 {
-    (void)device, (void)problem, (void)truth, (void)error;
+    (void)device, (void)problem, (void)truth;
+    if (world.held && world.candidates) {
+        kf_fail(error, KF_ERROR_LIMIT, "no memory for sets");
+        return NULL;
+    }
     kf_sets *sets = calloc(1, sizeof *sets);
     assert_non_null(sets);
     sets->count = count;
@@ -1387,6 +1393,28 @@ static void errors_of_the_machine_are_told_from_those_of_programs(void **state)
     }
 }
 
+/* The task's programs find no memory, but only while the candidate lives. */
+static void held_memory_is_the_candidates_fault(void **state)
+{
+    (void)state;
+    const behaviour *failing[] = {&baseline_does, &oracle_does};
+    for (size_t i = 0; i < sizeof failing / sizeof *failing; i++) {
+        machine *m = started(108e-6);
+        world.failing = failing[i];
+        world.failure = 2;
+        world.held = true;
+        kf_verdict *v = judged(m, (int)i);
+        assert_int_equal(v->workloads->finding_count, 1);
+        const kf_finding *f = &v->workloads->findings[0];
+        assert_int_equal(f->status, KF_OUT_OF_MEMORY);
+        assert_int_equal(f->blame, KF_BLAME_CANDIDATE);
+        assert_string_equal(f->rule, "memory.held");
+        assert_int_equal(world.candidates, 0);
+        kf_verdict_free(v);
+        stopped(m);
+    }
+}
+
 int test_program(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1409,6 +1437,7 @@ int test_program(void)
         cmocka_unit_test(tf32_is_told_where_the_baseline_is_more_exact),
         cmocka_unit_test(a_baseline_too_coarse_in_tf32_is_told),
         cmocka_unit_test(a_slow_oracle_does_not_make_a_job_long),
+        cmocka_unit_test(held_memory_is_the_candidates_fault),
         cmocka_unit_test(errors_of_the_machine_are_told_from_those_of_programs),
         cmocka_unit_test(batches_are_as_long_as_the_device_says),
         cmocka_unit_test(a_machine_that_stands_still_makes_no_short_batches),

@@ -114,6 +114,9 @@ bool kf_measurement_fetches_all(const kf_measurement *r);
 /* Turns an event of a runner into a finding. */
 bool kf_measurement_report(kf_measurement *r, kf_runner *runner, kf_role role,
                            kf_runner_event event, int code, const char *doing, kf_error *error);
+/* Finds out whether the candidate's process holds the memory that others lack: ends it and makes
+ * sets again. If there is room then, adds a finding and sets *held. Frees the sets. */
+bool kf_measurement_blame_holder(kf_measurement *r, bool *held, kf_error *error);
 /* Adds a finding that the job's time is over. The candidate is to blame if it took most of it. */
 bool kf_measurement_out_of_time(kf_measurement *r, kf_error *error);
 
@@ -160,7 +163,8 @@ void kf_measurement_learn(kf_measurement *r);
 
 /* ---- measure_sizes.c ------------------------------------------------------------------------- */
 
-/* Makes new sets in place of those there are, which no runner maps yet. */
+/* Makes new sets in place of those there are, which no runner maps yet. If the candidate's process
+ * holds the memory for them, that is a finding. */
 bool kf_measurement_make_sets(kf_measurement *r, uint32_t count, kf_error *error);
 void kf_measurement_drop_sets(kf_measurement *r);
 /* Makes new sets, and maps them into all runners there are. */
