@@ -286,6 +286,7 @@ static const kf_device_operations cpu_operations = {
     .buffers.sets_new = kf_cpu_sets_new,
     .buffers.sets_free = kf_cpu_sets_free,
     .buffers.hand_over = kf_cpu_hand_over,
+    .buffers.turn_to = kf_cpu_turn_to,
     .buffers.fill = kf_cpu_fill,
     .buffers.poison = kf_cpu_poison,
     .buffers.cache_flush = kf_cpu_cache_flush,

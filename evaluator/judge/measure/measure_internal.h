@@ -188,6 +188,8 @@ double kf_measurement_timeout(const kf_measurement *r, kf_side side, uint32_t ca
 /* Waits until the driver clears no freed memory. Comes before anything that is timed, but not
  * between a priming call and its batch. */
 void kf_measurement_memory_settle(kf_measurement *r);
+/* Has the device mean this side's buffers. */
+void kf_measurement_turn_to(kf_measurement *r, kf_side side);
 /* Prepares all buffers for a batch that calls the first `called` sets of the order. */
 bool kf_measurement_refresh(kf_measurement *r, int number, kf_side side, uint32_t called,
                             kf_error *error);

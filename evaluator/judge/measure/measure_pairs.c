@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Draws new inputs for one set. */
-static bool redraw(kf_measurement *r, uint32_t set, kf_error *error)
+/* Draws new inputs for one set, for a call of that side. */
+static bool redraw(kf_measurement *r, kf_side side, uint32_t set, kf_error *error)
 {
     const kf_problem *problem = r->bench->problem;
     for (int i = 0; i < problem->argument_count; i++) {
@@ -16,6 +16,7 @@ static bool redraw(kf_measurement *r, uint32_t set, kf_error *error)
             return false;
     }
     r->lists.true_known[set] = false;
+    kf_measurement_turn_to(r, side);
     r->device->buffers.cache_flush(r->sets, &set, 1);
     return true;
 }
@@ -106,7 +107,7 @@ static bool single_call(kf_measurement *r, kf_side side, char letter, int pair, 
     uint32_t called = r->schedule.calls[side];
     if (side == CANDIDATE && (!kf_measurement_inspect(r, side, error) || r->over))
         return r->over; /* before the left-out set counts as called */
-    if (!redraw(r, r->lists.order[called], error)) return false;
+    if (!redraw(r, side, r->lists.order[called], error)) return false;
     if (!kf_measurement_batch(r, side, called, 1, letter, pair, single, error)) return false;
     bool again = kf_measurement_separates_batches(r) && !kf_measurement_needs_priming(r, side) &&
                  side == BASELINE;
