@@ -63,6 +63,8 @@ static struct {
     uint64_t later_calls;
     /* the runner that reports a device error with each call */
     const struct behaviour *failing;
+    /* A candidate changes inputs while the oracle reads them. */
+    bool changes, changed;
     bool held; /* only while a candidate lives, and there is no memory for sets then */
     int failure; /* the error's code; 0: no error */
     /* seconds for which the driver clears memory after a call of the oracle, which frees its
@@ -327,6 +329,7 @@ kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch)
     bool priming_call = !batch->null && batch->answered == kf_measurement_snapshot_nothing;
     if (!batch->keep) runner->results = 0;
     if (!batch->null) runner->results += batch->count;
+    world.changed = world.changes && world.candidates && runner->does == &oracle_does;
     if (world.failure && runner->does == world.failing && !batch->null &&
         (!world.held || world.candidates))
         return batch->code = world.failure, KF_RUNNER_DEVICE_ERROR;
@@ -468,7 +471,7 @@ static bool inspect(kf_sets *sets, const bool *chosen, kf_damage *damage, kf_err
 {
     (void)chosen, (void)error;
     world.now += sets->count * world.set_seconds / 2;
-    *damage = (kf_damage){.kind = KF_DAMAGE_NONE};
+    *damage = (kf_damage){.kind = world.changed ? KF_DAMAGE_INPUT : KF_DAMAGE_NONE};
     return true;
 }
 
@@ -1393,6 +1396,27 @@ static void errors_of_the_machine_are_told_from_those_of_programs(void **state)
     }
 }
 
+/* Inputs that change while the oracle reads them are the candidate's doing, also if the oracle then
+ * fails. */
+static void inputs_are_inspected_after_the_oracle(void **state)
+{
+    (void)state;
+    for (int code = 0; code <= 700; code += 700) {
+        machine *m = started(108e-6);
+        world.failing = &oracle_does;
+        world.failure = code;
+        world.held = code; /* fails only while the candidate lives */
+        world.changes = true;
+        kf_verdict *v = judged(m, code);
+        assert_int_equal(v->workloads->finding_count, 1);
+        const kf_finding *f = &v->workloads->findings[0];
+        assert_int_equal(f->status, KF_CONTRACT_VIOLATION);
+        assert_string_equal(f->rule, "input.mutated");
+        kf_verdict_free(v);
+        stopped(m);
+    }
+}
+
 /* The task's programs find no memory, but only while the candidate lives. */
 static void held_memory_is_the_candidates_fault(void **state)
 {
@@ -1437,6 +1461,7 @@ int test_program(void)
         cmocka_unit_test(tf32_is_told_where_the_baseline_is_more_exact),
         cmocka_unit_test(a_baseline_too_coarse_in_tf32_is_told),
         cmocka_unit_test(a_slow_oracle_does_not_make_a_job_long),
+        cmocka_unit_test(inputs_are_inspected_after_the_oracle),
         cmocka_unit_test(held_memory_is_the_candidates_fault),
         cmocka_unit_test(errors_of_the_machine_are_told_from_those_of_programs),
         cmocka_unit_test(batches_are_as_long_as_the_device_says),

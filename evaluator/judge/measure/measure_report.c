@@ -104,6 +104,18 @@ bool kf_measurement_blame_holder(kf_measurement *r, bool *held, kf_error *error)
            kf_fail_memory(error, "a finding");
 }
 
+/* Where all map the same buffers, a candidate may have changed what the task's program read. That is
+ * a finding then. False if it cannot be found out. */
+static bool find_changed_inputs(kf_measurement *r, kf_error *error)
+{
+    kf_damage damage;
+    if (!r->runners[CANDIDATE] || !r->sets || r->device->buffers.turn_to) return true;
+    if (!r->device->buffers.inspect(r->sets, r->lists.chosen, &damage, error)) return false;
+    if (damage.kind != KF_DAMAGE_INPUT) return true;
+    r->over = true;
+    return kf_checker_damage(r->checker, &damage) || kf_fail_memory(error, "a finding");
+}
+
 bool kf_measurement_report(kf_measurement *r, kf_runner *runner, kf_role role,
                            kf_runner_event event, int code, const char *doing, kf_error *error)
 {
@@ -129,6 +141,8 @@ bool kf_measurement_report(kf_measurement *r, kf_runner *runner, kf_role role,
                      name, code);
     }
     if (role != KF_ROLE_CANDIDATE) {
+        if (!find_changed_inputs(r, error)) return false;
+        if (r->over) return true;
         bool machine = event == KF_RUNNER_DEVICE_ERROR && kf_cuda_error_is_machine(code);
         r->over = true;
         bool held = false, short_of_memory = found_no_memory(r, runner, event, code, words);
