@@ -78,7 +78,7 @@ static int wait_stopped(kf_sandbox *sandbox)
         if (status) break;
         now = kf_now();
         double busy = processor_seconds(pid) - computed;
-        if (now > patient && kf_tree_list_threads(pid, &sandbox->threads))
+        if (now > patient && kf_tree_list_threads(pid, &sandbox->threads) == 0)
             looks = sandbox->threads.waiting ? looks + 1 : 0;
         if (now > until) status = busy > BUSY_MIN ? -EBUSY : -ETIMEDOUT;
         if (busy > BUSY_SECONDS || looks > LOOKS) status = -EBUSY;
@@ -94,7 +94,8 @@ static int wait_for_threads(kf_sandbox *sandbox)
 {
     double wait = 4e-6;
     for (int looks = 0; looks <= LOOKS; looks++, wait = fmin(1.5 * wait, LOOK_SECONDS)) {
-        if (!kf_tree_list_threads(sandbox->pid, &sandbox->threads)) return -ESRCH;
+        int status = kf_tree_list_threads(sandbox->pid, &sandbox->threads);
+        if (status) return status;
         if (sandbox->threads.running + sandbox->threads.waiting == 0) return 0;
         kf_pause(wait);
         sandbox->stopped_at = kf_now();
@@ -220,8 +221,8 @@ size_t kf_sandbox_threads(const kf_sandbox *sandbox, const pid_t **ids)
 bool kf_sandbox_take_census(kf_sandbox *sandbox, kf_sandbox_census *census, kf_error *error)
 {
     *census = (kf_sandbox_census){.descriptors = -1};
-    bool listed = !sandbox->ended && (sandbox->frozen || kf_tree_list_threads(
-                                                              sandbox->pid, &sandbox->threads));
+    bool listed = !sandbox->ended &&
+                  (sandbox->frozen || !kf_tree_list_threads(sandbox->pid, &sandbox->threads));
     census->threads = listed ? (int)sandbox->threads.count : -1;
     if (census->threads <= 0)
         return kf_fail(error, KF_ERROR_INPUT, "sandbox: the program has ended");

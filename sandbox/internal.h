@@ -219,9 +219,9 @@ typedef struct kf_threads {
      * interrupts; the others are stopped */
     size_t running, waiting;
 } kf_threads;
-/* Lists them, in the order of their numbers. False if the process is gone or memory is short. The
- * caller frees `ids`, which the function reuses. */
-bool kf_tree_list_threads(pid_t pid, kf_threads *threads);
+/* Lists them. Returns 0 or a negative errno: -ESRCH if the process is gone. The caller frees `ids`,
+ * which the function reuses. */
+int kf_tree_list_threads(pid_t pid, kf_threads *threads);
 /* Returns the number of threads that a user has on the whole machine. */
 int kf_tree_user_threads(uid_t user);
 

@@ -203,12 +203,12 @@ static kf_thread_state read_thread_state(const char *path)
     return state == 'D' ? KF_THREAD_WAITS : KF_THREAD_RUNS;
 }
 
-bool kf_tree_list_threads(pid_t pid, kf_threads *threads)
+int kf_tree_list_threads(pid_t pid, kf_threads *threads)
 {
     char path[64], name[400];
     snprintf(path, sizeof path, "/proc/%d/task", pid);
     DIR *directory = opendir(path);
-    if (!directory) return false;
+    if (!directory) return errno == ENOENT ? -ESRCH : -errno;
     bool listed = true;
     threads->count = threads->running = threads->waiting = 0;
     for (struct dirent *item; listed && (item = readdir(directory));) {
@@ -222,7 +222,7 @@ bool kf_tree_list_threads(pid_t pid, kf_threads *threads)
         if (listed) threads->ids[threads->count++] = (pid_t)strtol(item->d_name, NULL, 10);
     }
     closedir(directory);
-    return listed;
+    return listed ? 0 : -ENOMEM;
 }
 
 int kf_tree_descriptors(pid_t pid)
