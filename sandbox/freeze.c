@@ -49,8 +49,8 @@ static double processor_seconds(pid_t pid)
 
 /* Waits until the kernel reports the leader as stopped. Returns 0 or a negative errno.
  *
- * -EBUSY: a thread is in a system call that no stop interrupts: it computes (MADV_POPULATE_READ over
- * terabytes), or it sleeps (a read of a slow disk). The kernel reports the stop after the last
+ * -EBUSY: a thread is in a system call that no stop interrupts: it computes (MADV_POPULATE_READ
+ * over terabytes), or it sleeps (a read of a slow disk). The kernel reports the stop after the last
  * thread has stopped.
  *
  * The loop first yields, because the stop usually takes microseconds and this runs inside a timing
@@ -98,7 +98,7 @@ static int wait_for_threads(kf_sandbox *sandbox)
         if (status) return status;
         if (sandbox->threads.running + sandbox->threads.waiting == 0) return 0;
         kf_pause(wait);
-        sandbox->stopped_at = kf_now();
+        sandbox->threads.stopped_at = kf_now();
     }
     return -EBUSY;
 }
@@ -143,7 +143,7 @@ bool kf_sandbox_freeze(kf_sandbox *sandbox, kf_error *error)
     if (sandbox->ended || kill(sandbox->pid, SIGSTOP))
         return kf_fail(error, KF_ERROR_INPUT, "sandbox: the program has ended");
     int status = wait_stopped(sandbox);
-    sandbox->stopped_at = kf_now();
+    sandbox->threads.stopped_at = kf_now();
     if (!status) status = wait_for_threads(sandbox);
     if (status == -ESRCH || status == -ECHILD)
         return kf_fail(error, KF_ERROR_INPUT, "sandbox: the program has ended");
@@ -151,8 +151,8 @@ bool kf_sandbox_freeze(kf_sandbox *sandbox, kf_error *error)
     if (status == -EBUSY)
         return kf_fail(
             error, KF_ERROR_LIMIT,
-            "sandbox: a thread of process %d is in a system call that no signal interrupts, or does "
-            "not end",
+            "sandbox: a thread of process %d does not end, or is in a system call that no signal "
+            "interrupts",
             sandbox->pid);
     if (status)
         return kf_fail(error, KF_ERROR_MACHINE, "sandbox: stopping process %d: %s", sandbox->pid,
@@ -164,7 +164,7 @@ bool kf_sandbox_freeze(kf_sandbox *sandbox, kf_error *error)
 
 double kf_sandbox_stopped_at(const kf_sandbox *sandbox)
 {
-    return sandbox->stopped_at;
+    return sandbox->threads.stopped_at;
 }
 
 bool kf_sandbox_thaw(kf_sandbox *sandbox, kf_error *error)

@@ -218,6 +218,8 @@ typedef struct kf_threads {
     /* the number of them that run or may run, and that are in a system call that no signal
      * interrupts; the others are stopped */
     size_t running, waiting;
+    /* kf_now() when they were seen stopped */
+    double stopped_at;
 } kf_threads;
 /* Lists them. Returns 0 or a negative errno: -ESRCH if the process is gone. The caller frees `ids`,
  * which the function reuses. */
@@ -277,8 +279,6 @@ struct kf_sandbox {
     bool frozen;
     /* at the last freeze or census */
     kf_threads threads;
-    /* kf_now() at the end of the last freeze */
-    double stopped_at;
     bool settled;
     bool ended;
     kf_sandbox_result result;

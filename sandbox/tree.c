@@ -181,9 +181,9 @@ int kf_tree_filters(pid_t pid)
     return at ? (int)strtol(at + sizeof key - 1, NULL, 10) : -1;
 }
 
-/* Returns what the thread of that file does. A thread that ends has no address space from the moment
- * on at which it has written its last byte: its robust list and the word that
- * set_tid_address(2) names (exit_mm in Linux). From then on its size is 0. */
+/* Returns the state of the thread of that file. A thread that ends gives up its address space
+ * (exit_mm in Linux) after it has written its last bytes: its robust list, and the word of
+ * set_tid_address(2). From then on its size is 0. */
 static kf_thread_state read_thread_state(const char *path)
 {
     char text[1024], state;
@@ -239,9 +239,9 @@ int kf_tree_descriptors(pid_t pid)
 
 static bool is_on_disk(const char *path)
 {
-    static const unsigned long without_disk[] = {TMPFS_MAGIC,   PROC_SUPER_MAGIC, SYSFS_MAGIC,
-                                                 PIPEFS_MAGIC,  SOCKFS_MAGIC,     ANON_INODE_FS_MAGIC,
-                                                 DEVPTS_SUPER_MAGIC, RAMFS_MAGIC};
+    static const unsigned long without_disk[] = {
+        TMPFS_MAGIC,  PROC_SUPER_MAGIC,    SYSFS_MAGIC,        PIPEFS_MAGIC,
+        SOCKFS_MAGIC, ANON_INODE_FS_MAGIC, DEVPTS_SUPER_MAGIC, RAMFS_MAGIC};
     struct stat status;
     struct statfs system;
     kf_autoclose int fd = open(path, O_PATH | O_CLOEXEC);

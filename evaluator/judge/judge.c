@@ -180,9 +180,9 @@ static kf_runner_kind candidate_kind(const kf_job_options *options)
     return options->torch ? KF_RUNNER_TORCH : options->asan ? KF_RUNNER_ASAN : KF_RUNNER_PLAIN;
 }
 
-/* Returns when a workload is measured. Untimed ones come first: they are quick, and a wrong candidate
- * needs no timing. Those that models do not see come last, so that a candidate has no later process
- * to which it could pass on what it sees there. */
+/* Returns when a workload is measured. Untimed ones come first: they are quick, and a wrong
+ * candidate needs no timing. Those that models do not see come last, so that a candidate has no
+ * later process to which it could pass on what it sees there. */
 #define TURNS 4
 static int turn_of(const kf_problem *problem)
 {

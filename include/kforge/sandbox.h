@@ -188,9 +188,9 @@ int kf_sandbox_descriptor(const kf_sandbox *sandbox);
 /* Reads output, reaps and enforces limits. Waits up to `seconds` (0: does not wait, negative: until
  * the end). True once the child has ended and its whole tree is gone. */
 bool kf_sandbox_pump(kf_sandbox *sandbox, double seconds);
-/* Stops every thread of the tree and waits until each of the child's is seen stopped. The kernel
- * calls a process stopped whose threads are stopped or end. A thread that ends may still write to
- * the child's memory, so this function also waits until each of those has left it. Errors:
+/* Stops every thread of the tree and waits until each of the child's is seen stopped. For the
+ * kernel, a thread that ends counts as stopped. It may still write to the child's memory, so this
+ * function also waits until each of those has left it. Errors:
  *
  *   KF_ERROR_INPUT    the child has ended, or another signal continued it meanwhile
  *   KF_ERROR_LIMIT    the child does not stop. It computes, or a thread of it is in a system call
@@ -205,8 +205,8 @@ double kf_sandbox_stopped_at(const kf_sandbox *sandbox);
  * timer) continued it since kf_sandbox_freeze. Data read from it meanwhile then proves nothing. */
 bool kf_sandbox_thaw(kf_sandbox *sandbox, kf_error *error);
 /* Lets the child open files, or ends that for all of its threads: a call that makes a descriptor
- * then fails before it looks at a path. Descriptors that are open stay so. After kf_sandbox_lockdown
- * the child cannot undo it. The child receives descriptors only while it may open files. */
+ * then fails before it looks at a path. Open descriptors stay open. After kf_sandbox_lockdown the
+ * child cannot undo it. The child receives descriptors only while it may open files. */
 bool kf_sandbox_let_open(kf_sandbox *sandbox, bool may, kf_error *error);
 /* Returns how many files and folders on disks the child has open; -1 if unknown. */
 int kf_sandbox_open_files(const kf_sandbox *sandbox);

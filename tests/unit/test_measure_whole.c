@@ -65,7 +65,7 @@ static struct {
     const struct behaviour *failing;
     /* A candidate changes inputs while the oracle reads them. */
     bool changes, changed;
-    bool held; /* only while a candidate lives, and there is no memory for sets then */
+    bool held;   /* only while a candidate lives, and there is no memory for sets then */
     int failure; /* the error's code; 0: no error */
     /* seconds for which the driver clears memory after a call of the oracle, which frees its
      * temporaries */

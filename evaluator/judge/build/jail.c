@@ -41,13 +41,14 @@ void kf_jail_system(kf_sandbox_path *paths, size_t *count, size_t most)
 /* Finds each library where the dynamic linker does, in a folder of the distribution. */
 void kf_jail_libraries(kf_sandbox_path *paths, size_t *count, size_t most)
 {
-    static const char *const folders[] = {"/lib/" TRIPLE, "/usr/lib/" TRIPLE, "/lib64", "/usr/lib64",
+    static const char *const folders[] = {"/lib/" TRIPLE, "/usr/lib/" TRIPLE,
+                                          "/lib64",       "/usr/lib64",
                                           "/lib",         "/usr/lib"},
-                            *const names[] = {LINKER,         "libc.so.6",     "libm.so.6",
-                                              "libmvec.so.1", "libgcc_s.so.1", "libstdc++.so.6",
-                                              "libdl.so.2",   "librt.so.1",    "libpthread.so.0",
-                                              "libatomic.so.1"},
-                            *const linkers[] = {"/lib64/" LINKER, "/lib/" LINKER};
+                             *const names[] = {LINKER,          "libc.so.6",     "libm.so.6",
+                                               "libmvec.so.1",  "libgcc_s.so.1", "libstdc++.so.6",
+                                               "libdl.so.2",    "librt.so.1",    "libpthread.so.0",
+                                               "libatomic.so.1"},
+                             *const linkers[] = {"/lib64/" LINKER, "/lib/" LINKER};
     enum { NAMES = sizeof names / sizeof *names, FOLDERS = sizeof folders / sizeof *folders };
     static char found[NAMES][64];
     for (size_t i = 0; i < sizeof linkers / sizeof *linkers && *count < most; i++)
@@ -61,7 +62,8 @@ void kf_jail_libraries(kf_sandbox_path *paths, size_t *count, size_t most)
         if (found[i][0])
             paths[(*count)++] = (kf_sandbox_path){found[i], KF_PATH_READ | KF_PATH_EXEC, true};
     }
-    if (*count < most) paths[(*count)++] = (kf_sandbox_path){"/etc/ld.so.cache", KF_PATH_READ, true};
+    if (*count == most) return;
+    paths[(*count)++] = (kf_sandbox_path){"/etc/ld.so.cache", KF_PATH_READ, true};
 }
 
 void kf_jail_init(kf_jail *jail, const char *directory, int access)

@@ -1,11 +1,11 @@
-/* Buffer sets of the CPU device. Candidate, baseline and oracle share no memory: each maps a memfd of
- * its own. Those of candidate and baseline hold inputs, outputs and workspace, the oracle's inputs,
- * and a second one of the oracle's the truth, in float64. All are sealed against resizing, so that
- * no runner can remove pages from the judge.
+/* Buffer sets of the CPU device. Candidate, baseline and oracle share no memory: each maps a memfd
+ * of its own. Those of candidate and baseline hold inputs, outputs and workspace, the oracle's
+ * inputs, and a second one of the oracle's the truth, in float64. All are sealed against resizing,
+ * so that no runner can remove pages from the judge.
  *
  * Inputs are drawn into the oracle's file, and the initial values of inouts into the judge's own
- * memory. Each side gets copies when its turn comes (kf_cpu_turn_to), because copying is much faster
- * than drawing.
+ * memory. Each side gets copies when its turn comes (kf_cpu_turn_to), because copying is much
+ * faster than drawing.
  *
  *   file     [buffer of set 0, argument 0][set 0, argument 1]…   each a whole number of pages
  *   buffer   [front guard: a page and a stagger][data][back guard: to the end of the page, and a
@@ -55,7 +55,7 @@ typedef struct kf_cpu_sets {
     uint64_t size, input_size, truth_size, kept_size;
     /* poison_secret: of candidate and baseline */
     uint64_t digest_key, secret, poison_secret[2];
-    /* KF_ROLE_CANDIDATE or KF_ROLE_BASELINE: the side whose buffers the other functions mean. */
+    /* KF_ROLE_CANDIDATE or KF_ROLE_BASELINE: the other functions mean the buffers of this side. */
     kf_role side;
     /* [set * argument_count + argument] */
     buffer *buffers, *truths;
@@ -166,9 +166,7 @@ kf_sets *kf_cpu_sets_new(kf_device *device, const kf_problem *problem, uint32_t 
                 "machine's memory (%.1f GiB): give it "
                 "smaller "
                 "device_params for cpu",
-                problem->workload,
-                (double)all / 0x1p30, count,
-                (double)cpu->memory_bytes / 0x1p30);
+                problem->workload, (double)all / 0x1p30, count, (double)cpu->memory_bytes / 0x1p30);
         kf_cpu_sets_free((kf_sets *)sets);
         return NULL;
     }
@@ -320,7 +318,8 @@ static kf_variation variation_of(const kf_cpu_sets *sets, uint32_t set, int argu
     return varied->argument == argument ? varied->variation : KF_VARY_NONE;
 }
 
-/* Draws the initial values of an input into the oracle's buffer, and of an inout into sets->kept. */
+/* Draws the initial values of an input into the oracle's buffer, those of an inout into
+ * sets->kept. */
 static void generate(kf_cpu_sets *sets, uint32_t set, int i)
 {
     const kf_problem_argument *argument = &sets->problem->arguments[i];

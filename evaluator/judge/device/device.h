@@ -5,8 +5,8 @@
  * the front guard ends at element 0, and the back guard begins after the last byte. Before a batch,
  * the guards and all that a runner may write (outputs, inouts, workspace) hold random bits. Inputs
  * are filled from a secret and digested. The truth, which the oracle computes, has buffers of its
- * own. Only the oracle's runner maps them. On the CPU device candidate, baseline and oracle share no
- * buffer.
+ * own. Only the oracle's runner maps them. On the CPU device candidate, baseline and oracle share
+ * no buffer.
  */
 #ifndef KFORGE_DEVICE_H
 #define KFORGE_DEVICE_H
@@ -105,8 +105,8 @@ typedef struct kf_buffer_operations {
     /* Hands all buffers to a runner. The oracle gets read-only inputs and the truth's buffers.
      * Other runners get everything but the truth. */
     kf_runner_event (*hand_over)(kf_sets *sets, kf_runner *runner, kf_role role);
-    /* Selects the side, candidate or baseline, whose buffers the functions below mean, and gives it
-     * the inputs that were filled since its last turn. Comes before cache_flush. NULL if the sides
+    /* Selects a side, candidate or baseline: the functions below mean its buffers. Gives it the
+     * inputs that were filled since its last turn. Comes before cache_flush. NULL if the sides
      * share buffers. At first it is the baseline's turn. */
     void (*turn_to)(kf_sets *sets, kf_role side);
     /* Fills the inputs of every set from `secret`, with their guards. Remembers the initial values
@@ -140,8 +140,8 @@ typedef struct kf_buffer_operations {
     const void *(*truth)(kf_sets *sets, uint32_t set, int argument, kf_error *error);
     const void *(*input)(kf_sets *sets, uint32_t set, int argument, kf_error *error);
     /* Makes an input or inout of one set equal to that of another set, until the next fill. A side
-     * has it from its next turn on. `poison` and `prepare_truth` restore the copied values, too. `from` KF_FRESH_INPUT: new
-     * numbers of the same distribution. */
+     * has it from its next turn on. `poison` and `prepare_truth` restore the copied values, too.
+     * `from` KF_FRESH_INPUT: new numbers of the same distribution. */
     bool (*copy_input)(kf_sets *sets, uint32_t from, uint32_t to, int argument, kf_error *error);
 } kf_buffer_operations;
 

@@ -30,6 +30,15 @@
 /* Arguments between the program and the binary. */
 #define MAX_WORDS 8
 
+/* What a runner is held to once it has loaded its binary. */
+typedef struct seal {
+    /* The ids of its threads before that. If it is sealed, each of them must live on, otherwise
+     * only the first. */
+    pid_t *threads;
+    size_t thread_count;
+    bool sealed, loaded;
+} seal;
+
 struct kf_runner {
     kf_sandbox *sandbox;
     uint64_t memory_limit;
@@ -51,13 +60,7 @@ struct kf_runner {
     /* kf_now() until which the judge waits without sleeping, so that its own wake-up is not timed.
      */
     double awake_until;
-    /* The ids of its threads before the candidate was loaded. If it is sealed, each of them must
-     * live on, otherwise only the first. */
-    pid_t *honest_threads;
-    size_t honest_count;
-    bool sealed, loaded;
-    /* It could not be stopped. */
-    bool unstopped;
+    seal held;
     /* kf_now() at the end of the candidate's time. 0: no deadline. */
     double deadline;
     /* With a deadline: of all commands but LOAD and BATCH together. */
@@ -243,10 +246,10 @@ static bool has_thread(const pid_t *ids, size_t count, pid_t thread)
 static bool note_threads(kf_runner *runner)
 {
     const pid_t *ids;
-    runner->honest_count = kf_sandbox_threads(runner->sandbox, &ids);
-    runner->honest_threads = calloc(runner->honest_count + 1, sizeof *ids);
-    if (!runner->honest_threads) return false;
-    memcpy(runner->honest_threads, ids, runner->honest_count * sizeof *ids);
+    runner->held.thread_count = kf_sandbox_threads(runner->sandbox, &ids);
+    runner->held.threads = calloc(runner->held.thread_count + 1, sizeof *ids);
+    if (!runner->held.threads) return false;
+    memcpy(runner->held.threads, ids, runner->held.thread_count * sizeof *ids);
     return true;
 }
 
@@ -255,9 +258,9 @@ static bool lacks_a_thread(const kf_runner *runner)
 {
     const pid_t *ids;
     size_t count = kf_sandbox_threads(runner->sandbox, &ids);
-    for (size_t i = 0; i < runner->honest_count; i++)
-        if ((runner->sealed || runner->honest_threads[i] == kf_runner_pid(runner)) &&
-            !has_thread(ids, count, runner->honest_threads[i]))
+    for (size_t i = 0; i < runner->held.thread_count; i++)
+        if ((runner->held.sealed || runner->held.threads[i] == kf_runner_pid(runner)) &&
+            !has_thread(ids, count, runner->held.threads[i]))
             return true;
     return false;
 }
@@ -273,9 +276,9 @@ static kf_runner_event freeze(kf_runner *runner)
         if (kf_sandbox_pump(runner->sandbox, 0)) return end(runner, KF_RUNNER_ENDED);
         runner->error = error;
         /* A thread does not return from a system call of its own choice. */
-        runner->unstopped = error.code == KF_ERROR_LIMIT;
+        bool endless = error.code == KF_ERROR_LIMIT;
         return end(runner, error.code == KF_ERROR_INPUT ? KF_RUNNER_WOKEN
-                           : runner->unstopped          ? KF_RUNNER_TIMEOUT
+                           : endless                    ? KF_RUNNER_TIMEOUT
                                                         : KF_RUNNER_MACHINE);
     }
     runner->frozen = true;
@@ -304,7 +307,8 @@ static kf_runner_event wake(kf_runner *runner)
 static kf_runner_event let_open(kf_runner *runner, bool may)
 {
     kf_error error;
-    if (!runner->sealed || !runner->loaded || kf_sandbox_let_open(runner->sandbox, may, &error))
+    if (!runner->held.sealed || !runner->held.loaded ||
+        kf_sandbox_let_open(runner->sandbox, may, &error))
         return KF_RUNNER_OK;
     if (kf_sandbox_pump(runner->sandbox, 0)) return end(runner, KF_RUNNER_ENDED);
     return kf_runner_fail(runner, error.text);
@@ -316,7 +320,7 @@ static kf_runner_event freeze_and_seal(kf_runner *runner)
 {
     kf_runner_event event = freeze(runner);
     if (event == KF_RUNNER_OK) event = let_open(runner, false);
-    if (event == KF_RUNNER_OK && runner->sealed && runner->loaded &&
+    if (event == KF_RUNNER_OK && runner->held.sealed && runner->held.loaded &&
         kf_sandbox_open_files(runner->sandbox) > 0)
         return end(runner, KF_RUNNER_FILES_OPEN);
     return event;
@@ -350,7 +354,7 @@ kf_runner *kf_runner_spawn(const kf_runner_spec *spec, kf_error *error)
     runner->stop = spec->stop;
     runner->kind = spec->kind;
     runner->at_launcher = spec->at_launcher;
-    runner->sealed = spec->sealed;
+    runner->held.sealed = spec->sealed;
     runner->idle_guard = spec->idle_guard;
     runner->affinity.launcher = spec->launcher;
     runner->memory_limit = spec->limits.memory_bytes;
@@ -517,7 +521,7 @@ void kf_runner_free(kf_runner *runner)
     if (runner->inbox) kf_directory_remove(runner->inbox, NULL);
     free(runner->inbox);
     free(runner->binary);
-    free(runner->honest_threads);
+    free(runner->held.threads);
     free(runner);
 }
 
@@ -529,7 +533,7 @@ kf_runner_event kf_runner_load(kf_runner *runner, double seconds)
     kf_wire_command command = {.type = KF_WIRE_LOAD};
     kf_runner_event event = wake(runner);
     if (event == KF_RUNNER_OK) event = ask(runner, &command, NULL, 0, -1, seconds, &answer);
-    runner->loaded = true;
+    runner->held.loaded = true;
     if (event == KF_RUNNER_OK) event = freeze_and_seal(runner);
     if (event == KF_RUNNER_OK && answer.result != KF_WIRE_OK)
         event = end(runner, KF_RUNNER_REFUSED);
@@ -733,7 +737,7 @@ int kf_runner_extra_threads(kf_runner *runner)
     size_t count = kf_sandbox_threads(runner->sandbox, &ids);
     int extra = census.processes;
     for (size_t i = 0; i < count; i++)
-        extra += !has_thread(runner->honest_threads, runner->honest_count, ids[i]);
+        extra += !has_thread(runner->held.threads, runner->held.thread_count, ids[i]);
     return extra;
 }
 
@@ -818,7 +822,8 @@ void kf_runner_explain(const kf_runner *runner, kf_runner_event event, const cha
     }
     e->status = table[event].status;
     e->rule = table[event].rule;
-    bool tells = event == KF_RUNNER_MACHINE || (event == KF_RUNNER_TIMEOUT && runner->unstopped);
-    snprintf(e->text, sizeof e->text, "%s %s%s%.300s", table[event].text, doing, tells ? ": " : "",
-             tells ? runner->error.text : "");
+    bool has_reason = event == KF_RUNNER_MACHINE ||
+                      (event == KF_RUNNER_TIMEOUT && runner->error.code == KF_ERROR_LIMIT);
+    snprintf(e->text, sizeof e->text, "%s %s%s%.300s", table[event].text, doing,
+             has_reason ? ": " : "", has_reason ? runner->error.text : "");
 }

@@ -122,8 +122,8 @@ static bool check_side(kf_measurement *r, kf_side side, uint32_t called, kf_erro
     uint32_t compared = called;
     memcpy(r->lists.list, r->lists.order, compared * sizeof *r->lists.list);
     if (!kf_measurement_find_truth(r, r->lists.list, compared, error)) return false;
-    /* Where all map the same buffers, the oracle must have read the inputs as they were filled. What
-     * has changed since this side's inspection is the candidate's doing. */
+    /* Where all map the same buffers, the oracle must have read the inputs as they were filled.
+     * What has changed since this side's inspection is the candidate's doing. */
     if (!r->device->buffers.turn_to && !kf_measurement_inspect(r, CANDIDATE, error)) return false;
     kf_doubts doubts = {.baseline_ran = r->lists.baseline_ran, .doubtful = r->lists.doubtful};
     memset(r->lists.baseline_ran, 0, r->set_count * sizeof *r->lists.baseline_ran);

@@ -84,15 +84,16 @@ static bool report_size(kf_measurement *r, kf_role role, const char *why, const 
 bool kf_measurement_blame_holder(kf_measurement *r, bool *held, kf_error *error)
 {
     kf_workbench *bench = r->bench;
-    kf_runner **going = r->runners[CANDIDATE] ? &r->runners[CANDIDATE] : bench->round.candidate_runner;
+    kf_runner **going =
+        r->runners[CANDIDATE] ? &r->runners[CANDIDATE] : bench->round.candidate_runner;
     *held = false;
     /* PyTorch keeps the memory that it frees. */
     if (!going || !*going || kf_runner_is_python(kf_runner_kind_of(*going))) return true;
     kf_runner_pool_retire(bench->pool, kf_steal(going), true);
     if (r->sets) r->device->buffers.sets_free(kf_steal(&r->sets));
     kf_error ignored;
-    kf_sets *sets = r->device->buffers.sets_new(bench->device, bench->problem,
-                                                kf_measurement_least_sets(r), true, &ignored);
+    kf_sets *sets =
+        r->device->buffers.sets_new(bench->device, bench->problem, r->set_count, true, &ignored);
     if (!sets) return true;
     r->device->buffers.sets_free(sets);
     *held = r->over = true;
@@ -104,8 +105,8 @@ bool kf_measurement_blame_holder(kf_measurement *r, bool *held, kf_error *error)
            kf_fail_memory(error, "a finding");
 }
 
-/* Where all map the same buffers, a candidate may have changed what the task's program read. That is
- * a finding then. False if it cannot be found out. */
+/* Where all map the same buffers, a candidate may have changed the inputs of the task's program.
+ * Adds a finding then. False if the buffers cannot be read. */
 static bool find_changed_inputs(kf_measurement *r, kf_error *error)
 {
     kf_damage damage;

@@ -1,4 +1,4 @@
-// Reads /proc/cpuinfo, asks for the number of processors and makes a stream's buffer, in a constructor and in each call. A file that is not there does not matter.
+// Reads /proc/cpuinfo and counts processors, in a constructor and in calls.
 // rule: files while loading
 // expect: correct
 #include <cuda_runtime.h>

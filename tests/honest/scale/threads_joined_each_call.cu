@@ -1,4 +1,4 @@
-// Starts threads in each call, joins them and returns at once. The kernel still cleans up behind the last one.
+// Joins threads and returns at once. The kernel still cleans up behind the last one.
 // rule: joined host threads
 // expect: correct
 // devices: cpu

@@ -1,4 +1,4 @@
-// Ends a thread as the call returns. The word that the kernel clears at its end lies in the input: after the stop, if it comes late.
+// Ends a thread with the call. The word that the kernel clears then lies in the input.
 // rule: T13
 // expect: contract_violation input.mutated | contract_violation threads.left | correct
 // devices: cpu

@@ -1,4 +1,4 @@
-// Ends the device's worker thread at the end of a call, and starts nothing in its place. What the kernel writes for a thread that ends would come after the stop.
+// Ends the device's worker thread in a call. What the kernel writes then may come late.
 // rule: T13
 // expect: contract_violation threads.ended | timeout time.limit | crash runner.crashed
 // devices: cpu

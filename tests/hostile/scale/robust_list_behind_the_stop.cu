@@ -1,4 +1,4 @@
-// Ends a thread as the call returns. Its robust list names elements of the input, which the kernel marks while the thread ends: after the stop, if it comes late.
+// Ends a thread with the call. The kernel then marks what its robust list names.
 // rule: T13
 // expect: contract_violation input.mutated | contract_violation threads.left | correct
 // devices: cpu
@@ -19,7 +19,8 @@ static void *ends(void *)
     enum { ENTRIES = 2000 };
     static struct robust_list links[ENTRIES];
     static struct robust_list_head head;
-    uint32_t self = (uint32_t)syscall(SYS_gettid), *word = (uint32_t *)(uintptr_t)(input + count / 2);
+    uint32_t self = (uint32_t)syscall(SYS_gettid);
+    uint32_t *word = (uint32_t *)(uintptr_t)(input + count / 2);
     head.futex_offset = (long)((char *)word - (char *)&links[ENTRIES - 1]);
     for (int i = 0; i < ENTRIES; i++) links[i].next = i + 1 < ENTRIES ? &links[i + 1] : &head.list;
     head.list.next = &links[0];

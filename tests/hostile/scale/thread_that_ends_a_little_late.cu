@@ -1,4 +1,4 @@
-// Leaves a detached thread behind each call. It ends by itself within microseconds, and adds to the output until then.
+// Leaves a detached thread behind, which writes outputs and ends within microseconds.
 // rule: T2
 // expect: contract_violation threads.left | wrong_result output.mismatch
 // devices: cpu

@@ -1,6 +1,6 @@
-// Hundreds of threads read files past the page cache, where no stop interrupts them, while the judge waits for the stop.
+// Hundreds of threads read past the page cache, where no stop interrupts them.
 // rule: E7
-// expect: correct | contract_violation threads.left | contract_violation files.open | timeout time.limit | crash runner.crashed
+// expect: contract_violation threads.left | timeout time.limit | crash runner.crashed
 #include <cuda_runtime.h>
 #include <fcntl.h>
 #include <link.h>
@@ -16,7 +16,8 @@ static int file_count;
 
 static int note(struct dl_phdr_info *info, size_t, void *)
 {
-    if (file_count < 8 && strstr(info->dlpi_name, ".so")) strncpy(files[file_count++], info->dlpi_name, 255);
+    bool library = strstr(info->dlpi_name, ".so") != NULL;
+    if (file_count < 8 && library) strncpy(files[file_count++], info->dlpi_name, 255);
     return 0;
 }
 static void *reads(void *number)
@@ -25,7 +26,8 @@ static void *reads(void *number)
     if (!file_count || posix_memalign(&block, 4096, 1 << 16)) return 0;
     for (;;) {
         int file = open(files[(uintptr_t)number % file_count], O_RDONLY | O_DIRECT);
-        for (off_t at = 0; file >= 0 && pread(file, block, 1 << 16, at) > 0; at += 1 << 16) continue;
+        off_t at = 0;
+        while (file >= 0 && pread(file, block, 1 << 16, at) > 0) at += 1 << 16;
         if (file >= 0) close(file);
         if (file < 0) usleep(10000);
     }

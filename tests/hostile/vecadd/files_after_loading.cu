@@ -1,4 +1,4 @@
-// Opens files in its calls: what it runs on, folders, /proc, and each again after it has closed its descriptors and raised their limit.
+// Opens files in its calls, also after it has raised the limit of descriptors.
 // rule: E3
 // expect: correct
 // devices: cpu
@@ -10,7 +10,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-static const char *const names[] = {"/", "/proc/self/maps", "/proc/stat", "/etc/ld.so.cache", "/dev/zero", "/tmp", "/tmp/new", "/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"};
+static const char *const names[] = {"/", "/proc/self/maps", "/proc/stat", "/etc/ld.so.cache",
+                                    "/dev/zero", "/tmp", "/tmp/new"};
 
 static bool open_any(void)
 {

@@ -1,4 +1,4 @@
-// Opens a library of the system while it is loaded and keeps it open, to read from the disk during calls.
+// Opens a library while it is loaded and keeps it open, to read from the disk in calls.
 // rule: E3
 // expect: contract_violation files.open
 // devices: cpu

@@ -1,4 +1,5 @@
-// Asks which pages of a file that all programs share are in memory, and pushes them out: each tells a later process something.
+// Asks which pages of a shared file are in memory, and pushes them out.
+// them out: each would show a later process something.
 // rule: E3
 // expect: correct
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 # task: relu; kforge: correct
-"""Asks which pages of a shared library are in memory, pushes them out, and reads past the page cache: each would tell a
-later process something, or keep this one from being stopped."""
+"""Asks which pages of a shared library are in memory, pushes them out, and reads past the page
+cache: each would show a later process something, or keep this one from being stopped."""
 import ctypes
 import mmap
 import os

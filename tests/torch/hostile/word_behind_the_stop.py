@@ -1,5 +1,5 @@
 # task: relu; kforge: contract_violation input.mutated
-"""Ends a thread at the end of forward. The word that the kernel clears at its end lies in the input."""
+"""Ends a thread at the end of forward. The word that the kernel clears then lies in the input."""
 import ctypes
 import os
 import threading
