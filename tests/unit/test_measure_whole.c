@@ -225,6 +225,12 @@ int kf_runner_extra_threads(kf_runner *runner)
     return 0;
 }
 
+bool kf_runner_can_stop(const kf_runner *runner)
+{
+    (void)runner;
+    return true;
+}
+
 int kf_runner_layers(const kf_runner *runner)
 {
     (void)runner;

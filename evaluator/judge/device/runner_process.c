@@ -746,6 +746,11 @@ pid_t kf_runner_pid(const kf_runner *runner)
     return kf_sandbox_pid(runner->sandbox);
 }
 
+bool kf_runner_can_stop(const kf_runner *runner)
+{
+    return runner->error.code != KF_ERROR_LIMIT;
+}
+
 int kf_runner_layers(const kf_runner *runner)
 {
     return kf_sandbox_layers(runner->sandbox);
@@ -823,7 +828,7 @@ void kf_runner_explain(const kf_runner *runner, kf_runner_event event, const cha
     e->status = table[event].status;
     e->rule = table[event].rule;
     bool has_reason = event == KF_RUNNER_MACHINE ||
-                      (event == KF_RUNNER_TIMEOUT && runner->error.code == KF_ERROR_LIMIT);
+                      (event == KF_RUNNER_TIMEOUT && !kf_runner_can_stop(runner));
     snprintf(e->text, sizeof e->text, "%s %s%s%.300s", table[event].text, doing,
              has_reason ? ": " : "", has_reason ? runner->error.text : "");
 }

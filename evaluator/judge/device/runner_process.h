@@ -227,6 +227,8 @@ uint64_t kf_runner_calls(const kf_runner *runner);
 /* Returns the number of threads and processes that are not those before the candidate was loaded;
  * negative if unreadable. */
 int kf_runner_extra_threads(kf_runner *runner);
+/* False if the judge could not stop it. That is its own fault, however little time it had. */
+bool kf_runner_can_stop(const kf_runner *runner);
 int kf_runner_layers(const kf_runner *runner);
 pid_t kf_runner_pid(const kf_runner *runner);
 /* Returns the last `most` bytes that the runner printed, without control characters. NULL without

@@ -183,7 +183,7 @@ bool kf_measurement_batch(kf_measurement *r, kf_side side, uint32_t first, uint3
     bool hurried =
         side == CANDIDATE && batch->timeout < many_times_the_baseline(r, FAIR_FACTOR, count);
     kf_runner_event event = kf_runner_batch(runner, batch);
-    if (event == KF_RUNNER_TIMEOUT && hurried) {
+    if (event == KF_RUNNER_TIMEOUT && hurried && kf_runner_can_stop(runner)) {
         kf_clock_charge_candidate(clock, batch->timeout);
         return kf_measurement_out_of_time(r, error);
     }
