@@ -220,6 +220,8 @@ typedef struct kf_threads {
     size_t running, waiting;
     /* kf_now() when they were seen stopped */
     double stopped_at;
+    /* kf_sandbox_distrust */
+    bool distrusted;
 } kf_threads;
 /* Lists them. Returns 0 or a negative errno: -ESRCH if the process is gone. The caller frees `ids`,
  * which the function reuses. */

@@ -193,11 +193,15 @@ bool kf_sandbox_pump(kf_sandbox *sandbox, double seconds);
  * function also waits until each of those has left it. Errors:
  *
  *   KF_ERROR_INPUT    the child has ended, or another signal continued it meanwhile
- *   KF_ERROR_LIMIT    the child does not stop. It computes, or a thread of it is in a system call
- *                     that no signal interrupts
- *   KF_ERROR_MACHINE  the child does not stop, because its threads get no processor
+ *   KF_ERROR_LIMIT    the child does not stop. It computes, or (kf_sandbox_distrust) a thread of it
+ *                     is in a system call that no signal interrupts
+ *   KF_ERROR_MACHINE  the child does not stop for another reason
  */
 bool kf_sandbox_freeze(kf_sandbox *sandbox, kf_error *error);
+/* Notes that the child runs foreign code from now on. If a thread of it is then in a system call
+ * that no signal interrupts, and keeps it from stopping, that is its own fault after 1.5 s
+ * (KF_ERROR_LIMIT). Before, it is the machine's fault after 10 s: a driver may start that slowly. */
+void kf_sandbox_distrust(kf_sandbox *sandbox);
 /* Returns the kf_now() at which the last freeze knew that the child could write nothing more. If
  * all threads were stopped at once, that is when the kernel said so. */
 double kf_sandbox_stopped_at(const kf_sandbox *sandbox);

@@ -46,7 +46,6 @@ static void *compute_in_the_kernel(void *context)
     return context;
 }
 
-
 int main(int argc, char **argv)
 {
     const char *way = argc > 1 ? argv[1] : "";

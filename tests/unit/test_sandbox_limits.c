@@ -225,6 +225,7 @@ static void a_thread_that_sleeps_in_the_kernel_is_noticed(void **state)
     prepare(&s, "asleep", NULL, NULL);
     s.spec.seccomp = KF_SECCOMP_BUILD;
     kf_auto(kf_sandbox) sandbox = spawn_counting(&s, 1);
+    kf_sandbox_distrust(sandbox);
     assert_false(kf_sandbox_freeze(sandbox, &error));
     assert_int_equal(error.code, KF_ERROR_LIMIT);
     kf_sandbox_kill(sandbox);

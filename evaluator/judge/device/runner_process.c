@@ -490,6 +490,7 @@ void kf_runner_set_interrupt(kf_runner *runner, const volatile int *stop)
 void kf_runner_set_deadline(kf_runner *runner, double deadline)
 {
     runner->deadline = deadline;
+    kf_sandbox_distrust(runner->sandbox);
     kf_runner_timeout_begin(&runner->command_timeout, COMMAND_SECONDS, kf_now());
     runner->stopping = 0;
     kf_runner_timeout_watch(&runner->command_timeout, kf_sandbox_pid(runner->sandbox));
@@ -827,8 +828,8 @@ void kf_runner_explain(const kf_runner *runner, kf_runner_event event, const cha
     }
     e->status = table[event].status;
     e->rule = table[event].rule;
-    bool has_reason = event == KF_RUNNER_MACHINE ||
-                      (event == KF_RUNNER_TIMEOUT && !kf_runner_can_stop(runner));
+    bool has_reason =
+        event == KF_RUNNER_MACHINE || (event == KF_RUNNER_TIMEOUT && !kf_runner_can_stop(runner));
     snprintf(e->text, sizeof e->text, "%s %s%s%.300s", table[event].text, doing,
              has_reason ? ": " : "", has_reason ? runner->error.text : "");
 }

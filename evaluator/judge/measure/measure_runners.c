@@ -191,6 +191,7 @@ bool kf_measurement_start_runner(kf_measurement *r, kf_role role, kf_runner **ru
     double runner_timeout = load_seconds(kind);
     bool hurried = candidate && kf_measurement_time_left(r) < runner_timeout;
     if (hurried) runner_timeout = fmax(kf_measurement_time_left(r), 1);
+    if (candidate) kf_runner_set_deadline(*runner, bench->clock.deadline);
     kf_runner_event event;
     if (!python)
         event = kf_runner_load(*runner, runner_timeout);
