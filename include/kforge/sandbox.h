@@ -200,7 +200,7 @@ bool kf_sandbox_pump(kf_sandbox *sandbox, double seconds);
 bool kf_sandbox_freeze(kf_sandbox *sandbox, kf_error *error);
 /* Notes that the child runs foreign code from now on. If a thread of it is then in a system call
  * that no signal interrupts, and keeps it from stopping, that is its own fault after 1.5 s
- * (KF_ERROR_LIMIT). Before, it is the machine's fault after 10 s: a driver may start that slowly. */
+ * (KF_ERROR_LIMIT). Before, it is the machine's fault after 10 s: drivers may start slowly. */
 void kf_sandbox_distrust(kf_sandbox *sandbox);
 /* Returns the kf_now() at which the last freeze knew that the child could write nothing more. If
  * all threads were stopped at once, that is when the kernel said so. */
