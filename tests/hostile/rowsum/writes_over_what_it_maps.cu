@@ -15,7 +15,8 @@ static int count;
 /* The buffers lie after each other, each between two pages without access. */
 static void find(uintptr_t near)
 {
-    for (uintptr_t at = near & ~(uintptr_t)4095, steps = 0; steps < 65536 && count < 4096; steps++) {
+    uintptr_t at = near & ~(uintptr_t)4095;
+    for (int steps = 0; steps < 65536 && count < 4096; steps++) {
         if (msync((void *)at, 4096, MS_ASYNC) == 0) ranges[count++] = {at, at + 4096};
         at -= 4096;
     }
