@@ -407,22 +407,10 @@ static bool judge_round_of(judge_round *r, kf_verdict **verdict, kf_error *error
     return true;
 }
 
-/* True if the verdict accuses the candidate by the clock alone. */
-static bool is_by_the_clock(const kf_verdict *verdict)
-{
-    if (verdict->status == KF_IMPOSSIBLE) return true;
-    for (size_t w = 0; w < verdict->workload_count && verdict->status == KF_CHEATING; w++) {
-        const kf_workload_verdict *workload = &verdict->workloads[w];
-        for (size_t i = 0; i < workload->finding_count; i++)
-            if (strcmp(workload->findings[i].rule, "runner.early") == 0) return true;
-    }
-    return false;
-}
-
 bool kf_judge_tries_again(kf_rounds *rounds, const kf_verdict *verdict, double seconds,
                           double timeout)
 {
-    bool disturbed = verdict->status == KF_INTERFERENCE, accused = is_by_the_clock(verdict),
+    bool disturbed = verdict->status == KF_INTERFERENCE, accused = verdict->status == KF_IMPOSSIBLE,
          cleared = verdict->status == KF_CORRECT && rounds->accused > 0;
     rounds->made++;
     rounds->disturbed += disturbed;

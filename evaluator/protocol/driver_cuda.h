@@ -16,6 +16,7 @@ typedef struct CUstream_st *cu_stream;
 typedef struct CUmod_st *cu_module;
 typedef struct CUfunc_st *cu_function;
 typedef struct CUevent_st *cu_event;
+typedef struct CUmemPoolHandle_st *cu_pool;
 
 typedef struct cu_uuid {
     unsigned char bytes[16];
@@ -59,6 +60,8 @@ enum {
     CU_SCHEDULE_SPIN = 1,
     CU_STREAM_NON_BLOCKING = 1,
     CU_EVENT_DEFAULT = 0,
+    CU_REGISTER_MAPPED = 2,
+    CU_POOL_RELEASE_THRESHOLD = 4,
 };
 
 /* Each row: the member's name, the symbol, the parameters, and the same as arguments. */
@@ -119,6 +122,17 @@ enum {
     X(set_bytes, "cuMemsetD8Async",                                                                \
       (cu_pointer to, unsigned char value, size_t bytes, cu_stream stream),                        \
       (to, value, bytes, stream))                                                                  \
+    X(set_words, "cuMemsetD32Async",                                                               \
+      (cu_pointer to, unsigned value, size_t count, cu_stream stream),                             \
+      (to, value, count, stream))                                                                  \
+    X(host_register, "cuMemHostRegister_v2", (void *memory, size_t bytes, unsigned flags),         \
+      (memory, bytes, flags))                                                                      \
+    X(host_pointer, "cuMemHostGetDevicePointer_v2",                                                \
+      (cu_pointer * pointer, void *memory, unsigned flags), (pointer, memory, flags))              \
+    X(default_pool, "cuDeviceGetDefaultMemPool", (cu_pool * pool, cu_device device),               \
+      (pool, device))                                                                              \
+    X(pool_set, "cuMemPoolSetAttribute", (cu_pool pool, int attribute, void *value),               \
+      (pool, attribute, value))                                                                    \
     X(granularity, "cuMemGetAllocationGranularity",                                                \
       (size_t * bytes, const cu_allocation *allocation, int option), (bytes, allocation, option))  \
     X(handle_create, "cuMemCreate",                                                                \

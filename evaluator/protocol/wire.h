@@ -57,7 +57,18 @@ enum kf_wire_flags {
     KF_WIRE_FORGET = 8,
     /* MAP, before LOAD: maps the device memory of a runner in Python. */
     KF_WIRE_DEVICE_POOL = 16,
+    /* MAP, before LOAD: maps a kf_wire_progress. */
+    KF_WIRE_PROGRESS = 32,
 };
+
+/* Memory that a runner shares with the judge, who looks at it while a batch runs. */
+typedef struct kf_wire_progress {
+    /* Calls of this batch that have begun. The judge sets it to 0 before the batch. On a GPU it
+     * changes in the stream's order: when it is k, all calls before the last of k have ended. */
+    uint32_t begun;
+    /* 1: `begun` is kept. The runner writes it before it loads the candidate. */
+    uint32_t kept;
+} kf_wire_progress;
 
 typedef struct kf_wire_command {
     uint32_t magic;

@@ -20,6 +20,11 @@ extern const double kf_runner_lookout;
 void kf_runner_ready(void);
 /* Gives the device the least work of this process: the content of an empty batch. */
 void kf_runner_nothing(void);
+/* Shows in *begun, which the judge reads, how many calls of a batch have begun. Returns 0 if the
+ * device cannot. */
+int kf_runner_show_progress(uint32_t *begun);
+/* Notes there, in the stream's order, that call `number` of the batch begins; the first is 1. */
+void kf_runner_begin_call(uint32_t number);
 /* Wait for the stream, and for all work of this process on the device. Return the device's error
  * code; 0 without an error. */
 int kf_runner_wait_stream(void);

@@ -13,11 +13,14 @@
 #include "device.h"
 #include "regions_cuda.h"
 
+#define PAGE 4096
 #define MAX_REGIONS (KF_WIRE_MAX_SETS * KF_WIRE_MAX_ARGUMENTS)
 
 static kf_cuda cuda;
 static cu_stream stream;
 static cu_pointer scratch;
+/* The device's address of the progress that the judge reads; 0 without one. */
+static cu_pointer progress;
 static kf_region regions[MAX_REGIONS];
 /* One more than the largest number in use. */
 static uint32_t region_limit;
@@ -30,6 +33,18 @@ static int said(cu_result result, const char *what)
 static void nothing(void *argument)
 {
     (void)argument;
+}
+
+/* Lets the default memory pool keep freed memory, as PyTorch and most programs do. With the driver's
+ * default each synchronisation gives it back, and each batch of a candidate that allocates in its
+ * calls would pay for that. */
+static void keep_freed_memory(cu_device device)
+{
+    cu_pool pool;
+    uint64_t most = UINT64_MAX;
+    /* Some devices have no pools. */
+    if (cuda.default_pool(&pool, device) == CU_SUCCESS)
+        cuda.pool_set(pool, CU_POOL_RELEASE_THRESHOLD, &most);
 }
 
 /* Makes the driver start all its threads, since the judge counts threads at the hello. The driver
@@ -63,6 +78,7 @@ void *kf_runner_start(void)
                  said(cuda.context_set(context), "the context") &&
                  said(cuda.stream_create(&stream, CU_STREAM_NON_BLOCKING), "a stream") &&
                  said(cuda.allocate(&scratch, 4096), "4 KiB of device memory") && wake_threads();
+    if (ready) keep_freed_memory(device);
     if (ready) kf_count_prepare(&cuda, context, stream);
     return ready ? stream : NULL;
 }
@@ -94,6 +110,22 @@ void kf_runner_ready(void) {}
 void kf_runner_nothing(void)
 {
     cuda.set_bytes(scratch, 0, 4, stream);
+}
+
+/* A runner without the judge's page writes to its own memory, so that both sides do the same work. */
+int kf_runner_show_progress(uint32_t *begun)
+{
+    cu_pointer seen;
+    if (cuda.host_register(begun, PAGE, CU_REGISTER_MAPPED) != CU_SUCCESS) return 0;
+    if (cuda.host_pointer(&seen, begun, 0) != CU_SUCCESS) return 0;
+    progress = seen;
+    return 1;
+}
+
+/* The memset also keeps a call from beginning under the one before it. */
+void kf_runner_begin_call(uint32_t number)
+{
+    cuda.set_words(progress ? progress : scratch, number, 1, stream);
 }
 
 int kf_runner_wait_stream(void)

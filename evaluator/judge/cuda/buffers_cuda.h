@@ -78,6 +78,11 @@ uint32_t kf_cuda_truth_room(const kf_sets *sets);
 void kf_cuda_cache_flush(kf_sets *sets, const uint32_t *list, uint32_t count);
 bool kf_cuda_prepare_truth(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
 bool kf_cuda_copy_input(kf_sets *sets, uint32_t from, uint32_t to, int argument, kf_error *error);
+bool kf_cuda_read_part(kf_sets *sets, uint32_t set, int argument, const kf_part *part, void *data,
+                       kf_error *error);
+bool kf_cuda_write_part(kf_sets *sets, uint32_t set, int argument, const kf_part *part,
+                        const void *data, kf_error *error);
+bool kf_cuda_accept_input(kf_sets *sets, uint32_t set, int argument, kf_error *error);
 /* inspect_cuda.c */
 bool kf_cuda_inspect(kf_sets *sets, const bool *chosen, kf_damage *damage, kf_error *error);
 bool kf_cuda_device_compare(kf_sets *sets, const uint32_t *list, uint32_t count,

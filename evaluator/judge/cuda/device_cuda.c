@@ -343,6 +343,9 @@ static const kf_device_operations cuda_operations = {
     .buffers.truth = kf_cuda_truth,
     .buffers.input = kf_cuda_input,
     .buffers.copy_input = kf_cuda_copy_input,
+    .buffers.read_part = kf_cuda_read_part,
+    .buffers.write_part = kf_cuda_write_part,
+    .buffers.accept_input = kf_cuda_accept_input,
     .python.equip = kf_cuda_equip,
     .python.suits = kf_cuda_suits,
     .python.is_short = kf_cuda_is_short,
@@ -560,10 +563,6 @@ kf_device *kf_device_cuda_open(int ordinal, const char *cache, kf_error *error)
     gpu->head.python_cold = 300e-6;
     gpu->head.most_sets = 1024; /* KF_WIRE_MAX_SETS */
     gpu->head.floor_margin = 0.9;
-    /* Cold instructions and the launch cost a few microseconds a kernel. Single calls of two
-     * processes differ for the life of the processes, with a standard deviation of 12 us over 17
-     * pairs of processes on an H100. This is three times that. */
-    gpu->head.merged_call = 40e-6;
     snprintf(gpu->head.name, sizeof gpu->head.name, ordinal < 0 ? "cuda" : "cuda:%d", ordinal);
     if (!kf_cuda_load_watched(&gpu->cuda, words, sizeof words)) {
         char why[512];

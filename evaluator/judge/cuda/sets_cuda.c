@@ -511,3 +511,50 @@ bool kf_cuda_copy_input(kf_sets *handle, uint32_t from, uint32_t to, int argumen
     return run_fills(sets->gpu, &fills, error) &&
            kf_cuda_digests(sets, &entry, 1, &b->digest, error);
 }
+
+/* Returns the judge's address of a part. */
+static cu_pointer part_address(const kf_cuda_sets *sets, uint32_t set, int argument,
+                               const kf_part *part)
+{
+    size_t entry = (size_t)set * (size_t)sets->problem->argument_count + (size_t)argument;
+    return kf_cuda_address(sets, &sets->buffers[entry]) + part->offset;
+}
+
+bool kf_cuda_read_part(kf_sets *handle, uint32_t set, int argument, const kf_part *part, void *data,
+                       kf_error *error)
+{
+    const kf_cuda_sets *sets = (const kf_cuda_sets *)handle;
+    kf_cuda_device *gpu = sets->gpu;
+    return kf_cuda_check(gpu,
+                         gpu->cuda.copy_out(data, part_address(sets, set, argument, part),
+                                            part->bytes, gpu->stream),
+                         "reading a part of a buffer", error) &&
+           kf_cuda_wait(gpu, "reading a part of a buffer", error);
+}
+
+/* The caller then reads in the host's memory which calls have begun. The device's write to it may
+ * take microseconds to arrive. */
+#define ARRIVAL_SECONDS 50e-6
+bool kf_cuda_write_part(kf_sets *handle, uint32_t set, int argument, const kf_part *part,
+                        const void *data, kf_error *error)
+{
+    kf_cuda_sets *sets = (kf_cuda_sets *)handle;
+    kf_cuda_device *gpu = sets->gpu;
+    kf_cuda_forget_copies(sets);
+    if (!kf_cuda_check(gpu,
+                       gpu->cuda.copy_in(part_address(sets, set, argument, part), data,
+                                         part->bytes, gpu->stream),
+                       "writing a part of a buffer", error) ||
+        !kf_cuda_wait(gpu, "writing a part of a buffer", error))
+        return false;
+    for (double until = kf_now() + ARRIVAL_SECONDS; kf_now() < until;) {
+    }
+    return true;
+}
+
+bool kf_cuda_accept_input(kf_sets *handle, uint32_t set, int argument, kf_error *error)
+{
+    kf_cuda_sets *sets = (kf_cuda_sets *)handle;
+    size_t entry = (size_t)set * (size_t)sets->problem->argument_count + (size_t)argument;
+    return kf_cuda_digests(sets, &entry, 1, &sets->buffers[entry].digest, error);
+}

@@ -9,7 +9,8 @@
  *      memory (memory_settle.h), poisons outputs and empties caches. After it the judge inspects
  *      inputs, guards and left-out sets, and compares the outputs of all calls. It compares the
  *      baseline's in the first two pairs. The first pair is a warm-up, compared like any other.
- *   5. In the first timed pairs each side makes a single call on a left-out set, for latency.
+ *   5. In some timed pairs each side makes a single call on a left-out set, for latency. Some are
+ *      followed by a batch of the candidate that the judge watches (measure_watch.c).
  *   6. schedule.c ends the pairs. If the baseline was slower in pairs than alone, it is measured
  *      alone once more.
  *
@@ -59,6 +60,9 @@ static bool measure_pairs(kf_measurement *r, kf_error *error)
         }
         if (step != KF_STEP_KEEP) continue;
         kf_timing_record_add_pair(record, times, schedule->calls);
+        if (plan.watched && !kf_measurement_watched_batch(r, plan.serial, error))
+            return false;
+        if (r->over) break;
         if (kf_schedule_is_done(schedule, record, kf_clock_elapsed(&bench->clock, kf_now()))) break;
     }
     bench->result->sets = (int)r->set_count;
@@ -191,6 +195,9 @@ bool kf_measure_workload(kf_workbench *bench, kf_error *error)
         r.in_place = r.in_place || bench->problem->arguments[i].kind == KF_INOUT;
     r.modules.own_state = bench->modules.frozen;
     r.schedule.timed = bench->result->timed && !bench->options->check_only && !bench->options->asan;
+    r.schedule.choices.state =
+        kf_secret_draw(bench->secret, bench->attempt ? "schedule/1" : "schedule/0",
+                       (uint32_t)bench->workload, 0);
     r.choices.state = kf_secret_draw(bench->secret, bench->attempt ? "choices/1" : "choices/0",
                                      (uint32_t)bench->workload, 0);
     bool done = measure(&r, error), clean = is_clean(&r, done);

@@ -99,7 +99,7 @@ void kf_measurement_charge_late(const kf_measurement *r, kf_side side, kf_batch 
 
 void kf_measurement_charge_waking(kf_measurement *r, kf_side side, kf_batch *batch)
 {
-    kf_wakings_append(&r->record.wakings[side], batch->waking, batch->worked);
+    kf_wakings_append(&r->record.wakings[side], batch->waking);
     kf_measurement_charge_late(r, side, batch);
 }
 
@@ -174,6 +174,10 @@ bool kf_measurement_batch(kf_measurement *r, kf_side side, uint32_t first, uint3
         batch->answered =
             side == CANDIDATE && !priming_call ? snapshot_now : kf_measurement_snapshot_nothing;
     batch->context = &look;
+    if (r->watch && side == CANDIDATE) {
+        batch->running = kf_measurement_look_on;
+        batch->running_context = r->watch;
+    }
     kf_runner *runner = r->runners[side];
     kf_clock *clock = &r->bench->clock;
     /* For other batches a rough time is enough. */

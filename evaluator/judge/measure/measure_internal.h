@@ -58,6 +58,9 @@ typedef struct kf_settling {
     bool given_up;
 } kf_settling;
 
+/* A watched batch (measure_watch.c). */
+typedef struct kf_watch kf_watch;
+
 typedef struct kf_measurement {
     kf_workbench *bench;
     const kf_device_operations *device;
@@ -76,6 +79,8 @@ typedef struct kf_measurement {
     kf_module_mode modules;
     kf_leftovers leftovers;
     kf_settling settling;
+    /* NULL except in a watched batch */
+    kf_watch *watch;
     /* the task has inouts: each call needs its inputs anew */
     bool in_place;
     /* a process may be damaged although no finding says so */
@@ -205,6 +210,18 @@ bool kf_measurement_add_sample(kf_measurement *r, char side, int pair, const kf_
 void kf_measurement_charge_late(const kf_measurement *r, kf_side side, kf_batch *batch);
 void kf_measurement_charge_waking(kf_measurement *r, kf_side side, kf_batch *batch);
 
+/* ---- measure_watch.c ------------------------------------------------------------------------- */
+
+/* Runs a batch of the candidate in which the judge overwrites inputs of calls that have not begun,
+ * and compares it. `serial` is that of the pair before it. Does nothing where that is not
+ * possible. */
+bool kf_measurement_watched_batch(kf_measurement *r, int serial, kf_error *error);
+/* Looks at a batch while it runs, at random moments, until the runner answers. `context`: r->watch.
+ */
+void kf_measurement_look_on(void *context);
+/* Overwrites in one set what a watched batch has overwritten in another, whose inputs it has. */
+bool kf_measurement_repeat_change(kf_measurement *r, uint32_t from, uint32_t to, kf_error *error);
+
 /* ---- measure_empty.c ------------------------------------------------------------------------- */
 
 /* Makes a priming call on the first set of the order. The sets must not hold the inputs that a
@@ -246,6 +263,9 @@ bool kf_measurement_solo(kf_measurement *r, uint32_t calls, kf_series *series, k
 
 /* Draws fresh inputs and runs a batch of each side. Fills `times`, except for calls that the plan
  * does not ask for. */
+/* Checks what the first `called` sets of the order hold now: inspects buffers and compares outputs.
+ * All calls are compared in every pair, so that a candidate cannot do some of them less well. */
+bool kf_measurement_check_side(kf_measurement *r, kf_side side, uint32_t called, kf_error *error);
 bool kf_measurement_pair(kf_measurement *r, const kf_pair_plan *plan, kf_pair_times times[2],
                          kf_error *error);
 

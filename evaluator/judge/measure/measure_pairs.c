@@ -113,9 +113,7 @@ static bool single_call(kf_measurement *r, kf_side side, char letter, int pair, 
     return r->over || !again || kf_measurement_empty_again(r, error);
 }
 
-/* Checks what the first `called` sets of the order hold now: inspects buffers and compares outputs.
- * All calls are compared in every pair, so that a candidate cannot do some of them less well. */
-static bool check_side(kf_measurement *r, kf_side side, uint32_t called, kf_error *error)
+bool kf_measurement_check_side(kf_measurement *r, kf_side side, uint32_t called, kf_error *error)
 {
     if (!kf_measurement_inspect(r, side, error) || r->over) return r->over;
     uint32_t compared = called;
@@ -173,7 +171,7 @@ static bool one_side(kf_measurement *r, const kf_pair_plan *plan, kf_side side, 
     times->batch_waking = batch.waking;
     times->single = single.seconds;
     times->single_waking = single.waking;
-    if (!only_timed) return check_side(r, side, called, error);
+    if (!only_timed) return kf_measurement_check_side(r, side, called, error);
     return !kf_measurement_fetches_all(r) ||
            kf_measurement_fetch(r, side, r->lists.order, called, error);
 }

@@ -10,6 +10,7 @@
 #ifndef KFORGE_SCHEDULE_H
 #define KFORGE_SCHEDULE_H
 
+#include "input_secret.h"
 #include "kforge/stats.h"
 #include "timing_record.h"
 
@@ -39,6 +40,14 @@ typedef struct kf_schedule {
     int serial;
     /* the warm-up has been repeated with more sets */
     bool repeated;
+    /* decides the order of pairs, and what follows each: a stream of the job's secret */
+    kf_choices choices;
+    /* of the last pair */
+    bool candidate_first;
+    /* of four pairs: bits of those that a watched batch follows */
+    unsigned watched;
+    /* of the first eight timed pairs: the number of the one without single calls, or more */
+    uint32_t without_single;
 } kf_schedule;
 
 /* How many sets there can be: at least, and by memory and by the cost of a buffer at most. */
@@ -77,6 +86,8 @@ typedef struct kf_pair_plan {
     bool timed;
     bool latency;
     bool candidate_first;
+    /* A batch follows in which the judge overwrites inputs (measure_watch.c). */
+    bool watched;
 } kf_pair_plan;
 
 void kf_schedule_begin_pairs(kf_schedule *schedule);
