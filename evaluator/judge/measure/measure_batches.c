@@ -14,9 +14,11 @@
 /* A waking is free up to this many times the baseline's quickest, plus WAKING_SECONDS. */
 #define WAKING_FACTOR 4.0
 #define WAKING_SECONDS 0.0001
-/* A batch may take this many times the baseline's time, plus MIN_TIMEOUT seconds, because a first
- * call may build tables. */
+/* A call may take this many times the baseline's time, plus MIN_TIMEOUT seconds, because a first
+ * call may build tables. For each further call of a batch it may take that many times the
+ * baseline's, or OWN_FACTOR times the candidate's own if that is more. */
 #define TIMEOUT_FACTOR 100.0
+#define OWN_FACTOR 10.0
 #define MIN_TIMEOUT 1.0
 /* Before a pair is timed, a solution in Python may take so many seconds. cuDNN tries its
  * algorithms, kernels are compiled and graphs captured, for each path that the solution takes. */
@@ -48,7 +50,8 @@ uint64_t kf_measurement_draw(kf_measurement *r, const char *purpose, int number)
 
 static double many_times_the_baseline(const kf_measurement *r, double factor, uint32_t calls)
 {
-    double seconds = MIN_TIMEOUT + factor * r->schedule.baseline_call * calls;
+    double own = OWN_FACTOR * r->schedule.candidate_call,
+           seconds = MIN_TIMEOUT + fmax(factor * r->schedule.baseline_call, own) * calls;
     return r->bench->options->asan ? 10 * seconds : seconds;
 }
 

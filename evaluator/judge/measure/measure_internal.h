@@ -81,6 +81,10 @@ typedef struct kf_measurement {
     kf_settling settling;
     /* NULL except in a watched batch */
     kf_watch *watch;
+    /* Batches were watched. */
+    bool watch_tried;
+    /* how often the judge has overwritten inputs in time in all of them */
+    int watched_changes;
     /* the task has inouts: each call needs its inputs anew */
     bool in_place;
     /* a process may be damaged although no finding says so */
@@ -213,9 +217,9 @@ void kf_measurement_charge_waking(kf_measurement *r, kf_side side, kf_batch *bat
 /* ---- measure_watch.c ------------------------------------------------------------------------- */
 
 /* Runs a batch of the candidate in which the judge overwrites inputs of calls that have not begun,
- * and compares it. `serial` is that of the pair before it. Does nothing where that is not
- * possible. */
-bool kf_measurement_watched_batch(kf_measurement *r, int serial, kf_error *error);
+ * and compares it; another one if the judge came too late. `serial` is that of the pair before it.
+ * Does nothing where that is not possible. */
+bool kf_measurement_watch(kf_measurement *r, int serial, kf_error *error);
 /* Looks at a batch while it runs, at random moments, until the runner answers. `context`: r->watch.
  */
 void kf_measurement_look_on(void *context);

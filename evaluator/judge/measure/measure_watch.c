@@ -19,8 +19,16 @@
 
 #include "measure_internal.h"
 
-/* looks in a batch */
-#define LOOKS 8
+/* looks in a batch: those in the time that batches usually take, and more if this one takes longer
+ */
+#define USUAL_LOOKS 8
+#define LOOKS 16
+/* times the usual time: the last look, at most */
+#define LATEST 16.0
+/* On a busy machine the judge often misses a batch, and tries so many. */
+#define TRIES 3
+/* one of so many watched batches does not wait for the first call */
+#define AT_ONCE 8
 /* bytes that the judge overwrites at a time, at most */
 #define MOST_BYTES 4096
 /* bytes of an output that the judge copies */
@@ -48,11 +56,15 @@ struct kf_watch {
     kf_measurement *r;
     kf_choices choices;
     uint32_t calls;
-    /* seconds from the request, ascending */
+    /* seconds from the beginning of the first call, ascending */
     double moments[LOOKS];
+    /* The seconds count from the request, for a candidate that says too late what has begun. */
+    bool at_once;
     change changes[LOOKS];
     ended outputs[LOOKS];
     int change_count, output_count;
+    /* changes in the course of the calls */
+    int telling;
     bool failed;
     kf_error *error;
 };
@@ -116,17 +128,22 @@ static uint32_t begun(const kf_watch *w)
     return number < w->calls ? number : w->calls;
 }
 
-/* Returns the place of a call that has not begun and has no change, often one of the next; w->calls
- * without one. Its inputs are not varied, as those that the new elements come from. */
-static uint32_t draw_later_call(kf_watch *w, uint32_t first)
+/* True if the judge may change the inputs of the call at that place: they are not varied, as those
+ * that the new elements come from, and have no change yet. */
+static bool is_changeable(const kf_watch *w, uint32_t place)
 {
     const kf_measurement *r = w->r;
-    uint32_t place = first + (uint32_t)draw_magnitude(&w->choices, w->calls - first) - 1;
-    if (place < w->calls && r->lists.variations[r->lists.order[place]].argument >= 0) place++;
-    if (place < w->calls && r->lists.variations[r->lists.order[place]].argument >= 0)
-        return w->calls;
+    if (r->lists.variations[r->lists.order[place]].argument >= 0) return false;
     for (int i = 0; i < w->change_count; i++)
-        if (w->changes[i].place == place) return w->calls;
+        if (w->changes[i].place == place) return false;
+    return true;
+}
+
+/* Returns the place of a call that has not begun, often one of the next; w->calls without one. */
+static uint32_t draw_later_call(kf_watch *w, uint32_t first)
+{
+    uint32_t place = first + (uint32_t)draw_magnitude(&w->choices, w->calls - first) - 1;
+    while (place < w->calls && !is_changeable(w, place)) place++;
     return place;
 }
 
@@ -159,6 +176,7 @@ static bool change_later_call(kf_watch *w)
     w->change_count++;
     if (!buffers->write_part(r->sets, set, c->argument, &c->part, c->after, w->error)) return false;
     c->raced = begun(w) > place;
+    w->telling += first > 0 && !c->raced;
     return true;
 }
 
@@ -181,15 +199,21 @@ static bool copy_ended_call(kf_watch *w)
                                         e->data, w->error);
 }
 
-/* It does not sleep, because a batch takes milliseconds. */
+/* A batch takes milliseconds, so the judge does not sleep. On a busy machine a thread that yields
+ * comes back too late. */
 void kf_measurement_look_on(void *context)
 {
     kf_watch *w = context;
+    cpu_set_t allowed;
+    bool alone = sched_getaffinity(0, sizeof allowed, &allowed) || CPU_COUNT(&allowed) < 2;
+    const kf_runner *runner = w->r->runners[CANDIDATE];
+    while (!w->at_once && begun(w) == 0 && !kf_runner_has_answered(runner))
+        if (alone) sched_yield();
     double started = kf_now();
     for (int i = 0; i < LOOKS && !w->failed; i++) {
         while (kf_now() < started + w->moments[i]) {
-            if (kf_runner_has_answered(w->r->runners[CANDIDATE])) return;
-            sched_yield();
+            if (kf_runner_has_answered(runner)) return;
+            if (alone) sched_yield();
         }
         w->failed = !change_later_call(w) || !copy_ended_call(w);
     }
@@ -354,7 +378,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static bool prepare(kf_measurement *r, int serial, kf_error *error)
+static bool prepare(kf_measurement *r, int number, kf_error *error)
 {
     kf_watch *w = r->watch;
     for (uint32_t i = 0; i < r->set_count; i++) r->lists.order[i] = i;
@@ -363,9 +387,9 @@ static bool prepare(kf_measurement *r, int serial, kf_error *error)
     kf_checker_vary(r->checker, &w->choices, r->lists.order, w->calls, r->set_count, true,
                     r->lists.variations);
     r->lists.variations[r->lists.order[w->calls]] = (kf_set_variation){-1, KF_VARY_NONE};
-    return r->device->buffers.fill(r->sets, kf_measurement_draw(r, "watched inputs", serial),
+    return r->device->buffers.fill(r->sets, kf_measurement_draw(r, "watched inputs", number),
                                    r->lists.variations, error) &&
-           kf_measurement_refresh(r, -2 - serial, CANDIDATE, w->calls, error);
+           kf_measurement_refresh(r, -2 - number, CANDIDATE, w->calls, error);
 }
 
 static bool run(kf_measurement *r, kf_error *error)
@@ -374,7 +398,7 @@ static bool run(kf_measurement *r, kf_error *error)
     kf_batch batch;
     if (!kf_measurement_batch(r, CANDIDATE, 0, w->calls, 0, -1, &batch, error)) return false;
     if (w->failed) return false;
-    if (getenv("DBG")) { int raced = 0; for (int i = 0; i < w->change_count; i++) raced += w->changes[i].raced; fprintf(stderr, "DBG watch calls %u changes %d raced %d ended %d batch %g T %g\n", w->calls, w->change_count, raced, w->output_count, batch.seconds, w->moments[LOOKS-1]); } /* DBG */
+    r->watched_changes += w->telling;
     if (!r->over && !check_ended_calls(r, error)) return false;
     if (!r->over && !restore_inputs(r, error)) return false;
     uint32_t compared = leave_out_raced(r);
@@ -384,22 +408,38 @@ static bool run(kf_measurement *r, kf_error *error)
     return !r->over || explain_mismatch(r, error);
 }
 
-bool kf_measurement_watched_batch(kf_measurement *r, int serial, kf_error *error)
+/* Draws when the judge looks. */
+static void draw_moments(kf_watch *w)
 {
+    const kf_measurement *r = w->r;
     const kf_series *batches = &r->record.batches[CANDIDATE];
-    double seconds =
-        kf_quantile(batches->seconds, batches->count, 0) * r->schedule.calls[CANDIDATE];
-    if (!can_watch(r)) return true;
-    kf_autofree kf_watch *w = calloc(1, sizeof *w);
-    if (!w) return kf_fail_memory(error, "a watched batch");
-    w->r = r;
-    w->error = error;
-    w->calls = r->schedule.calls[CANDIDATE];
-    w->choices.state = kf_measurement_draw(r, "watched", serial);
-    for (int i = 0; i < LOOKS; i++) w->moments[i] = draw_part(&w->choices) * seconds;
+    double batch = kf_quantile(batches->seconds, batches->count, 0) * w->calls,
+           seconds = fmax(batch - r->schedule.empty_batch, batch / 4);
+    w->at_once = kf_choices_below(&w->choices, AT_ONCE) == 0;
+    for (int i = 0; i < LOOKS; i++)
+        w->moments[i] = seconds * (i < USUAL_LOOKS ? draw_part(&w->choices)
+                                                   : pow(LATEST, draw_part(&w->choices)));
     qsort(w->moments, LOOKS, sizeof *w->moments, ascending);
+}
+
+bool kf_measurement_watch(kf_measurement *r, int serial, kf_error *error)
+{
+    if (!can_watch(r)) return true;
+    kf_autofree kf_watch *w = malloc(sizeof *w);
+    if (!w) return kf_fail_memory(error, "a watched batch");
+    bool done = true;
+    r->watch_tried = true;
     r->watch = w;
-    bool done = prepare(r, serial, error) && run(r, error);
+    for (int i = 0, telling = 0; i < TRIES && !telling && done && !r->over; i++) {
+        int number = serial * TRIES + i;
+        *w = (kf_watch){.r = r,
+                        .choices.state = kf_measurement_draw(r, "watched", number),
+                        .calls = r->schedule.calls[CANDIDATE],
+                        .error = error};
+        draw_moments(w);
+        done = prepare(r, number, error) && run(r, error);
+        telling = w->telling;
+    }
     r->watch = NULL;
     return done;
 }

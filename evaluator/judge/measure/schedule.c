@@ -70,6 +70,13 @@ void kf_schedule_set_call(kf_schedule *s, double seconds, uint32_t sets)
     s->calls[BASELINE] = s->calls[CANDIDATE] = sets - left_out(sets);
 }
 
+void kf_schedule_set_candidate_call(kf_schedule *s, double seconds, double most)
+{
+    s->candidate_call = seconds;
+    if (seconds * s->calls[CANDIDATE] <= most) return;
+    s->calls[CANDIDATE] = seconds < most ? (uint32_t)(most / seconds) : 1;
+}
+
 /* Returns the calls of a batch, if many pairs of short batches say less than the fewest pairs that
  * make an interval, of batches that stand out from the fixed cost. That holds where sets are costly
  * and calls short. */

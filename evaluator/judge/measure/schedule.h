@@ -32,6 +32,8 @@ typedef struct kf_schedule {
     uint32_t calls[2];
     /* roughly, seconds: of a call of the baseline, of a batch without calls */
     double baseline_call, empty_batch;
+    /* the same of the candidate's first calls; 0 before them */
+    double candidate_call;
     /* seconds: what a set adds to a pair besides its calls, the truth included; of a whole pair */
     double set_cost, pair_time;
     /* of the next pair; the warm-up is 0 */
@@ -61,6 +63,10 @@ uint32_t kf_schedule_sets_for(const kf_set_limits *limits, double calls);
 
 /* Sets what a call of the baseline takes, and as many calls a batch as `sets` sets allow. */
 void kf_schedule_set_call(kf_schedule *schedule, double seconds, uint32_t sets);
+
+/* Sets what a call of the candidate takes, before its first batch. Most batches have a known number
+ * of calls. A candidate whose batch would take more than `most` seconds gets fewer. */
+void kf_schedule_set_candidate_call(kf_schedule *schedule, double seconds, double most);
 
 /* Seconds, measured on `sets` sets. */
 typedef struct kf_schedule_probe {
