@@ -164,6 +164,7 @@ static bool measure(kf_measurement *r, kf_error *error)
     if (!r->over && r->history.recalled) kf_measurement_expect_spares(r);
     if (!r->over && r->schedule.timed && !kf_measurement_start_idle(r, error)) return false;
     double seconds;
+    if (!r->over && r->schedule.timed && !kf_measurement_first_calls(r, error)) return false;
     if (!r->over && r->schedule.timed && !kf_measurement_warm_up(r, CANDIDATE, &seconds, error))
         return false;
     if (!r->over && !measure_pairs(r, error)) return false;

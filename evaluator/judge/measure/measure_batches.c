@@ -51,7 +51,9 @@ uint64_t kf_measurement_draw(kf_measurement *r, const char *purpose, int number)
 static double many_times_the_baseline(const kf_measurement *r, double factor, uint32_t calls)
 {
     double own = OWN_FACTOR * r->schedule.candidate_call,
-           seconds = MIN_TIMEOUT + fmax(factor * r->schedule.baseline_call, own) * calls;
+           /* Without timing there are no first calls that show the candidate's own. */
+           least = r->schedule.timed ? MIN_TIMEOUT : MIN_TIMEOUT * calls,
+           seconds = least + fmax(factor * r->schedule.baseline_call, own) * calls;
     return r->bench->options->asan ? 10 * seconds : seconds;
 }
 
@@ -163,6 +165,22 @@ static bool check_leftovers(kf_measurement *r, kf_runner *runner, const kf_batch
            kf_fail_memory(error, "a finding");
 }
 
+/* Reports that the candidate took too long, with its limit. */
+static bool report_timeout(kf_measurement *r, const kf_batch *batch, kf_error *error)
+{
+    char doing[96];
+    kf_workload_verdict *result = r->bench->result;
+    size_t before = result->finding_count;
+    snprintf(doing, sizeof doing, "running %u call%s, for which it has %.3g s", batch->count,
+             batch->count == 1 ? "" : "s", batch->timeout);
+    if (!kf_measurement_report(r, r->runners[CANDIDATE], KF_ROLE_CANDIDATE, KF_RUNNER_TIMEOUT, 0,
+                               doing, error))
+        return false;
+    if (result->finding_count > before)
+        result->findings[result->finding_count - 1].limit = batch->timeout;
+    return true;
+}
+
 bool kf_measurement_batch(kf_measurement *r, kf_side side, uint32_t first, uint32_t count,
                           char letter, int pair, kf_batch *batch, kf_error *error)
 {
@@ -192,6 +210,7 @@ bool kf_measurement_batch(kf_measurement *r, kf_side side, uint32_t first, uint3
         kf_clock_charge_candidate(clock, batch->timeout);
         return kf_measurement_out_of_time(r, error);
     }
+    if (event == KF_RUNNER_TIMEOUT && side == CANDIDATE) return report_timeout(r, batch, error);
     if (event != KF_RUNNER_OK)
         return kf_measurement_report(
             r, runner, side == CANDIDATE ? KF_ROLE_CANDIDATE : KF_ROLE_BASELINE, event, batch->code,

@@ -256,6 +256,8 @@ bool kf_measurement_run_baseline_on(kf_measurement *r, uint32_t doubtful, kf_dou
 
 /* ---- measure_solo.c -------------------------------------------------------------------------- */
 
+/* Runs one or two calls of the candidate, which show how many calls its batches may have. */
+bool kf_measurement_first_calls(kf_measurement *r, kf_error *error);
 /* Runs batches that do not count until a side's calls are as fast as they get. `least`: seconds of
  * the shortest of at least two, INFINITY without. */
 bool kf_measurement_warm_up(kf_measurement *r, kf_side side, double *least, kf_error *error);
