@@ -264,6 +264,25 @@ void kf_runner_resume(kf_runner *runner)
     (void)runner;
 }
 
+/* No batch is watched: the corpus has candidates for that. */
+bool kf_runner_shows_progress(const kf_runner *runner)
+{
+    (void)runner;
+    return false;
+}
+
+uint32_t kf_runner_begun(const kf_runner *runner)
+{
+    (void)runner;
+    return 0;
+}
+
+bool kf_runner_has_answered(const kf_runner *runner)
+{
+    (void)runner;
+    return true;
+}
+
 void kf_runner_set_interrupt(kf_runner *runner, const volatile int *stop)
 {
     (void)runner, (void)stop;
@@ -372,7 +391,6 @@ kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch)
         if (runner->does != &oracle_does) world.timed_last = runner;
     }
     batch->claimed = batch->seconds - 20e-6;
-    batch->worked = NAN;
     batch->gap = 0;
     batch->code = 0;
     world.now += batch->waking + batch->seconds + 50e-6;
@@ -614,7 +632,6 @@ static machine *started(double baseline)
                             .slow_start = true,
                             .floor_margin = 0.9,
                             .least_call = 1.5e-6,
-                            .merged_call = 40e-6,
                             .most_sets = 1024,
                             .set_bytes = 40u << 20};
     m->pool = kf_runner_pool_new(&m->device);
