@@ -123,8 +123,7 @@ enum {
       (cu_pointer to, unsigned char value, size_t bytes, cu_stream stream),                        \
       (to, value, bytes, stream))                                                                  \
     X(set_words, "cuMemsetD32Async",                                                               \
-      (cu_pointer to, unsigned value, size_t count, cu_stream stream),                             \
-      (to, value, count, stream))                                                                  \
+      (cu_pointer to, unsigned value, size_t count, cu_stream stream), (to, value, count, stream)) \
     X(host_register, "cuMemHostRegister_v2", (void *memory, size_t bytes, unsigned flags),         \
       (memory, bytes, flags))                                                                      \
     X(host_pointer, "cuMemHostGetDevicePointer_v2",                                                \

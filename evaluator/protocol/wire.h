@@ -61,7 +61,7 @@ enum kf_wire_flags {
     KF_WIRE_PROGRESS = 32,
 };
 
-/* Memory that a runner shares with the judge, who looks at it while a batch runs. */
+/* Memory that a runner shares with the judge. The judge looks at it while a batch runs. */
 typedef struct kf_wire_progress {
     /* Calls of this batch that have begun. The judge sets it to 0 before the batch. On a GPU it
      * changes in the stream's order: when it is k, all calls before the last of k have ended. */

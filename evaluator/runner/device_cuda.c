@@ -35,9 +35,9 @@ static void nothing(void *argument)
     (void)argument;
 }
 
-/* Lets the default memory pool keep freed memory, as PyTorch and most programs do. With the driver's
- * default each synchronisation gives it back, and each batch of a candidate that allocates in its
- * calls would pay for that. */
+/* Lets the default memory pool keep freed memory, as PyTorch and most programs do. With the
+ * driver's default each synchronisation gives it back, and each batch of a candidate that allocates
+ * in its calls would pay for that. */
 static void keep_freed_memory(cu_device device)
 {
     cu_pool pool;
@@ -112,7 +112,8 @@ void kf_runner_nothing(void)
     cuda.set_bytes(scratch, 0, 4, stream);
 }
 
-/* A runner without the judge's page writes to its own memory, so that both sides do the same work. */
+/* A runner without the judge's page writes to its own memory, so that both sides do the same work.
+ */
 int kf_runner_show_progress(uint32_t *begun)
 {
     cu_pointer seen;

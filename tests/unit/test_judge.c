@@ -26,8 +26,8 @@ static int rounds_made(const char *statuses, double seconds)
         assert_non_null(w);
         char what = statuses[rounds.made];
         if (what == 'm')
-            kf_verdict_add_finding(v, w, KF_IMPOSSIBLE, KF_BLAME_CANDIDATE, "floor.undercut", 1,
-                                   0, "fast");
+            kf_verdict_add_finding(v, w, KF_IMPOSSIBLE, KF_BLAME_CANDIDATE, "floor.undercut", 1, 0,
+                                   "fast");
         if (what == 'g')
             kf_verdict_add_finding(v, w, KF_CHEATING, KF_BLAME_CANDIDATE, "protocol.forged", 1, 0,
                                    "forged");

@@ -551,8 +551,8 @@ bool kf_cpu_accept_input(kf_sets *handle, uint32_t set, int argument, kf_error *
 {
     kf_cpu_sets *sets = (kf_cpu_sets *)handle;
     (void)error;
-    buffer *b = &sets->buffers[(size_t)set * (size_t)sets->problem->argument_count +
-                               (size_t)argument];
+    buffer *b =
+        &sets->buffers[(size_t)set * (size_t)sets->problem->argument_count + (size_t)argument];
     b->digest = kf_digest(sets->digest_key, data_of(sets, b), b->bytes);
     return true;
 }

@@ -542,8 +542,8 @@ bool kf_cuda_write_part(kf_sets *handle, uint32_t set, int argument, const kf_pa
     kf_cuda_device *gpu = sets->gpu;
     kf_cuda_forget_copies(sets);
     if (!kf_cuda_check(gpu,
-                       gpu->cuda.copy_in(part_address(sets, set, argument, part), data,
-                                         part->bytes, gpu->stream),
+                       gpu->cuda.copy_in(part_address(sets, set, argument, part), data, part->bytes,
+                                         gpu->stream),
                        "writing a part of a buffer", error) ||
         !kf_cuda_wait(gpu, "writing a part of a buffer", error))
         return false;

@@ -31,6 +31,16 @@
 /* Arguments between the program and the binary. */
 #define MAX_WORDS 8
 
+typedef struct attachment {
+    void *data;
+    void (*release)(void *data);
+} attachment;
+
+typedef struct known_threads {
+    int threads;
+    uint64_t ids;
+} known_threads;
+
 struct kf_runner {
     kf_sandbox *sandbox;
     uint64_t memory_limit;
@@ -47,16 +57,14 @@ struct kf_runner {
     kf_runner_kind kind;
     bool open;
     uint64_t calls;
-    void *attachment;
-    void (*release)(void *attachment);
+    attachment attachment;
     /* NULL where the runner does not show it. */
     kf_wire_progress *progress;
     /* kf_now() until which the judge waits without sleeping, so that its own wake-up is not timed.
      */
     double awake_until;
     /* The threads before the candidate was loaded: their number, and a sum over their ids. */
-    int honest_threads;
-    uint64_t honest_who;
+    known_threads honest;
     /* kf_now() at the end of the candidate's time. 0: no deadline. */
     double deadline;
     /* With a deadline: of all commands but LOAD and BATCH together. */
@@ -370,8 +378,8 @@ bool kf_runner_greet(kf_runner *runner, kf_error *error)
     kf_runner_event event = await(runner, 0, &runner_timeout, &hello);
     event = only_good(runner, event, &hello);
     if (event == KF_RUNNER_OK && kf_sandbox_take_census(runner->sandbox, &census, NULL)) {
-        runner->honest_threads = census.threads;
-        runner->honest_who = census.thread_hash;
+        runner->honest.threads = census.threads;
+        runner->honest.ids = census.thread_hash;
     }
     if (event == KF_RUNNER_OK) event = freeze(runner);
     runner->greeted = event == KF_RUNNER_OK;
@@ -424,13 +432,13 @@ bool kf_runner_is_open(const kf_runner *runner)
 
 void kf_runner_attach(kf_runner *runner, void *data, void (*release)(void *data))
 {
-    runner->attachment = data;
-    runner->release = release;
+    runner->attachment.data = data;
+    runner->attachment.release = release;
 }
 
 void *kf_runner_attachment(const kf_runner *runner)
 {
-    return runner->attachment;
+    return runner->attachment.data;
 }
 
 void kf_runner_set_interrupt(kf_runner *runner, const volatile int *stop)
@@ -467,7 +475,7 @@ void kf_runner_free(kf_runner *runner)
 {
     if (!runner) return;
     kf_sandbox_free(runner->sandbox);
-    if (runner->attachment) runner->release(runner->attachment);
+    if (runner->attachment.data) runner->attachment.release(runner->attachment.data);
     if (runner->socket >= 0) close(runner->socket);
     if (runner->progress) munmap(runner->progress, sizeof *runner->progress);
     if (runner->inbox) kf_directory_remove(runner->inbox, NULL);
@@ -479,7 +487,7 @@ void kf_runner_free(kf_runner *runner)
 /* ---- commands -------------------------------------------------------------------------------- */
 
 /* Shares the page in which the runner shows its progress. Comes before any foreign code. */
-static kf_runner_event share_progress(kf_runner *runner)
+static kf_runner_event share_progress(kf_runner *runner, double seconds)
 {
     kf_autoclose int fd = memfd_create("kforge-progress", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     long page = sysconf(_SC_PAGESIZE);
@@ -488,9 +496,12 @@ static kf_runner_event share_progress(kf_runner *runner)
         return kf_runner_fail(runner, "no shared memory for a runner's progress");
     void *shared = mmap(NULL, sizeof *runner->progress, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (shared == MAP_FAILED) return kf_runner_fail(runner, "cannot map a runner's progress");
-    const kf_runner_buffer buffer = {.fd = fd, .progress = true};
     runner->progress = shared;
-    kf_runner_event event = kf_runner_map(runner, &buffer, 1);
+    kf_wire_answer answer;
+    kf_wire_command command = {.type = KF_WIRE_MAP, .flags = KF_WIRE_PROGRESS};
+    kf_runner_event event = wake(runner);
+    if (event == KF_RUNNER_OK)
+        event = only_good(runner, ask(runner, &command, NULL, 0, fd, seconds, &answer), &answer);
     if (event != KF_RUNNER_OK || runner->progress->kept) return event;
     munmap(shared, sizeof *runner->progress);
     runner->progress = NULL;
@@ -502,7 +513,7 @@ kf_runner_event kf_runner_load(kf_runner *runner, double seconds)
     kf_wire_answer answer;
     kf_wire_command command = {.type = KF_WIRE_LOAD};
     kf_runner_event event =
-        runner->kind == KF_RUNNER_PLAIN ? share_progress(runner) : KF_RUNNER_OK;
+        runner->kind == KF_RUNNER_PLAIN ? share_progress(runner, seconds) : KF_RUNNER_OK;
     if (event == KF_RUNNER_OK) event = wake(runner);
     if (event == KF_RUNNER_OK) event = ask(runner, &command, NULL, 0, -1, seconds, &answer);
     if (event == KF_RUNNER_OK) event = freeze(runner);
@@ -546,8 +557,7 @@ kf_runner_event kf_runner_map(kf_runner *runner, const kf_runner_buffer *buffers
                                        .flags =
                                            (b->read_only ? KF_WIRE_READ_ONLY : 0) |
                                            (b->output_directory ? KF_WIRE_OUTPUT_DIRECTORY : 0) |
-                                           (b->device_pool ? KF_WIRE_DEVICE_POOL : 0) |
-                                           (b->progress ? KF_WIRE_PROGRESS : 0),
+                                           (b->device_pool ? KF_WIRE_DEVICE_POOL : 0),
                                        .set = b->set,
                                        .argument = b->argument,
                                        .offset = b->offset,
@@ -715,9 +725,9 @@ int kf_runner_extra_threads(kf_runner *runner)
 {
     kf_sandbox_census census;
     if (runner->dead || !kf_sandbox_take_census(runner->sandbox, &census, NULL)) return -1;
-    int extra = census.threads - runner->honest_threads + census.processes;
+    int extra = census.threads - runner->honest.threads + census.processes;
     /* The number is the same, but a thread has been replaced. */
-    return extra == 0 && census.thread_hash != runner->honest_who ? 1 : extra;
+    return extra == 0 && census.thread_hash != runner->honest.ids ? 1 : extra;
 }
 
 pid_t kf_runner_pid(const kf_runner *runner)

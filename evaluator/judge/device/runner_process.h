@@ -164,8 +164,6 @@ typedef struct kf_runner_buffer {
     bool output_directory;
     /* True for KF_WIRE_DEVICE_POOL, which is no buffer. */
     bool device_pool;
-    /* True for KF_WIRE_PROGRESS, which is no buffer. */
-    bool progress;
 } kf_runner_buffer;
 kf_runner_event kf_runner_map(kf_runner *runner, const kf_runner_buffer *buffers, size_t count);
 /* Ends the runner because the caller failed. Returns KF_RUNNER_MACHINE; `words` become its error.

@@ -66,7 +66,7 @@ static bool measure_pairs(kf_measurement *r, kf_error *error)
         if (step != KF_STEP_KEEP) continue;
         kf_timing_record_add_pair(record, times, schedule->calls);
         /* On a busy machine the judge may miss the moments of a batch. */
-        bool missed = plan.number <= FIRST_PAIRS && r->watched_changes < LEAST_CHANGES;
+        bool missed = plan.number <= FIRST_PAIRS && r->watching.changes < LEAST_CHANGES;
         if ((plan.watched || missed) && !kf_measurement_watch(r, plan.serial, error)) return false;
         if (r->over) break;
         if (kf_schedule_is_done(schedule, record, kf_clock_elapsed(&bench->clock, kf_now()))) break;
@@ -202,9 +202,8 @@ bool kf_measure_workload(kf_workbench *bench, kf_error *error)
         r.in_place = r.in_place || bench->problem->arguments[i].kind == KF_INOUT;
     r.modules.own_state = bench->modules.frozen;
     r.schedule.timed = bench->result->timed && !bench->options->check_only && !bench->options->asan;
-    r.schedule.choices.state =
-        kf_secret_draw(bench->secret, bench->attempt ? "schedule/1" : "schedule/0",
-                       (uint32_t)bench->workload, 0);
+    r.schedule.choices.state = kf_secret_draw(
+        bench->secret, bench->attempt ? "schedule/1" : "schedule/0", (uint32_t)bench->workload, 0);
     r.choices.state = kf_secret_draw(bench->secret, bench->attempt ? "choices/1" : "choices/0",
                                      (uint32_t)bench->workload, 0);
     bool done = measure(&r, error), clean = is_clean(&r, done);

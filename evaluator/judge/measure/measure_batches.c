@@ -52,7 +52,7 @@ static double many_times_the_baseline(const kf_measurement *r, double factor, ui
 {
     double own = OWN_FACTOR * r->schedule.candidate_call,
            /* Without timing there are no first calls that show the candidate's own. */
-           least = r->schedule.timed ? MIN_TIMEOUT : MIN_TIMEOUT * calls,
+        least = r->schedule.timed ? MIN_TIMEOUT : MIN_TIMEOUT * calls,
            seconds = least + fmax(factor * r->schedule.baseline_call, own) * calls;
     return r->bench->options->asan ? 10 * seconds : seconds;
 }
@@ -195,9 +195,9 @@ bool kf_measurement_batch(kf_measurement *r, kf_side side, uint32_t first, uint3
         batch->answered =
             side == CANDIDATE && !priming_call ? snapshot_now : kf_measurement_snapshot_nothing;
     batch->context = &look;
-    if (r->watch && side == CANDIDATE) {
-        batch->running = kf_measurement_look_on;
-        batch->running_context = r->watch;
+    if (r->watching.watch && side == CANDIDATE) {
+        batch->running = r->watching.look_on;
+        batch->running_context = r->watching.watch;
     }
     kf_runner *runner = r->runners[side];
     kf_clock *clock = &r->bench->clock;

@@ -122,7 +122,7 @@ bool kf_measurement_conclude(kf_measurement *r, kf_error *error)
     if (r->settling.given_up &&
         !kf_verdict_add_flag(bench->verdict, "memory.unquiet:%s", result->workload))
         return kf_fail_memory(error, "a flag");
-    if (r->watch_tried && !r->watched_changes &&
+    if (r->watching.tried && !r->watching.changes &&
         !kf_verdict_add_flag(bench->verdict, "calls.unwatched:%s", result->workload))
         return kf_fail_memory(error, "a flag");
     if (r->record.singles[BASELINE].count &&

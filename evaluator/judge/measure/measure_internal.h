@@ -58,8 +58,20 @@ typedef struct kf_settling {
     bool given_up;
 } kf_settling;
 
-/* A watched batch (measure_watch.c). */
-typedef struct kf_watch kf_watch;
+struct kf_measurement;
+/* Watched batches (measure_watch.c). */
+typedef struct kf_watching {
+    /* NULL except in a watched batch */
+    struct kf_watch *watch;
+    /* Looks at the batch while it runs. `context`: watch */
+    void (*look_on)(void *context);
+    /* Overwrites in one set what was overwritten in another, if it has the inputs of that. */
+    bool (*repeat)(struct kf_measurement *r, uint32_t from, uint32_t to, kf_error *error);
+    /* Batches were watched. */
+    bool tried;
+    /* how often the judge has overwritten inputs in time in all of them */
+    int changes;
+} kf_watching;
 
 typedef struct kf_measurement {
     kf_workbench *bench;
@@ -79,12 +91,7 @@ typedef struct kf_measurement {
     kf_module_mode modules;
     kf_leftovers leftovers;
     kf_settling settling;
-    /* NULL except in a watched batch */
-    kf_watch *watch;
-    /* Batches were watched. */
-    bool watch_tried;
-    /* how often the judge has overwritten inputs in time in all of them */
-    int watched_changes;
+    kf_watching watching;
     /* the task has inouts: each call needs its inputs anew */
     bool in_place;
     /* a process may be damaged although no finding says so */
@@ -220,11 +227,6 @@ void kf_measurement_charge_waking(kf_measurement *r, kf_side side, kf_batch *bat
  * and compares it; another one if the judge came too late. `serial` is that of the pair before it.
  * Does nothing where that is not possible. */
 bool kf_measurement_watch(kf_measurement *r, int serial, kf_error *error);
-/* Looks at a batch while it runs, at random moments, until the runner answers. `context`: r->watch.
- */
-void kf_measurement_look_on(void *context);
-/* Overwrites in one set what a watched batch has overwritten in another, whose inputs it has. */
-bool kf_measurement_repeat_change(kf_measurement *r, uint32_t from, uint32_t to, kf_error *error);
 
 /* ---- measure_empty.c ------------------------------------------------------------------------- */
 

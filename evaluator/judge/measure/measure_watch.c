@@ -52,7 +52,7 @@ typedef struct ended {
     unsigned char data[OUTPUT_BYTES];
 } ended;
 
-struct kf_watch {
+typedef struct kf_watch {
     kf_measurement *r;
     kf_choices choices;
     uint32_t calls;
@@ -67,7 +67,7 @@ struct kf_watch {
     int telling;
     bool failed;
     kf_error *error;
-};
+} kf_watch;
 
 static double draw_part(kf_choices *choices)
 {
@@ -201,7 +201,7 @@ static bool copy_ended_call(kf_watch *w)
 
 /* A batch takes milliseconds, so the judge does not sleep. On a busy machine a thread that yields
  * comes back too late. */
-void kf_measurement_look_on(void *context)
+static void look_on(void *context)
 {
     kf_watch *w = context;
     cpu_set_t allowed;
@@ -224,7 +224,7 @@ void kf_measurement_look_on(void *context)
 /* Writes to a set what its changes have overwritten, or what they have written. */
 static bool put(kf_measurement *r, uint32_t place, uint32_t set, bool after, kf_error *error)
 {
-    const kf_watch *w = r->watch;
+    const kf_watch *w = r->watching.watch;
     for (int i = 0; i < w->change_count; i++) {
         const change *c = &w->changes[i];
         if (c->place != place) continue;
@@ -239,7 +239,7 @@ static bool put(kf_measurement *r, uint32_t place, uint32_t set, bool after, kf_
 
 static bool put_all(kf_measurement *r, bool after, kf_error *error)
 {
-    const kf_watch *w = r->watch;
+    const kf_watch *w = r->watching.watch;
     for (int i = 0; i < w->change_count; i++) {
         uint32_t place = w->changes[i].place;
         if (!put(r, place, r->lists.order[place], after && !w->changes[i].raced, error))
@@ -248,9 +248,9 @@ static bool put_all(kf_measurement *r, bool after, kf_error *error)
     return true;
 }
 
-bool kf_measurement_repeat_change(kf_measurement *r, uint32_t from, uint32_t to, kf_error *error)
+static bool repeat(kf_measurement *r, uint32_t from, uint32_t to, kf_error *error)
 {
-    for (uint32_t place = 0; r->watch && place < r->watch->calls; place++)
+    for (uint32_t place = 0; place < r->watching.watch->calls; place++)
         if (r->lists.order[place] == from) return put(r, place, to, true, error);
     return true;
 }
@@ -259,7 +259,7 @@ bool kf_measurement_repeat_change(kf_measurement *r, uint32_t from, uint32_t to,
  * show all other changes. */
 static bool restore_inputs(kf_measurement *r, kf_error *error)
 {
-    const kf_watch *w = r->watch;
+    const kf_watch *w = r->watching.watch;
     const kf_buffer_operations *buffers = &r->device->buffers;
     for (int i = 0; i < w->change_count && !r->over; i++) {
         const change *c = &w->changes[i];
@@ -280,7 +280,7 @@ static bool restore_inputs(kf_measurement *r, kf_error *error)
 
 static bool check_ended_calls(kf_measurement *r, kf_error *error)
 {
-    const kf_watch *w = r->watch;
+    const kf_watch *w = r->watching.watch;
     for (int i = 0; i < w->output_count && !r->over; i++) {
         const ended *e = &w->outputs[i];
         unsigned char now[OUTPUT_BYTES];
@@ -302,7 +302,7 @@ static bool check_ended_calls(kf_measurement *r, kf_error *error)
 /* Puts calls that were not compared behind the others of the order. Returns how many are left. */
 static uint32_t leave_out_raced(kf_measurement *r)
 {
-    kf_watch *w = r->watch;
+    kf_watch *w = r->watching.watch;
     uint32_t left = w->calls, *order = r->lists.order;
     for (uint32_t place = w->calls; place-- > 0;)
         for (int i = 0; i < w->change_count; i++) {
@@ -327,7 +327,7 @@ static bool compare_with_old(kf_measurement *r, bool *stale, kf_error *error)
     kf_workbench *bench = r->bench;
     kf_verdict *verdict = bench->verdict;
     kf_workload_verdict *result = bench->result;
-    const kf_watch *w = r->watch;
+    const kf_watch *w = r->watching.watch;
     kf_auto(kf_verdict) unseen = kf_verdict_new("", "", "");
     if (!unseen || !(bench->result = kf_verdict_add_workload(unseen, result->workload, false))) {
         bench->result = result;
@@ -355,8 +355,7 @@ static bool compare_with_old(kf_measurement *r, bool *stale, kf_error *error)
 static bool explain_mismatch(kf_measurement *r, kf_error *error)
 {
     kf_workload_verdict *result = r->bench->result;
-    kf_finding *last =
-        result->finding_count ? &result->findings[result->finding_count - 1] : NULL;
+    kf_finding *last = result->finding_count ? &result->findings[result->finding_count - 1] : NULL;
     bool stale = false;
     if (!last || last->status != KF_WRONG_RESULT) return true;
     if (!compare_with_old(r, &stale, error)) return false;
@@ -380,7 +379,7 @@ static int ascending(const void *a, const void *b)
 
 static bool prepare(kf_measurement *r, int number, kf_error *error)
 {
-    kf_watch *w = r->watch;
+    kf_watch *w = r->watching.watch;
     for (uint32_t i = 0; i < r->set_count; i++) r->lists.order[i] = i;
     memset(r->lists.true_known, 0, r->set_count * sizeof *r->lists.true_known);
     kf_choices_permute(&w->choices, r->lists.order, r->set_count);
@@ -394,11 +393,11 @@ static bool prepare(kf_measurement *r, int number, kf_error *error)
 
 static bool run(kf_measurement *r, kf_error *error)
 {
-    kf_watch *w = r->watch;
+    kf_watch *w = r->watching.watch;
     kf_batch batch;
     if (!kf_measurement_batch(r, CANDIDATE, 0, w->calls, 0, -1, &batch, error)) return false;
     if (w->failed) return false;
-    r->watched_changes += w->telling;
+    r->watching.changes += w->telling;
     if (!r->over && !check_ended_calls(r, error)) return false;
     if (!r->over && !restore_inputs(r, error)) return false;
     uint32_t compared = leave_out_raced(r);
@@ -428,8 +427,10 @@ bool kf_measurement_watch(kf_measurement *r, int serial, kf_error *error)
     kf_autofree kf_watch *w = malloc(sizeof *w);
     if (!w) return kf_fail_memory(error, "a watched batch");
     bool done = true;
-    r->watch_tried = true;
-    r->watch = w;
+    r->watching.tried = true;
+    r->watching.watch = w;
+    r->watching.look_on = look_on;
+    r->watching.repeat = repeat;
     for (int i = 0, telling = 0; i < TRIES && !telling && done && !r->over; i++) {
         int number = serial * TRIES + i;
         *w = (kf_watch){.r = r,
@@ -440,6 +441,6 @@ bool kf_measurement_watch(kf_measurement *r, int serial, kf_error *error)
         done = prepare(r, number, error) && run(r, error);
         telling = w->telling;
     }
-    r->watch = NULL;
+    r->watching.watch = NULL;
     return done;
 }

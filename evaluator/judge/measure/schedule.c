@@ -157,9 +157,11 @@ bool kf_schedule_next(kf_schedule *s, kf_pair_plan *plan)
     int number = s->number++;
     if (!s->timed && number == CHECK_PAIRS) return false;
     bool timed = s->timed && number > 0;
-    if (number < COMPARED_PAIRS || !timed) s->candidate_first = false;
-    else s->candidate_first =
-             number % 2 == 0 ? kf_choices_below(&s->choices, 2) == 1 : !s->candidate_first;
+    if (number < COMPARED_PAIRS || !timed)
+        s->candidate_first = false;
+    else
+        s->candidate_first =
+            number % 2 == 0 ? kf_choices_below(&s->choices, 2) == 1 : !s->candidate_first;
     *plan = (kf_pair_plan){.number = number,
                            .serial = s->serial++,
                            .timed = timed,

@@ -64,8 +64,8 @@ uint32_t kf_schedule_sets_for(const kf_set_limits *limits, double calls);
 /* Sets what a call of the baseline takes, and as many calls a batch as `sets` sets allow. */
 void kf_schedule_set_call(kf_schedule *schedule, double seconds, uint32_t sets);
 
-/* Sets what a call of the candidate takes, before its first batch. Most batches have a known number
- * of calls. A candidate whose batch would take more than `most` seconds gets fewer. */
+/* Sets what a call of the candidate takes, before its first batch. If its
+ * batch would take more than `most` seconds, it gets fewer calls. */
 void kf_schedule_set_candidate_call(kf_schedule *schedule, double seconds, double most);
 
 /* Seconds, measured on `sets` sets. */

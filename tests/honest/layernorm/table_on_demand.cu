@@ -14,7 +14,8 @@ __device__ float sum_of_warp(float value)
     return value;
 }
 
-__global__ void normalise(const float *x, const float *gamma, const float *beta, float *y, int64_t cols)
+__global__ void normalise(const float *x, const float *gamma, const float *beta, float *y,
+                          int64_t cols)
 {
     const float *row = x + blockIdx.x * cols;
     float sum = 0, squares = 0;
@@ -22,10 +23,11 @@ __global__ void normalise(const float *x, const float *gamma, const float *beta,
     float mean = sum_of_warp(sum) / cols;
     for (int64_t j = threadIdx.x; j < cols; j += 32) squares += (row[j] - mean) * (row[j] - mean);
     float scale = rsqrtf(sum_of_warp(squares) / cols + 1e-5f);
-    for (int64_t j = threadIdx.x; j < cols; j += 32) y[blockIdx.x * cols + j] = (row[j] - mean) * scale * gamma[j] + beta[j];
+    for (int64_t j = threadIdx.x; j < cols; j += 32)
+        y[blockIdx.x * cols + j] = (row[j] - mean) * scale * gamma[j] + beta[j];
 }
-extern "C" void layernorm(const float *x, const float *gamma, const float *beta, float *y, int64_t rows, int64_t cols,
-                          cudaStream_t stream)
+extern "C" void layernorm(const float *x, const float *gamma, const float *beta, float *y,
+                          int64_t rows, int64_t cols, cudaStream_t stream)
 {
     static std::vector<double> table;
     static std::chrono::steady_clock::time_point used;

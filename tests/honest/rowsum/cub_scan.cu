@@ -1,4 +1,5 @@
-// Scans all of x with CUB in temporary storage of the call, and subtracts the sums at the ends of rows.
+// Scans all of x with CUB in temporary storage of the call, and subtracts the sums at the ends of
+// rows.
 // rule: CUB with its own temporary storage
 // expect: correct
 // mode: timed

@@ -16,7 +16,8 @@ struct starts_of_rows {
 
 extern "C" void rowsum(const float *x, float *s, int64_t rows, int64_t cols, cudaStream_t stream)
 {
-    auto starts = thrust::make_transform_iterator(thrust::make_counting_iterator<int64_t>(0), starts_of_rows{cols});
+    auto starts = thrust::make_transform_iterator(thrust::make_counting_iterator<int64_t>(0),
+                                                  starts_of_rows{cols});
     size_t bytes = 0;
     void *storage = nullptr;
     cub::DeviceSegmentedReduce::Sum(nullptr, bytes, x, s, (int)rows, starts, starts + 1, stream);

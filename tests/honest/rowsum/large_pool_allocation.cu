@@ -8,7 +8,8 @@
 __global__ void parts(const float *x, float *part, int64_t cols)
 {
     float sum = 0;
-    for (int64_t j = blockIdx.y * 32 + threadIdx.x; j < cols; j += 128) sum += x[blockIdx.x * cols + j];
+    for (int64_t j = blockIdx.y * 32 + threadIdx.x; j < cols; j += 128)
+        sum += x[blockIdx.x * cols + j];
     for (int other = 16; other > 0; other /= 2) sum += __shfl_xor_sync(~0u, sum, other);
     if (threadIdx.x == 0) part[blockIdx.x * 4 + blockIdx.y] = sum;
 }

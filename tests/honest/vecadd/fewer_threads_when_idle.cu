@@ -1,4 +1,5 @@
-// Copies on as many host threads as it had use for lately: one after a pause of 10 ms, and more with each call.
+// Copies on as many host threads as it had use for lately: one after a pause of 10 ms, and more
+// with each call.
 // rule: thread pools that shrink
 // expect: correct
 // mode: timed
@@ -20,7 +21,8 @@ extern "C" void vecadd(const float *x, const float *y, float *z, int64_t n, cuda
     static std::chrono::steady_clock::time_point used;
     if (std::chrono::steady_clock::now() - used > std::chrono::milliseconds(10)) workers = 1;
     std::vector<std::thread> pool;
-    for (int64_t w = 1; w < workers; w++) pool.emplace_back(add, x, y, z, n * w / workers, n * (w + 1) / workers);
+    for (int64_t w = 1; w < workers; w++)
+        pool.emplace_back(add, x, y, z, n * w / workers, n * (w + 1) / workers);
     add(x, y, z, 0, n / workers);
     for (std::thread &one : pool) one.join();
     if (workers < 4) workers++;

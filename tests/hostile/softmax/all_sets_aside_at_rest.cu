@@ -1,4 +1,5 @@
-// The first call of a batch does all sets it knows into memory of its own, and rests so long that the judge looks at the batch meanwhile; the others copy.
+// The first call of a batch does all sets it knows into memory of its own, and rests so long that
+// the judge looks at the batch meanwhile; the others copy.
 // rule: T9
 // expect: cheating calls.early
 // mode: timed

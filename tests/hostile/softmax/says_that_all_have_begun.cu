@@ -1,4 +1,5 @@
-// Finds the page in which the runner shows which calls have begun, and writes there that all have, before it does all sets it knows, one after the other.
+// Finds the page in which the runner shows which calls have begun, and writes there that all have,
+// before it does all sets it knows, one after the other.
 // rule: T9
 // expect: cheating calls.late | cheating calls.early
 // mode: timed
@@ -23,9 +24,12 @@ static int find_page(struct dl_phdr_info *info, size_t, void *)
         const ElfW(Phdr) *part = &info->dlpi_phdr[i];
         unsigned char there;
         if (part->p_type != PT_LOAD || !(part->p_flags & PF_W)) continue;
-        uintptr_t *at = (uintptr_t *)(info->dlpi_addr + part->p_vaddr), *end = (uintptr_t *)(info->dlpi_addr + part->p_vaddr + part->p_memsz);
+        uintptr_t *at = (uintptr_t *)(info->dlpi_addr + part->p_vaddr),
+                  *end = (uintptr_t *)(info->dlpi_addr + part->p_vaddr + part->p_memsz);
         for (; at < end && !shown; at++)
-            if (*at && *at % 4096 == 0 && *at < (uintptr_t)1 << 47 && mincore((void *)*at, 4096, &there) == 0 && ((progress *)*at)->begun == 1 && ((progress *)*at)->kept == 1)
+            if (*at && *at % 4096 == 0 && *at < (uintptr_t)1 << 47 &&
+                mincore((void *)*at, 4096, &there) == 0 && ((progress *)*at)->begun == 1 &&
+                ((progress *)*at)->kept == 1)
                 shown = (progress *)*at;
     }
     return 1;
