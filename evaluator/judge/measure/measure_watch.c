@@ -41,7 +41,7 @@ typedef struct change {
     kf_part part;
     /* The call began meanwhile. */
     bool raced;
-    unsigned char before[MOST_BYTES], after[MOST_BYTES];
+    _Alignas(16) unsigned char before[MOST_BYTES], after[MOST_BYTES];
 } change;
 
 /* An output of a call that had ended. */
@@ -81,8 +81,8 @@ static uint64_t draw_magnitude(kf_choices *choices, uint64_t most)
     return drawn < 1 ? 1 : drawn > most ? most : drawn;
 }
 
-/* True if some elements of one set may stand in place of those of another: each element is drawn on
- * its own. Inouts change in their call, so they stay. */
+/* True if the judge may draw some elements anew: each element is drawn on its own. Inouts change in
+ * their call, so they stay. */
 static bool is_replaceable(const kf_problem_argument *argument)
 {
     kf_distribution_kind kind = argument->distribution.kind;
@@ -116,7 +116,6 @@ static bool can_watch(const kf_measurement *r)
     for (int i = 0; i < problem->argument_count; i++)
         replaceable = replaceable || is_replaceable(&problem->arguments[i]);
     return replaceable && r->device->buffers.write_part && r->schedule.calls[CANDIDATE] > 1 &&
-           r->set_count > r->schedule.calls[CANDIDATE] &&
            kf_runner_shows_progress(r->runners[CANDIDATE]);
 }
 
@@ -128,51 +127,55 @@ static uint32_t begun(const kf_watch *w)
     return number < w->calls ? number : w->calls;
 }
 
-/* True if the judge may change the inputs of the call at that place: they are not varied, as those
- * that the new elements come from, and have no change yet. */
-static bool is_changeable(const kf_watch *w, uint32_t place)
+static bool has_change(const kf_watch *w, uint32_t place)
 {
-    const kf_measurement *r = w->r;
-    if (r->lists.variations[r->lists.order[place]].argument >= 0) return false;
     for (int i = 0; i < w->change_count; i++)
-        if (w->changes[i].place == place) return false;
-    return true;
+        if (w->changes[i].place == place) return true;
+    return false;
 }
 
 /* Returns the place of a call that has not begun, often one of the next; w->calls without one. */
 static uint32_t draw_later_call(kf_watch *w, uint32_t first)
 {
     uint32_t place = first + (uint32_t)draw_magnitude(&w->choices, w->calls - first) - 1;
-    while (place < w->calls && !is_changeable(w, place)) place++;
+    while (place < w->calls && has_change(w, place)) place++;
     return place;
+}
+
+/* Draws which elements of an input change, and their new values, of the same distribution. */
+static void draw_elements(kf_watch *w, change *c)
+{
+    const kf_measurement *r = w->r;
+    const kf_problem_argument *argument = &r->bench->problem->arguments[c->argument];
+    uint32_t set = r->lists.order[c->place];
+    const kf_set_variation *varied = &r->lists.variations[set];
+    int64_t size = (int64_t)(argument->bytes / (uint64_t)argument->elements),
+            room = MOST_BYTES / size, elements = argument->elements;
+    int64_t count =
+        (int64_t)draw_magnitude(&w->choices, (uint64_t)(elements < room ? elements : room));
+    int64_t start = (int64_t)(draw_part(&w->choices) * (double)(elements - count + 1));
+    kf_key key = {
+        .secret = kf_choices_next(&w->choices), .set = set, .argument = (uint32_t)c->argument};
+    c->part = (kf_part){.offset = (uint64_t)(start * size), .bytes = (uint32_t)(count * size)};
+    /* The values of all places have one distribution. */
+    kf_input_fill(argument, key, varied->argument == c->argument ? varied->variation : KF_VARY_NONE,
+                  c->after, 0, count);
 }
 
 /* Overwrites a part of an input of a later call. */
 static bool change_later_call(kf_watch *w)
 {
     kf_measurement *r = w->r;
-    const kf_problem *problem = r->bench->problem;
     const kf_buffer_operations *buffers = &r->device->buffers;
-    uint32_t first = begun(w);
-    if (first == w->calls) return true;
-    uint32_t place = draw_later_call(w, first);
+    uint32_t first = begun(w), place = first < w->calls ? draw_later_call(w, first) : w->calls;
     if (place == w->calls) return true;
     change *c = &w->changes[w->change_count];
     c->place = place;
-    c->argument = draw_argument(problem, &w->choices, is_replaceable);
-    const kf_problem_argument *argument = &problem->arguments[c->argument];
-    uint64_t size = argument->bytes / (uint64_t)argument->elements, room = MOST_BYTES / size,
-             count = draw_magnitude(&w->choices, (uint64_t)argument->elements < room
-                                                     ? (uint64_t)argument->elements
-                                                     : room),
-             start = (uint64_t)(draw_part(&w->choices) *
-                                (double)((uint64_t)argument->elements - count + 1));
-    c->part = (kf_part){.offset = start * size, .bytes = (uint32_t)(count * size)};
-    uint32_t set = r->lists.order[place], other = r->lists.order[w->calls];
-    if (!buffers->read_part(r->sets, set, c->argument, &c->part, c->before, w->error) ||
-        !buffers->read_part(r->sets, other, c->argument, &c->part, c->after, w->error))
-        return false;
-    if (memcmp(c->before, c->after, c->part.bytes) == 0) return true;
+    c->argument = draw_argument(r->bench->problem, &w->choices, is_replaceable);
+    draw_elements(w, c);
+    uint32_t set = r->lists.order[place];
+    if (!buffers->read_part(r->sets, set, c->argument, &c->part, c->before, w->error)) return false;
+    if (memcmp(c->before, c->after, c->part.bytes) == 0 || begun(w) > place) return true;
     w->change_count++;
     if (!buffers->write_part(r->sets, set, c->argument, &c->part, c->after, w->error)) return false;
     c->raced = begun(w) > place;
@@ -385,7 +388,6 @@ static bool prepare(kf_measurement *r, int number, kf_error *error)
     kf_choices_permute(&w->choices, r->lists.order, r->set_count);
     kf_checker_vary(r->checker, &w->choices, r->lists.order, w->calls, r->set_count, true,
                     r->lists.variations);
-    r->lists.variations[r->lists.order[w->calls]] = (kf_set_variation){-1, KF_VARY_NONE};
     return r->device->buffers.fill(r->sets, kf_measurement_draw(r, "watched inputs", number),
                                    r->lists.variations, error) &&
            kf_measurement_refresh(r, -2 - number, CANDIDATE, w->calls, error);
