@@ -154,6 +154,10 @@ static void draw_elements(kf_watch *w, change *c)
     int64_t count =
         (int64_t)draw_magnitude(&w->choices, (uint64_t)(elements < room ? elements : room));
     int64_t start = (int64_t)(draw_part(&w->choices) * (double)(elements - count + 1));
+    /* Whole pairs, because a variation may have them cancel (KF_VARY_CANCELLATION). */
+    start -= start % 2;
+    count += count % 2;
+    if (count > elements - start) count = elements - start;
     kf_key key = {
         .secret = kf_choices_next(&w->choices), .set = set, .argument = (uint32_t)c->argument};
     c->part = (kf_part){.offset = (uint64_t)(start * size), .bytes = (uint32_t)(count * size)};
