@@ -142,9 +142,10 @@ static bool draw_latency(kf_schedule *s, int number)
 static bool draw_watched(kf_schedule *s, int number)
 {
     unsigned place = (unsigned)(number - 1) % WATCHED_GROUP;
-    if (place == 0)
-        s->watched = 1u << kf_choices_below(&s->choices, WATCHED_GROUP) |
-                     1u << kf_choices_below(&s->choices, WATCHED_GROUP);
+    if (place == 0) {
+        s->watched = 1u << kf_choices_below(&s->choices, WATCHED_GROUP);
+        s->watched |= 1u << kf_choices_below(&s->choices, WATCHED_GROUP);
+    }
     return s->watched >> place & 1;
 }
 
