@@ -29,6 +29,8 @@
 #define TRIES 3
 /* one of so many watched batches does not wait for the first call */
 #define AT_ONCE 8
+/* The judge waits so long for the first call, which may never begin. */
+#define BEGIN_SECONDS 1.0
 /* bytes that the judge overwrites at a time, at most */
 #define MOST_BYTES 4096
 /* bytes of an output that the judge copies */
@@ -206,6 +208,13 @@ static bool copy_ended_call(kf_watch *w)
                                         e->data, w->error);
 }
 
+/* True if the batch has ended, or the caller wants to stop. */
+static bool is_over(const kf_watch *w)
+{
+    const volatile int *stop = w->r->bench->stop;
+    return (stop && *stop) || kf_runner_has_answered(w->r->runners[CANDIDATE]);
+}
+
 /* A batch takes milliseconds, so the judge does not sleep. On a busy machine a thread that yields
  * comes back too late. */
 static void look_on(void *context)
@@ -213,13 +222,13 @@ static void look_on(void *context)
     kf_watch *w = context;
     cpu_set_t allowed;
     bool alone = sched_getaffinity(0, sizeof allowed, &allowed) || CPU_COUNT(&allowed) < 2;
-    const kf_runner *runner = w->r->runners[CANDIDATE];
-    while (!w->at_once && begun(w) == 0 && !kf_runner_has_answered(runner))
+    double until = kf_now() + BEGIN_SECONDS;
+    while (!w->at_once && begun(w) == 0 && !is_over(w) && kf_now() < until)
         if (alone) sched_yield();
     double started = kf_now();
     for (int i = 0; i < LOOKS && !w->failed; i++) {
         while (kf_now() < started + w->moments[i]) {
-            if (kf_runner_has_answered(runner)) return;
+            if (is_over(w)) return;
             if (alone) sched_yield();
         }
         w->failed = !change_later_call(w) || !copy_ended_call(w);
