@@ -422,9 +422,7 @@ static bool is_by_the_clock(const kf_verdict *verdict)
     for (size_t w = 0; w < verdict->workload_count && verdict->status == KF_CHEATING; w++) {
         const kf_workload_verdict *workload = &verdict->workloads[w];
         for (size_t i = 0; i < workload->finding_count; i++)
-            if (strcmp(workload->findings[i].rule, "runner.early") == 0 ||
-                strcmp(workload->findings[i].rule, "device.busy") == 0)
-                return true;
+            if (strcmp(workload->findings[i].rule, "device.busy") == 0) return true;
     }
     return false;
 }

@@ -16,6 +16,7 @@ typedef struct CUstream_st *cu_stream;
 typedef struct CUmod_st *cu_module;
 typedef struct CUfunc_st *cu_function;
 typedef struct CUevent_st *cu_event;
+typedef struct CUmemPoolHandle_st *cu_pool;
 
 typedef struct cu_uuid {
     unsigned char bytes[16];
@@ -77,6 +78,7 @@ enum {
     CU_WAIT_EQUAL = 1,
     CU_MEMORY_HOST = 1,
     CU_MEMORY_DEVICE = 2,
+    CU_POOL_RELEASE_THRESHOLD = 4,
 };
 
 /* Each row: the member's name, the symbol, the parameters, and the same as arguments. */
@@ -145,6 +147,10 @@ enum {
     X(set_bytes, "cuMemsetD8Async",                                                                \
       (cu_pointer to, unsigned char value, size_t bytes, cu_stream stream),                        \
       (to, value, bytes, stream))                                                                  \
+    X(default_pool, "cuDeviceGetDefaultMemPool", (cu_pool * pool, cu_device device),               \
+      (pool, device))                                                                              \
+    X(pool_set, "cuMemPoolSetAttribute", (cu_pool pool, int attribute, void *value),               \
+      (pool, attribute, value))                                                                    \
     X(granularity, "cuMemGetAllocationGranularity",                                                \
       (size_t * bytes, const cu_allocation *allocation, int option), (bytes, allocation, option))  \
     X(handle_create, "cuMemCreate",                                                                \

@@ -61,7 +61,18 @@ enum kf_wire_flags {
     KF_WIRE_STREAM_PAGE = 32,
     /* MAP: maps a buffer that a call writes its results to. */
     KF_WIRE_RESULT = 64,
+    /* MAP, before LOAD: maps a kf_wire_progress. */
+    KF_WIRE_PROGRESS = 128,
 };
+
+/* Memory that a runner shares with the judge. The judge looks at it while a batch runs. */
+typedef struct kf_wire_progress {
+    /* Calls of this batch that have begun. The judge sets it to 0 before the batch. On a GPU it
+     * changes in the stream's order: when it is k, all calls before the last of k have ended. */
+    uint32_t begun;
+    /* 1: `begun` is kept. The runner writes it before it loads the candidate. */
+    uint32_t kept;
+} kf_wire_progress;
 
 typedef struct kf_wire_command {
     uint32_t magic;

@@ -22,7 +22,11 @@ void kf_runner_ready(void);
 void kf_runner_nothing(void);
 /* Takes the judge's stream page (stream_page.h). NULL: the device's own, with open gates. */
 void kf_runner_take_page(void *page);
-/* Has the stream wait for the gate of call `number` of a batch. */
+/* Shows in *begun, which the judge reads, how many calls of a batch have begun. Returns 0 if the
+ * device has gates instead. */
+int kf_runner_show_progress(uint32_t *begun);
+/* Begins call `number` of a batch; the first is 0. The stream waits for its gate, or it is shown
+ * that so many calls and this one have begun. */
 void kf_runner_begin_call(uint32_t number);
 /* Has the stream copy the sample of `nonce` of an output to a slot. */
 void kf_runner_sample(uint64_t nonce, uint32_t slot, const void *output, uint64_t bytes);

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -137,6 +138,15 @@ static enum kf_wire_result load(void)
     return KF_WIRE_OK;
 }
 
+static enum kf_wire_result map_progress(int fd)
+{
+    kf_wire_progress *progress =
+        mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+    if (progress == MAP_FAILED) return KF_WIRE_MAP_FAILED;
+    progress->kept = kf_runner_show_progress(&progress->begun) ? 1 : 0;
+    return KF_WIRE_OK;
+}
+
 static enum kf_wire_result map_buffer(const kf_wire_command *command, int fd)
 {
     if (fd >= 0 && command->flags & KF_WIRE_STREAM_PAGE) {
@@ -144,6 +154,7 @@ static enum kf_wire_result map_buffer(const kf_wire_command *command, int fd)
         kf_runner_take_page(page);
         return page ? KF_WIRE_OK : KF_WIRE_MAP_FAILED;
     }
+    if (command->flags & KF_WIRE_PROGRESS) return map_progress(fd);
     if (fd < 0 || command->set >= KF_WIRE_MAX_SETS || command->argument >= runner.arguments ||
         !command->length)
         return KF_WIRE_BAD_COMMAND;

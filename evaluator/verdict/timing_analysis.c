@@ -12,16 +12,10 @@
 #define MAX_PAIRED 0.00006
 /* seconds that one idle process may usually wake later than another */
 #define PROCESS_WAKING 0.000025
-/* Wakings beyond this, these times the baseline's and this part of a batch are work done early. */
-#define EARLY_SECONDS 0.001
-#define EARLY_FACTOR 8.0
-#define EARLY_PART 0.1
 /* times the time that the baseline's priming calls take beyond a call of its batch */
 #define PRIMING_FACTOR 2.0
 /* times python_cold, where the baseline has no priming calls */
 #define PRIMING_COLD 2.0
-/* A call alone may take these times a call of a batch longer, beyond the baseline's difference. */
-#define MERGED_CALLS 2.0
 
 /* The series of a record with the charges of this analysis in their seconds. */
 typedef struct charged {
@@ -318,33 +312,6 @@ static bool speed_up_fairly(const charged *c, double usual, kf_interval *speedup
 
 /* ---- evidence -------------------------------------------------------------------------------- */
 
-/* Looks for work done between waking and request. A machine delays the wakings of both sides alike;
- * work on the inputs before the clock runs delays one side's. All late wakings are charged.
- * Evidence needs more: most of the candidate's are later than nearly all of the baseline's, and
- * where the judge can read processor time, its threads have used it. */
-static kf_early_work find_early_work(const kf_timing_record *record,
-                                     const kf_timing_calibration *known)
-{
-    const kf_wakings *baseline = &record->wakings[BASELINE], *own = &record->wakings[CANDIDATE];
-    size_t before = baseline->count < KF_WAKINGS ? baseline->count : KF_WAKINGS,
-           count = own->count < KF_WAKINGS ? own->count : KF_WAKINGS;
-    /* With a baseline of another kind there is no working process of the candidate's kind to
-     * compare with. On a busy machine a process that has worked wakes later than an idle one. */
-    if (known->has_idle) return (kf_early_work){0};
-    double usual = kf_median(baseline->seconds, before),
-           late = kf_quantile(baseline->seconds, before, 0.9),
-           waking = kf_quantile(own->seconds, count, 0.25);
-    double batch = median_seconds(&record->batches[CANDIDATE]) * record->calls[CANDIDATE];
-    double limit = fmax(fmax(EARLY_SECONDS, late), EARLY_FACTOR * usual);
-    double worked = known->calls_block ? kf_quantile(own->worked, count, 0.25) : NAN;
-    /* False for NAN: elsewhere a thread that waits may have a device work for it. */
-    bool waited = worked < EARLY_SECONDS;
-    return (kf_early_work){.found = !waited && waking > limit && waking > EARLY_PART * batch,
-                           .waking = waking,
-                           .limit = limit,
-                           .usual = usual};
-}
-
 /* True if calls in pairs were slower than alone by more than calls that wait for their launch vary.
  */
 static bool slower_than(const kf_timing_calibration *known, const kf_interval *paired,
@@ -385,35 +352,6 @@ static double slowdown(const charged *c, const kf_interference *found)
     return found->paired.low > alone->high ? found->paired.low / alone->high : 1; /* 1 for NAN */
 }
 
-/* Looks for calls of a batch that do each other's work. A candidate that knows which sets a batch
- * calls can have one call do all of it. A single call shows that: its set is one that the batch
- * left out. It takes longer than a call of a batch, because of its launch and cold caches. So does
- * the baseline's, and an honest candidate's difference stays below MERGED_CALLS times its call.
- *
- * The quartiles are those that accuse less, so that a noisy machine convicts no candidate. A
- * process that always wakes late is not held against the call. On a processor other programs may
- * delay most of one side's few single calls by chance. There the candidate's quickest is compared
- * with the baseline's slowest: with eight each, chance does that once in 12,870 times. In Python a
- * single call is mostly the interpreter's time, and proves nothing. */
-static kf_merged_calls find_merged_calls(const charged *c, const kf_figures *figures,
-                                         double usual_single)
-{
-    const kf_timing_calibration *known = c->calibration;
-    const kf_series *singles = c->singles, *batches = c->batches;
-    if (!(known->merged_call > 0) || known->has_idle || known->python[CANDIDATE])
-        return (kf_merged_calls){0};
-    double later = known->separated ? median_waking(&singles[CANDIDATE]) - usual_single : 0;
-    double quick = known->calls_block ? 0 : 0.25;
-    double alone = kf_quantile(singles[CANDIDATE].seconds, singles[CANDIDATE].count, quick) -
-                   fmin(fmax(later, 0), PROCESS_WAKING) -
-                   kf_quantile(singles[BASELINE].seconds, singles[BASELINE].count, 1 - quick),
-           together = kf_quantile(batches[CANDIDATE].seconds, batches[CANDIDATE].count, 0.75) -
-                      kf_quantile(batches[BASELINE].seconds, batches[BASELINE].count, 0.25),
-           limit = MERGED_CALLS * fmax(figures->seconds[CANDIDATE], 0) + known->merged_call;
-    return (kf_merged_calls){
-        .found = alone - together > limit, .excess = alone - together, .limit = limit};
-}
-
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 /* Charges wakings to every series. `usual`, `usual_single`: the baseline's, before batches and
@@ -447,7 +385,7 @@ bool kf_timing_analyse(const kf_timing_record *record, const kf_timing_calibrati
     charged c = {.record = record, .calibration = known};
     kf_autofree double *memory = copy_series(&c);
     if (!memory) return kf_fail_memory(error, "copies of timings");
-    *figures = (kf_figures){.early = find_early_work(record, known)};
+    *figures = (kf_figures){0};
     subtract_gates(&c);
     if (!charge_priming_calls(&c, error)) return false;
     double usual = median_waking(&record->batches[BASELINE]),
@@ -489,6 +427,5 @@ bool kf_timing_analyse(const kf_timing_record *record, const kf_timing_calibrati
         kf_speedup_widen(speedup_of(c.singles), figures->latency_seconds[BASELINE],
                          figures->latency_seconds[CANDIDATE], found.uncertainty);
     figures->candidate_call = seconds_interval(&c.batches[CANDIDATE]);
-    figures->merged = find_merged_calls(&c, figures, usual_single);
     return true;
 }

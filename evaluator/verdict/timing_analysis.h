@@ -19,12 +19,11 @@
 #include "timing_record.h"
 
 /* What is known of the device and of the two programs. Seconds, unless it says otherwise. The first
- * eight members are those of kf_device with the same names. */
+ * seven members are those of kf_device with the same names. */
 typedef struct kf_timing_calibration {
     double launch_bound, launch_bias;
     double batch_bias, python_bias, python_cold;
     double process_bias, python_process_bias; /* parts of a call */
-    double merged_call;
     /* a runner's own clock around its calls sees all of their work */
     bool calls_block;
     /* an empty batch of a third process comes before each timed batch */
@@ -39,14 +38,6 @@ typedef struct kf_timing_calibration {
     double gate;
 } kf_timing_calibration;
 
-/* Work done between waking and request, while the clock does not run. */
-typedef struct kf_early_work {
-    bool found;
-    double waking; /* of the candidate, at least */
-    double limit;
-    double usual; /* of the baseline */
-} kf_early_work;
-
 /* The baseline may be slower by this part in pairs than alone. */
 #define KF_TIMING_INTERFERENCE 0.03
 
@@ -59,12 +50,6 @@ typedef struct kf_interference {
     bool suspected, confirmed;
 } kf_interference;
 
-/* Calls that are much faster in a batch than alone. */
-typedef struct kf_merged_calls {
-    bool found;
-    double excess, limit;
-} kf_merged_calls;
-
 typedef struct kf_figures {
     /* NAN where a side seems to take no time */
     kf_interval speedup, latency_speedup;
@@ -75,9 +60,7 @@ typedef struct kf_figures {
     double cost_uncertainty;
     /* of the candidate, in a batch */
     kf_interval candidate_call;
-    kf_early_work early;
     kf_interference interference;
-    kf_merged_calls merged;
 } kf_figures;
 
 /* Fills *figures. False without memory. */

@@ -46,10 +46,9 @@ void kf_series_append(const kf_timing_record *record, kf_series *series, double 
     series->waking[series->count++] = waking;
 }
 
-void kf_wakings_append(kf_wakings *wakings, double seconds, double worked)
+void kf_wakings_append(kf_wakings *wakings, double seconds)
 {
     wakings->seconds[wakings->count % KF_WAKINGS] = seconds;
-    wakings->worked[wakings->count % KF_WAKINGS] = worked;
     if (wakings->count++ == 0 || seconds < wakings->quickest) wakings->quickest = seconds;
 }
 

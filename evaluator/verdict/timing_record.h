@@ -25,8 +25,6 @@ typedef struct kf_series {
 #define KF_WAKINGS 64
 typedef struct kf_wakings {
     double seconds[KF_WAKINGS];
-    /* processor time that the runner used meanwhile; NAN where the judge cannot read it */
-    double worked[KF_WAKINGS];
     /* of all wakings so far; the arrays hold the last KF_WAKINGS of them */
     size_t count;
     double quickest;
@@ -62,7 +60,7 @@ void kf_timing_record_free(kf_timing_record *record);
 /* Appends a batch of `calls` calls that took `seconds`. Ignores it if the series is full. */
 void kf_series_append(const kf_timing_record *record, kf_series *series, double seconds,
                       uint32_t calls, double waking);
-void kf_wakings_append(kf_wakings *wakings, double seconds, double worked);
+void kf_wakings_append(kf_wakings *wakings, double seconds);
 
 /* One side of a pair: seconds and waking of its batch, of its single call (NAN without one), and
  * seconds of its priming call. */

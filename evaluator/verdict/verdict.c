@@ -201,6 +201,13 @@ kf_finding *kf_verdict_add_finding(kf_verdict *verdict, kf_workload_verdict *wor
     return added;
 }
 
+void kf_workload_drop_finding(kf_workload_verdict *workload)
+{
+    kf_finding *last = &workload->findings[--workload->finding_count];
+    free(last->rule);
+    free(last->text);
+}
+
 kf_output_check *kf_workload_add_output(kf_workload_verdict *workload, const char *argument)
 {
     kf_autofree char *name = clean_line(argument);
@@ -261,7 +268,7 @@ static const kf_finding *deciding_finding(const kf_finding *findings, size_t cou
 static bool add_mismatch_findings(kf_verdict *verdict, kf_workload_verdict *workload)
 {
     for (size_t i = 0; i < workload->finding_count; i++)
-        if (workload->findings[i].status <= KF_WRONG_RESULT) return true;
+        if (workload->findings[i].status <= KF_CHEATING) return true;
     for (size_t i = 0; i < workload->output_count; i++) {
         const kf_error_figures *f = &workload->outputs[i].figures;
         if (f->mismatched <= 0) continue;

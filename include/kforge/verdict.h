@@ -42,6 +42,8 @@ kf_finding *kf_verdict_add_finding(kf_verdict *verdict, kf_workload_verdict *wor
                                    double measured, double limit, const char *format, ...)
     __attribute__((format(printf, 8, 9)));
 kf_output_check *kf_workload_add_output(kf_workload_verdict *workload, const char *argument);
+/* Removes the last finding, which there has to be. */
+void kf_workload_drop_finding(kf_workload_verdict *workload);
 bool kf_workload_add_sample(kf_workload_verdict *workload, const kf_sample *sample);
 /* The Python solution was judged with the weights that its constructor drew, because it had
  * replaced them (docs/internals/pytorch.md, Frozen weights). */

@@ -82,7 +82,8 @@ static const kf_sample *sample_of(const kf_workload_verdict *w, char side, int p
 }
 
 /* A candidate that leaves out a call now and then must not go by chance: the outputs of every call
- * that has a time are compared, in batches and alone. */
+ * that has a time are compared, in batches and alone. So are those of watched batches, which are no
+ * samples. */
 static void every_call_is_compared(void **state)
 {
     (void)state;
@@ -97,7 +98,7 @@ static void every_call_is_compared(void **state)
         alone += timed->samples[i].side == 'C' ? timed->samples[i].calls : 0;
     }
     assert_true(calls > 8);
-    assert_int_equal(timed->outputs[0].figures.compared, (calls + alone) * 60000);
+    assert_true(timed->outputs[0].figures.compared >= (calls + alone) * 60000);
     kf_verdict_free(verdict);
     kf_job_free(job);
 }

@@ -69,7 +69,7 @@ static figures *made(double baseline, double candidate, double late)
     }
     for (int side = 0; side < 2; side++)
         for (int k = 0; k < KF_WAKINGS; k++)
-            kf_wakings_append(&r->wakings[side], 50e-6 + (k % 2 ? late : 0), 0);
+            kf_wakings_append(&r->wakings[side], 50e-6 + (k % 2 ? late : 0));
     for (int i = 0; i < 4; i++) all[i]->count = PAIRS;
     r->solo.count = ALONE;
     r->empty.count = EMPTIES;
@@ -170,18 +170,35 @@ static void late_wakings_of_all_change_nothing(void **state)
     drop(f);
 }
 
-/* Work done between waking and request, too little to convict, counts like work in a call. */
+/* Work done between waking and request counts like work in a call, and convicts no candidate: a
+ * handler of SIGCONT may calibrate a clock. */
 static void early_work_is_charged(void **state)
 {
     (void)state;
-    figures *f = made(0.002, 0.0001, 0);
-    for (int k = 0; k < 64; k++)
-        f->run.record.batches[1].waking[k] += 0.0009, f->run.record.singles[1].waking[k] += 0.0009;
-    for (int k = 0; k < KF_WAKINGS; k++) f->run.record.wakings[1].seconds[k] += 0.0009;
+    static const double early[] = {0.0009, 0.03};
+    for (int i = 0; i < 2; i++) {
+        figures *f = made(0.002, 0.0001, 0);
+        for (int k = 0; k < 64; k++)
+            f->run.record.batches[1].waking[k] += early[i],
+                f->run.record.singles[1].waking[k] += early[i];
+        for (int k = 0; k < KF_WAKINGS; k++) f->run.record.wakings[1].seconds[k] += early[i];
+        kf_workload_verdict *w = concluded(f);
+        assert_int_equal(w->finding_count, 0);
+        assert_true(fabs(w->candidate_seconds / (0.0001 + early[i] / CALLS) - 1) < 0.01);
+        assert_true(fabs(w->latency_candidate_seconds / (0.0001 + early[i]) - 1) < 0.01);
+        drop(f);
+    }
+}
+
+/* A call takes 5 ms longer alone, for example because its scratch memory was given back. */
+static void slow_single_calls_convict_no_candidate(void **state)
+{
+    (void)state;
+    figures *f = made(0.0001, 0.00002, 0);
+    for (int k = 0; k < 64; k++) f->run.record.singles[1].seconds[k] += 0.005;
     kf_workload_verdict *w = concluded(f);
     assert_int_equal(w->finding_count, 0);
-    assert_true(fabs(w->candidate_seconds / (0.0001 + 0.0009 / CALLS) - 1) < 0.01);
-    assert_true(fabs(w->latency_candidate_seconds / 0.001 - 1) < 0.01);
+    assert_true(w->latency_candidate_seconds > 0.005);
     drop(f);
 }
 
@@ -259,7 +276,7 @@ static void empty_batches_that_wake_late_make_no_candidate_faster(void **state)
         /* of a third process with a known usual waking: they count as measured */
         if (other_kind) {
             f->run.idle = (kf_runner *)f; /* no function uses it here */
-            kf_wakings_append(&f->run.record.idle_wakings, 50e-6, NAN);
+            kf_wakings_append(&f->run.record.idle_wakings, 50e-6);
         }
         /* The baseline's have 100 calls to pass, and so have its batches. */
         for (int k = 0; k < EMPTIES && !other_kind; k++) f->run.record.empty.seconds[k] += 0.0004;
@@ -287,58 +304,6 @@ static void single_calls_have_a_fixed_cost_of_their_own(void **state)
     kf_workload_verdict *w = concluded(f);
     assert_true(fabs(w->candidate_seconds / 0.0001 - 1) < 0.001);
     assert_true(fabs(w->latency_candidate_seconds / 0.00015 - 1) < 0.001); /* of 0.3 ms */
-    drop(f);
-}
-
-static void much_early_work_convicts(void **state)
-{
-    (void)state;
-    figures *f = made(0.002, 0.0001, 0);
-    for (int k = 0; k < KF_WAKINGS; k++) f->run.record.wakings[1].seconds[k] += 0.004;
-    kf_workload_verdict *w = concluded(f);
-    assert_int_equal(w->finding_count, 1);
-    assert_string_equal(w->findings[0].rule, "runner.early");
-    assert_int_equal(w->findings[0].status, KF_CHEATING);
-    drop(f);
-}
-
-/* Late wakings on both sides come from the machine. */
-static void a_machine_that_wakes_late_convicts_no_candidate(void **state)
-{
-    (void)state;
-    figures *f = made(0.002, 0.0001, 0);
-    for (int side = 0; side < 2; side++)
-        for (int k = 0; k < KF_WAKINGS; k++) f->run.record.wakings[side].seconds[k] += 0.004;
-    assert_int_equal(concluded(f)->finding_count, 0);
-    drop(f);
-}
-
-/* The candidate wakes very late, but its threads used no processor time meanwhile. */
-static void waiting_convicts_no_candidate(void **state)
-{
-    (void)state;
-    for (int worked = 0; worked < 2; worked++) {
-        figures *f = made(0.002, 0.0001, 0);
-        f->device.calls_block = true;
-        for (int k = 0; k < KF_WAKINGS; k++)
-            f->run.record.wakings[1].seconds[k] += 0.004,
-                f->run.record.wakings[1].worked[k] = worked ? 0.003 : 0.0001;
-        assert_int_equal(concluded(f)->finding_count, worked);
-        drop(f);
-    }
-}
-
-/* Half of the candidate's wakings were late, and some of the baseline's. They are charged, but are
- * no evidence, because a busy machine does that by chance. */
-static void chance_convicts_no_candidate(void **state)
-{
-    (void)state;
-    figures *f = made(0.002, 0.0001, 0);
-    for (int k = 0; k < KF_WAKINGS; k++) {
-        if (k % 5 < 3) f->run.record.wakings[1].seconds[k] += 0.004;
-        if (k % 7 == 0) f->run.record.wakings[0].seconds[k] += 0.004;
-    }
-    assert_int_equal(concluded(f)->finding_count, 0);
     drop(f);
 }
 
@@ -417,35 +382,6 @@ static void less_than_no_time_convicts_no_candidate(void **state)
     drop(f);
 }
 
-/* A call of the candidate takes 100 us alone, like the baseline's, but 20 us in a batch. */
-static void merged_calls_are_impossible(void **state)
-{
-    (void)state;
-    for (int trial = 0; trial < 6; trial++) {
-        figures *f = made(0.0001, 0.00002, 0);
-        f->device.merged_call = 10e-6;
-        /* the interpreter's time */
-        if (trial == 5) f->bench.kinds[KF_ROLE_CANDIDATE] = KF_RUNNER_TORCH;
-        for (int k = 0; k < 64; k++) {
-            /* a machine that is late every second time */
-            double noise = trial == 4 ? (k % 2 ? 2e-4 : 0) : 0;
-            double alone =
-                trial == 1   ? 20e-6 /* honest */
-                : trial == 2 ? 60e-6 /* honest: a dozen kernels, each launched with its code cold */
-                             : 100e-6;
-            f->run.record.singles[1].seconds[k] = alone + 0.0002 + noise;
-            f->run.record.singles[0].seconds[k] = 100e-6 + 0.0002 + noise;
-            /* its batches have that much noise */
-            f->run.record.batches[1].seconds[k] += trial == 3 ? (k % 2 ? 80e-6 : 0) : 0;
-        }
-        kf_workload_verdict *w = concluded(f);
-        assert_int_equal(w->finding_count, trial == 0);
-        if (trial == 0) assert_string_equal(w->findings[0].rule, "calls.merged");
-        if (trial == 0) assert_int_equal(w->findings[0].status, KF_IMPOSSIBLE);
-        drop(f);
-    }
-}
-
 /* In pairs the baseline takes 2 % more than alone. That is too little for interference, but must
  * not make the candidate faster. With a drift the intervals meet, and the speedup counts. */
 static void a_slowed_baseline_makes_no_candidate_faster(void **state)
@@ -464,46 +400,6 @@ static void a_slowed_baseline_makes_no_candidate_faster(void **state)
     }
 }
 
-/* Other programs use the processors. Seven of eight single calls of one side wait for one, and two
- * of the other side's. That happens by chance in one job of fifty. Calls that do the work of a
- * batch take long every time. */
-static void processors_that_others_use_merge_no_calls(void **state)
-{
-    (void)state;
-    for (int trial = 0; trial < 2; trial++) {
-        figures *f = made(0.0001, 0.0001, 0);
-        f->device.merged_call = 1e-3;
-        f->device.calls_block = true;
-        f->run.record.singles[0].count = f->run.record.singles[1].count = 8;
-        for (int k = 0; k < 8; k++) {
-            f->run.record.singles[0].seconds[k] += k % 4 ? 0 : 3e-3;
-            f->run.record.singles[1].seconds[k] += k == 3 && !trial ? 0 : 6e-3;
-        }
-        kf_workload_verdict *w = concluded(f);
-        assert_int_equal(w->finding_count, trial);
-        if (trial) assert_string_equal(w->findings[0].rule, "calls.merged");
-        drop(f);
-    }
-}
-
-/* The candidate's process wakes 25 us later than the baseline's, before single calls too. A
- * difference of 60 us is more than two processes have. */
-static void a_process_that_wakes_late_merges_no_calls(void **state)
-{
-    (void)state;
-    for (int trial = 0; trial < 2; trial++) {
-        figures *f = made_on_a_gpu(0.00001, 0.00001, 25e-6);
-        f->device.merged_call = 10e-6;
-        for (int k = 0; k < 64; k++)
-            f->run.record.singles[1].waking[k] += trial ? 60e-6 : 25e-6,
-                f->run.record.singles[1].seconds[k] += 8e-6;
-        kf_workload_verdict *w = concluded(f);
-        assert_int_equal(w->finding_count, trial);
-        if (trial) assert_string_equal(w->findings[0].rule, "calls.merged");
-        drop(f);
-    }
-}
-
 int test_program(void)
 {
     const struct CMUnitTest tests[] = {
@@ -513,20 +409,14 @@ int test_program(void)
         cmocka_unit_test(late_wakings_of_all_change_nothing),
         cmocka_unit_test(empty_batches_that_wake_late_make_no_candidate_faster),
         cmocka_unit_test(early_work_is_charged),
+        cmocka_unit_test(slow_single_calls_convict_no_candidate),
         cmocka_unit_test(processes_may_wake_differently),
         cmocka_unit_test(processes_that_differ_widen_the_interval),
         cmocka_unit_test(single_calls_have_a_fixed_cost_of_their_own),
-        cmocka_unit_test(much_early_work_convicts),
-        cmocka_unit_test(waiting_convicts_no_candidate),
-        cmocka_unit_test(chance_convicts_no_candidate),
-        cmocka_unit_test(a_machine_that_wakes_late_convicts_no_candidate),
         cmocka_unit_test(faster_than_memory_is_impossible),
         cmocka_unit_test(faster_than_launches_is_impossible),
         cmocka_unit_test(less_than_no_time_convicts_no_candidate),
-        cmocka_unit_test(merged_calls_are_impossible),
         cmocka_unit_test(a_slowed_baseline_makes_no_candidate_faster),
-        cmocka_unit_test(processors_that_others_use_merge_no_calls),
-        cmocka_unit_test(a_process_that_wakes_late_merges_no_calls),
         cmocka_unit_test(a_fast_batch_of_slow_calls_is_flagged),
     };
     return TEST_GROUP(tests, NULL, NULL);

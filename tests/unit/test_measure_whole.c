@@ -85,6 +85,14 @@ static struct {
     uint32_t open;    /* gates of the candidate's stream */
     int held;         /* batches with a closed gate */
     uint32_t samples; /* taken since the last poison */
+    /* Runners show which calls of a batch have begun; how many have in the batch that runs. */
+    bool watchable;
+    uint32_t begun;
+    int looks; /* at batches while they ran */
+    /* by set: the inputs that the candidate read, and what the judge wrote to a part of them */
+    uint64_t seen[1024];
+    unsigned char parts[1024][4096];
+    uint64_t original[1024];
 } world;
 
 double __wrap_kf_now(void)
@@ -120,6 +128,9 @@ typedef struct behaviour {
     double slow_for, slow;
     double jitter; /* relative noise of a batch */
     bool merged;   /* the calls of a batch are one launch: further calls cost nothing */
+    /* The first call of a batch reads the inputs of all. With `claims` it says that all have begun,
+     * and with `finishes` it has all outputs by then. */
+    bool reads_all, claims, finishes;
     double ahead; /* seconds of a batch's work that the process does in the single call before it */
     double early; /* and while it is woken for that call */
     /* number of the call to skip after the first two pairs; 0: skips no call */
@@ -299,6 +310,26 @@ void kf_runner_resume(kf_runner *runner)
     (void)runner;
 }
 
+bool kf_runner_shows_progress(const kf_runner *runner)
+{
+    return world.watchable && runner->does == &candidate_does;
+}
+
+/* Calls begin one after the other, while the judge looks. */
+uint32_t kf_runner_begun(const kf_runner *runner)
+{
+    (void)runner;
+    world.looks++;
+    return world.begun;
+}
+
+bool kf_runner_has_answered(const kf_runner *runner)
+{
+    (void)runner;
+    world.now += candidate_does.call / 4;
+    return false;
+}
+
 void kf_runner_set_interrupt(kf_runner *runner, const volatile int *stop)
 {
     (void)runner, (void)stop;
@@ -350,6 +381,19 @@ static void write_outputs(const kf_runner *runner, const kf_batch *batch)
         world.later_calls += later;
         world.wrong[batch->order[i]] = later && world.later_calls == candidate_does.left_out;
     }
+}
+
+/* Has the judge look at a batch. An honest candidate reads the inputs of a call in it. */
+static void run_watched(kf_batch *batch)
+{
+    const behaviour *does = &candidate_does;
+    world.begun = does->claims ? batch->count : 1 + batch->count / 2;
+    for (uint32_t i = 0; i < batch->count && (does->reads_all || i < world.begun); i++)
+        world.seen[batch->order[i]] = world.holds[batch->order[i]];
+    batch->running(batch->running_context);
+    for (uint32_t i = 0; i < batch->count && !does->reads_all; i++)
+        world.seen[batch->order[i]] = world.holds[batch->order[i]];
+    world.begun = 0;
 }
 
 /* An empty batch takes 160 us if the last batch was the same process's, else 185 us. Its wake-ups
@@ -413,10 +457,11 @@ kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch)
                 : seconds;
         uint64_t before[1024];
         memcpy(before, world.holds, sizeof before);
-        if (batch->sent) batch->sent(batch->context);
+        bool held = batch->running && !world.watchable;
+        if (held) batch->running(batch->running_context);
         assert_true(world.open == UINT32_MAX);
         write_outputs(runner, batch);
-        for (uint32_t i = 0; batch->sent && i < batch->count && runner->does->unsteady; i++)
+        for (uint32_t i = 0; held && i < batch->count && runner->does->unsteady; i++)
             world.wrong[batch->order[i]] = world.held == 1;
         for (uint32_t i = 0; i < batch->count && runner->does->too_early; i++)
             if (before[batch->order[i]] != world.holds[batch->order[i]])
@@ -427,8 +472,8 @@ kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch)
             world.cleared = world.now + batch->seconds + runner->does->frees;
         if (runner->does != &oracle_does) world.timed_last = runner;
     }
+    if (!batch->null && batch->running && world.watchable) run_watched(batch);
     batch->claimed = batch->seconds - 20e-6;
-    batch->worked = NAN;
     batch->gap = 0;
     batch->code = 0;
     world.now += batch->waking + batch->seconds + 50e-6;
@@ -495,8 +540,47 @@ static bool fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variati
     world.fills++;
     world.filled_occupied = world.occupied;
     world.called_since = 0;
-    for (uint32_t i = 0; i < sets->count; i++) world.holds[i] = secret + i;
+    for (uint32_t i = 0; i < sets->count; i++)
+        world.holds[i] = world.original[i] = world.seen[i] = secret + i;
     return true;
+}
+
+/* A part of an input looks like its set's number of inputs, until the judge writes to it. Outputs
+ * of a candidate that says too early what has ended change once more. */
+static bool read_part(kf_sets *sets, uint32_t set, int argument, const kf_part *part, void *data,
+                      kf_error *error)
+{
+    unsigned char *bytes = data;
+    (void)error;
+    assert_true(set < sets->count && part->bytes >= 8 && part->bytes <= 4096);
+    bool input = argument == 0;
+    uint64_t pattern = input                                               ? world.original[set]
+                       : candidate_does.claims && !candidate_does.finishes ? (world.begun > 0)
+                                                                           : 7;
+    for (uint32_t i = 0; i < part->bytes; i++) bytes[i] = (unsigned char)(pattern >> i % 8 * 8);
+    if (input && world.holds[set] != world.original[set])
+        memcpy(data, world.parts[set], part->bytes);
+    return true;
+}
+
+static bool write_part(kf_sets *sets, uint32_t set, int argument, const kf_part *part,
+                       const void *data, kf_error *error)
+{
+    unsigned char before[4096];
+    uint64_t holds = world.holds[set];
+    (void)argument;
+    world.holds[set] = world.original[set];
+    read_part(sets, set, 0, part, before, error);
+    memcpy(world.parts[set], data, part->bytes);
+    if (memcmp(before, data, part->bytes) != 0)
+        world.holds[set] = holds == world.original[set] ? holds + 1000000 : holds;
+    return true;
+}
+
+static bool accept_input(kf_sets *sets, uint32_t set, int argument, kf_error *error)
+{
+    (void)error;
+    return set < sets->count && argument == 0;
 }
 
 static bool poison(kf_sets *sets, uint64_t secret, kf_error *error)
@@ -582,6 +666,10 @@ static bool device_compare(kf_sets *sets, const uint32_t *list, uint32_t count,
     world.comparisons++;
     assert_true(count <= sets->count);
     for (uint32_t i = 0; i < count; i++) assert_true(world.truth[list[i]] == world.holds[list[i]]);
+    for (uint32_t i = 0; i < count && candidate_does.reads_all; i++)
+        world.wrong[list[i]] = world.of_candidate[list[i]] &&
+                               world.holds[list[i]] != world.original[list[i]] &&
+                               world.seen[list[i]] == world.original[list[i]];
     for (uint32_t i = 0; i < count * ARGUMENTS; i++) {
         uint32_t set = list[i / ARGUMENTS];
         double deviation = (world.holds[set] * 0x9e3779b97f4a7c15u) >> 62
@@ -627,6 +715,7 @@ static bool copy_input(kf_sets *sets, uint32_t from, uint32_t to, int argument, 
     (void)argument, (void)error;
     assert_true(to < sets->count);
     world.holds[to] = from == KF_FRESH_INPUT ? ~world.inputs + to : world.holds[from];
+    world.original[to] = world.seen[to] = world.holds[to];
     return true;
 }
 
@@ -714,6 +803,9 @@ static const kf_device_operations operations = {.kind = "cuda",
                                                 .buffers.truth = truth,
                                                 .buffers.prepare_truth = prepare_truth,
                                                 .buffers.copy_input = copy_input,
+                                                .buffers.read_part = read_part,
+                                                .buffers.write_part = write_part,
+                                                .buffers.accept_input = accept_input,
                                                 .python.fetch = fetch};
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
@@ -752,7 +844,6 @@ static machine *started(double baseline)
                             .slow_start = true,
                             .floor_margin = 0.9,
                             .least_call = 1.5e-6,
-                            .merged_call = 40e-6,
                             .most_sets = 1024,
                             .set_bytes = 40u << 20};
     m->pool = kf_runner_pool_new(&m->device);
@@ -1286,6 +1377,37 @@ static void one_launch_for_a_batch_is_impossible(void **state)
     }
 }
 
+/* In some batches the judge overwrites inputs of later calls. A candidate that reads them in the
+ * first call is found, also if it says that all calls have begun. An honest one is not. */
+static void calls_that_read_ahead_are_found(void **state)
+{
+    (void)state;
+    /* A device whose work stops with its process needs no occupation. */
+    kf_device_operations stoppable = operations;
+    stoppable.buffers.occupy = NULL;
+    for (int kind = 0; kind < 4; kind++)
+        for (int i = 0; i < 8; i++) {
+            machine *m = started(100e-6);
+            m->device.operations = &stoppable;
+            world.random = (uint64_t)i;
+            world.watchable = true;
+            candidate_does.reads_all = kind > 0;
+            candidate_does.claims = kind > 1;
+            candidate_does.finishes = kind > 2;
+            kf_verdict *v = judged(m, i);
+            const kf_workload_verdict *w = v->workloads;
+            assert_true(world.looks > 0);
+            /* A candidate that has done all of it by then is too quick to be watched. */
+            assert_int_equal(w->finding_count, kind == 1 || kind == 2);
+            if (kind == 1) assert_string_equal(w->findings[0].rule, "calls.early");
+            if (kind == 2) assert_string_equal(w->findings[0].rule, "calls.late");
+            if (w->finding_count) assert_int_equal(w->findings[0].status, KF_CHEATING);
+            assert_int_equal(kf_verdict_has_flag(v, "calls.unwatched:main"), kind == 3);
+            kf_verdict_free(v);
+            stopped(m);
+        }
+}
+
 /* The candidate leaves out one call only, in a batch or a single call, long after the first pairs.
  * A judge that compared a quarter of the calls missed three of four such candidates. */
 static void no_call_is_left_out_unnoticed(void **state)
@@ -1661,6 +1783,7 @@ int test_program(void)
         cmocka_unit_test(nobody_waits_for_ever),
         cmocka_unit_test(checks_do_not_wait),
         cmocka_unit_test(one_launch_for_a_batch_is_impossible),
+        cmocka_unit_test(calls_that_read_ahead_are_found),
         cmocka_unit_test(no_call_is_left_out_unnoticed),
         cmocka_unit_test(tf32_is_told_where_the_baseline_is_more_exact),
         cmocka_unit_test(a_baseline_too_coarse_in_tf32_is_told),

@@ -47,23 +47,80 @@ static void a_checked_workload_has_three_pairs(void **state)
     assert_false(kf_schedule_next(&s, &plan));
 }
 
-static void pairs_alternate_after_the_first_two(void **state)
+/* The first two pairs have the baseline first. Of each two pairs after them, one has the candidate
+ * first. In each four timed pairs one or two are followed by a watched batch. Seven or eight of the
+ * first eight have single calls, as many as an interval needs. */
+static void chance_orders_pairs_in_balance(void **state)
 {
     (void)state;
-    kf_schedule s = started(true);
-    kf_pair_plan plan;
-    kf_schedule_begin_pairs(&s);
-    for (int i = 0; i < 12; i++) {
-        assert_true(kf_schedule_next(&s, &plan));
-        assert_int_equal(plan.serial, i);
-        assert_int_equal(plan.timed, i > 0);
-        assert_int_equal(plan.candidate_first, i >= 2 && i % 2);
-        assert_int_equal(plan.baseline_compared, i < 2);
-        assert_int_equal(plan.latency, i >= 1 && i <= 8);
+    unsigned orders = 0, watches = 0, sevens = 0, eights = 0, later = 0;
+    for (uint64_t job = 0; job < 64; job++) {
+        kf_schedule s = started(true);
+        kf_pair_plan plan = {.number = 0}, last;
+        s.choices.state = job;
+        kf_schedule_begin_pairs(&s);
+        int singles = 0, watched = 0;
+        for (int i = 0; i < 41; i++) {
+            last = plan;
+            assert_true(kf_schedule_next(&s, &plan));
+            assert_int_equal(plan.serial, i);
+            assert_int_equal(plan.timed, i > 0);
+            assert_int_equal(plan.baseline_compared, i < 2);
+            if (i < 2) assert_false(plan.candidate_first);
+            if (i >= 2 && i % 2) assert_true(plan.candidate_first != last.candidate_first);
+            if (i == 2 && plan.candidate_first) orders++;
+            if (i == 0) assert_true(!plan.watched && !plan.latency);
+            watched += plan.watched;
+            if (i && i % 4 == 0) {
+                assert_true(watched == 1 || watched == 2);
+                watches |= 1u << watched;
+                watched = 0;
+            }
+            if (i <= 8) singles += plan.latency;
+            later += i > 8 && plan.latency;
+        }
+        assert_true(singles == 7 || singles == 8);
+        sevens += singles == 7;
+        eights += singles == 8;
+        assert_int_equal(kf_schedule_empty_batches(&plan, 0), 4);
+        assert_int_equal(kf_schedule_empty_batches(&plan, 34), 2);
+        assert_int_equal(kf_schedule_empty_batches(&plan, 36), 0);
     }
-    assert_int_equal(kf_schedule_empty_batches(&plan, 0), 4);
-    assert_int_equal(kf_schedule_empty_batches(&plan, 34), 2);
-    assert_int_equal(kf_schedule_empty_batches(&plan, 36), 0);
+    /* of 64 jobs, and of 2048 later pairs */
+    assert_true(orders > 16 && orders < 48 && watches == 6);
+    assert_true(sevens > 16 && eights > 16 && later > 400 && later < 624);
+}
+
+/* The same secret gives the same plans. */
+static void a_replay_repeats_the_order(void **state)
+{
+    (void)state;
+    kf_schedule a = started(true), b = started(true);
+    kf_pair_plan one = {0}, other = {0};
+    a.choices.state = b.choices.state = 20261126;
+    kf_schedule_begin_pairs(&a);
+    kf_schedule_begin_pairs(&b);
+    for (int i = 0; i < 40; i++) {
+        assert_true(kf_schedule_next(&a, &one) && kf_schedule_next(&b, &other));
+        assert_true(one.candidate_first == other.candidate_first && one.latency == other.latency &&
+                    one.watched == other.watched);
+    }
+}
+
+/* A call of 0.1 s, where a batch of the baseline's length has 30: fewer calls fit in half a second.
+ */
+static void a_slow_first_call_makes_batches_short(void **state)
+{
+    (void)state;
+    kf_schedule s = sized();
+    kf_schedule_set_candidate_call(&s, 0.01, 0.5);
+    assert_int_equal(s.calls[1], 30);
+    kf_schedule_set_candidate_call(&s, 0.1, 0.5);
+    assert_int_equal(s.calls[1], 5);
+    kf_schedule_set_candidate_call(&s, 2, 0.5);
+    assert_int_equal(s.calls[1], 1);
+    assert_int_equal(s.calls[0], 30);
+    assert_true(s.candidate_call == 2);
 }
 
 static void batches_get_the_length_asked_for(void **state)
@@ -162,7 +219,9 @@ int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_checked_workload_has_three_pairs),
-        cmocka_unit_test(pairs_alternate_after_the_first_two),
+        cmocka_unit_test(chance_orders_pairs_in_balance),
+        cmocka_unit_test(a_replay_repeats_the_order),
+        cmocka_unit_test(a_slow_first_call_makes_batches_short),
         cmocka_unit_test(batches_get_the_length_asked_for),
         cmocka_unit_test(memory_limits_the_sets),
         cmocka_unit_test(a_faster_candidate_gets_more_calls_once),

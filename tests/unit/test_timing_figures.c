@@ -49,7 +49,7 @@ typedef struct timings {
     double seconds[SERIES][MAX_SAMPLES], waking[SERIES][MAX_SAMPLES];
     size_t count[SERIES];
     uint32_t calls[2], solo_calls;
-    double wakings[2][KF_WAKINGS], worked[KF_WAKINGS], idle_waking[KF_WAKINGS];
+    double wakings[2][KF_WAKINGS], idle_waking[KF_WAKINGS];
     size_t waking_count[2], idle_waking_count;
     double baseline_call, empty_batch;
     double floor, floor_later; /* seconds of a call, before and after a second look */
@@ -87,7 +87,6 @@ static void on_a_gpu(timings *t)
     t->device.process_bias = 0.001;
     t->device.python_process_bias = 0.002;
     t->device.least_call = 0.5e-6;
-    t->device.merged_call = 60e-6;
 }
 
 static void on_a_processor(timings *t)
@@ -95,7 +94,6 @@ static void on_a_processor(timings *t)
     t->device.calls_block = true;
     t->device.process_bias = 0.01;
     t->device.python_process_bias = 0.02;
-    t->device.merged_call = 1e-3;
 }
 
 /* ---- figures of one measurement -------------------------------------------------------------- */
@@ -145,11 +143,10 @@ static void fill_record(kf_timing_record *record, const timings *t)
         fill_series(record, &record->primings[side], PRIMING_B + side, 1);
         record->calls[side] = t->calls[side];
         for (size_t i = 0; i < t->waking_count[side]; i++)
-            kf_wakings_append(&record->wakings[side], t->wakings[side][i],
-                              side ? t->worked[i] : NAN);
+            kf_wakings_append(&record->wakings[side], t->wakings[side][i]);
     }
     for (size_t i = 0; i < t->idle_waking_count; i++)
-        kf_wakings_append(&record->idle_wakings, t->idle_waking[i], NAN);
+        kf_wakings_append(&record->idle_wakings, t->idle_waking[i]);
     record->solo_calls = t->solo_calls;
     fill_series(record, &record->solo, SOLO, t->solo_calls);
     fill_series(record, &record->empty, EMPTY, 1);
@@ -399,7 +396,7 @@ static timings *made(const char *name, double baseline, double candidate)
     for (int side = 0; side < 2; side++)
         while (t->waking_count[side] < KF_WAKINGS)
             t->wakings[side][t->waking_count[side]++] = 50e-6 + 5e-6 * noise();
-    for (int i = 0; i < KF_WAKINGS; i++) t->worked[i] = 0.002 + 1e-4 * noise();
+    for (int i = 0; i < KF_WAKINGS; i++) noise(); /* as when the series were recorded */
     return t;
 }
 
@@ -505,7 +502,6 @@ static void conclude_made_up(FILE *out)
         conclude(out, t);
         MADE("slow single calls", 0.002, 0.0002);
         shift(t, SINGLES_C, 0.002, 0);
-        t->device.merged_call = 0;
         conclude(out, t);
         MADE("memory that does not settle", 0.002, 0.001);
         t->unquiet = true;

@@ -297,6 +297,9 @@ static const kf_device_operations cpu_operations = {
     .buffers.truth = kf_cpu_truth,
     .buffers.input = kf_cpu_input,
     .buffers.copy_input = kf_cpu_copy_input,
+    .buffers.read_part = kf_cpu_read_part,
+    .buffers.write_part = kf_cpu_write_part,
+    .buffers.accept_input = kf_cpu_accept_input,
 };
 
 kf_device *kf_device_cpu_open(kf_parallel *parallel, const char *cache, kf_error *error)
@@ -322,8 +325,6 @@ kf_device *kf_device_cpu_open(kf_parallel *parallel, const char *cache, kf_error
     cpu->head.batch_seconds = 0.02;
     cpu->head.calls_block = true;
     cpu->head.most_sets = 256;
-    /* Sleeping processors have to wake up for a single call. */
-    cpu->head.merged_call = 1e-3;
     cpu->head.process_bias = kf_sandbox_same_addresses() ? 0 : ADDRESS_BIAS;
     cpu->head.python_process_bias = PYTHON_BIAS;
     /* The machine may have been busy when the peak was measured. */

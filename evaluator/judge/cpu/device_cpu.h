@@ -37,5 +37,10 @@ const void *kf_cpu_output(kf_sets *sets, uint32_t set, int argument, kf_error *e
 const void *kf_cpu_truth(kf_sets *sets, uint32_t set, int argument, kf_error *error);
 const void *kf_cpu_input(kf_sets *sets, uint32_t set, int argument, kf_error *error);
 bool kf_cpu_copy_input(kf_sets *sets, uint32_t from, uint32_t to, int argument, kf_error *error);
+bool kf_cpu_read_part(kf_sets *sets, uint32_t set, int argument, const kf_part *part, void *data,
+                      kf_error *error);
+bool kf_cpu_write_part(kf_sets *sets, uint32_t set, int argument, const kf_part *part,
+                       const void *data, kf_error *error);
+bool kf_cpu_accept_input(kf_sets *sets, uint32_t set, int argument, kf_error *error);
 
 #endif

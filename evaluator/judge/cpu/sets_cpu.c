@@ -581,3 +581,45 @@ bool kf_cpu_copy_input(kf_sets *handle, uint32_t from, uint32_t to, int argument
     generate(sets, to, argument);
     return true;
 }
+
+/* Returns the address of a part. */
+static unsigned char *part_of(const kf_cpu_sets *sets, uint32_t set, int argument,
+                              const kf_part *part)
+{
+    size_t entry = (size_t)set * (size_t)sets->problem->argument_count + (size_t)argument;
+    return data_of(sets, &sets->buffers[entry]) + part->offset;
+}
+
+bool kf_cpu_read_part(kf_sets *handle, uint32_t set, int argument, const kf_part *part, void *data,
+                      kf_error *error)
+{
+    (void)error;
+    memcpy(data, part_of((kf_cpu_sets *)handle, set, argument, part), part->bytes);
+    return true;
+}
+
+bool kf_cpu_write_part(kf_sets *handle, uint32_t set, int argument, const kf_part *part,
+                       const void *data, kf_error *error)
+{
+    const kf_cpu_sets *sets = (const kf_cpu_sets *)handle;
+    const buffer *b =
+        &sets->buffers[(size_t)set * (size_t)sets->problem->argument_count + (size_t)argument];
+    (void)error;
+    memcpy(data_of(sets, b) + part->offset, data, part->bytes);
+    memcpy(oracle_data_of(sets, b) + part->offset, data, part->bytes);
+    /* The caller then looks at what has begun. */
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    return true;
+}
+
+bool kf_cpu_accept_input(kf_sets *handle, uint32_t set, int argument, kf_error *error)
+{
+    kf_cpu_sets *sets = (kf_cpu_sets *)handle;
+    (void)error;
+    buffer *b =
+        &sets->buffers[(size_t)set * (size_t)sets->problem->argument_count + (size_t)argument];
+    b->digest = kf_digest(sets->digest_key, oracle_data_of(sets, b), b->bytes);
+    /* The other side gets it at its next turn. */
+    b->given[sets->side] = ++b->drawn;
+    return true;
+}

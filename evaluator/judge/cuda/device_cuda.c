@@ -570,10 +570,6 @@ kf_device *kf_device_cuda_open(int ordinal, const char *cache, kf_error *error)
     gpu->head.python_cold = 300e-6;
     gpu->head.most_sets = 1024; /* KF_WIRE_MAX_SETS */
     gpu->head.floor_margin = 0.9;
-    /* Cold instructions and the launch cost a few microseconds a kernel. Single calls of two
-     * processes differ for the life of the processes, with a standard deviation of 12 us over 17
-     * pairs of processes on an H100. This is three times that. */
-    gpu->head.merged_call = 40e-6;
     snprintf(gpu->head.name, sizeof gpu->head.name, ordinal < 0 ? "cuda" : "cuda:%d", ordinal);
     /* The driver would load a kernel at its first launch, and wait for kf_occupy then. */
     setenv("CUDA_MODULE_LOADING", "EAGER", 1);

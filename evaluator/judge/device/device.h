@@ -69,6 +69,12 @@ typedef struct kf_fetch_fault {
 
 #define KF_FRESH_INPUT UINT32_MAX
 
+/* Bytes of a buffer, from element 0. */
+typedef struct kf_part {
+    uint64_t offset;
+    uint32_t bytes;
+} kf_part;
+
 /* Buffer sets. Each device casts this to a struct of its own (kf_cpu_sets, kf_cuda_sets). */
 typedef struct kf_sets kf_sets;
 typedef struct kf_device kf_device;
@@ -155,6 +161,14 @@ typedef struct kf_buffer_operations {
      * has it from its next turn on. `poison` and `prepare_truth` restore the copied values, too.
      * `from` KF_FRESH_INPUT: new numbers of the same distribution. */
     bool (*copy_input)(kf_sets *sets, uint32_t from, uint32_t to, int argument, kf_error *error);
+    /* Read and write some bytes of a buffer, also while a batch runs. All calls that begin after
+     * write_part has returned see the new bytes. NULL: no batch is watched (measure_watch.c). */
+    bool (*read_part)(kf_sets *sets, uint32_t set, int argument, const kf_part *part, void *data,
+                      kf_error *error);
+    bool (*write_part)(kf_sets *sets, uint32_t set, int argument, const kf_part *part,
+                       const void *data, kf_error *error);
+    /* Makes the present content of an input its right one, until the next fill. */
+    bool (*accept_input)(kf_sets *sets, uint32_t set, int argument, kf_error *error);
 } kf_buffer_operations;
 
 /* Functions for devices on which work of a call can leave the call's stream (stream_page.h). All
@@ -293,9 +307,6 @@ struct kf_device {
     double floor_margin;
     /* Seconds below which no call with work on the device can be. 0 without this bound. */
     double least_call;
-    /* Seconds. A call alone may be longer than a call of a batch, by this much more than the
-     * baseline's. A candidate beyond it merges calls. 0: no conviction. */
-    double merged_call;
     double most_sets;
     /* The memory of all sets of a problem together. */
     uint64_t set_bytes;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -39,6 +40,11 @@ typedef struct seal {
     bool sealed, loaded;
 } seal;
 
+typedef struct attachment {
+    void *data;
+    void (*release)(void *data);
+} attachment;
+
 struct kf_runner {
     kf_sandbox *sandbox;
     uint64_t memory_limit;
@@ -55,8 +61,9 @@ struct kf_runner {
     kf_runner_kind kind;
     bool open;
     uint64_t calls;
-    void *attachment;
-    void (*release)(void *attachment);
+    attachment attachment;
+    /* NULL where the runner does not show it. */
+    kf_wire_progress *progress;
     /* kf_now() until which the judge waits without sleeping, so that its own wake-up is not timed.
      */
     double awake_until;
@@ -481,13 +488,13 @@ bool kf_runner_is_open(const kf_runner *runner)
 
 void kf_runner_attach(kf_runner *runner, void *data, void (*release)(void *data))
 {
-    runner->attachment = data;
-    runner->release = release;
+    runner->attachment.data = data;
+    runner->attachment.release = release;
 }
 
 void *kf_runner_attachment(const kf_runner *runner)
 {
-    return runner->attachment;
+    return runner->attachment.data;
 }
 
 void kf_runner_set_interrupt(kf_runner *runner, const volatile int *stop)
@@ -525,8 +532,9 @@ void kf_runner_free(kf_runner *runner)
 {
     if (!runner) return;
     kf_sandbox_free(runner->sandbox);
-    if (runner->attachment) runner->release(runner->attachment);
+    if (runner->attachment.data) runner->attachment.release(runner->attachment.data);
     if (runner->socket >= 0) close(runner->socket);
+    if (runner->progress) munmap(runner->progress, sizeof *runner->progress);
     if (runner->inbox) kf_directory_remove(runner->inbox, NULL);
     free(runner->inbox);
     free(runner->binary);
@@ -536,11 +544,35 @@ void kf_runner_free(kf_runner *runner)
 
 /* ---- commands -------------------------------------------------------------------------------- */
 
+/* Shares the page in which the runner shows its progress. Comes before any foreign code. */
+static kf_runner_event share_progress(kf_runner *runner, double seconds)
+{
+    kf_autoclose int fd = memfd_create("kforge-progress", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    long page = sysconf(_SC_PAGESIZE);
+    if (fd < 0 || ftruncate(fd, page) < 0 ||
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+        return kf_runner_fail(runner, "no shared memory for a runner's progress");
+    void *shared = mmap(NULL, sizeof *runner->progress, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (shared == MAP_FAILED) return kf_runner_fail(runner, "cannot map a runner's progress");
+    runner->progress = shared;
+    kf_wire_answer answer;
+    kf_wire_command command = {.type = KF_WIRE_MAP, .flags = KF_WIRE_PROGRESS};
+    kf_runner_event event = wake(runner);
+    if (event == KF_RUNNER_OK)
+        event = only_good(runner, ask(runner, &command, NULL, 0, fd, seconds, &answer), &answer);
+    if (event != KF_RUNNER_OK || runner->progress->kept) return event;
+    munmap(shared, sizeof *runner->progress);
+    runner->progress = NULL;
+    return event;
+}
+
 kf_runner_event kf_runner_load(kf_runner *runner, double seconds)
 {
     kf_wire_answer answer;
     kf_wire_command command = {.type = KF_WIRE_LOAD};
-    kf_runner_event event = wake(runner);
+    kf_runner_event event =
+        runner->kind == KF_RUNNER_PLAIN ? share_progress(runner, seconds) : KF_RUNNER_OK;
+    if (event == KF_RUNNER_OK) event = wake(runner);
     if (event == KF_RUNNER_OK) event = ask(runner, &command, NULL, 0, -1, seconds, &answer);
     runner->held.loaded = true;
     if (event == KF_RUNNER_OK) event = freeze_and_seal(runner);
@@ -625,16 +657,6 @@ kf_runner_event kf_runner_unmap(kf_runner *runner)
     return event == KF_RUNNER_OK ? freeze(runner) : event;
 }
 
-/* Returns the processor time of all threads of the runner. */
-static double processor_seconds(const kf_runner *runner)
-{
-    clockid_t clock;
-    struct timespec t;
-    if (clock_getcpuclockid(kf_sandbox_pid(runner->sandbox), &clock) || clock_gettime(clock, &t))
-        return NAN;
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Binds this thread to the first processor that it may use. *before: its processors until now. */
 static bool go_to_launcher(cpu_set_t *before)
 {
@@ -654,13 +676,15 @@ static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch)
     kf_wire_command command = {
         .type = KF_WIRE_BATCH, .count = batch->count, .flags = batch->null ? KF_WIRE_EMPTY : 0};
     batch->code = 0;
+    if (batch->running && runner->progress)
+        __atomic_store_n(&runner->progress->begun, 0, __ATOMIC_SEQ_CST);
     /* A runner needs time to wake up. The ping keeps it out of `seconds`. A candidate's signal
      * handler could run in it, on inputs that are ready, so the caller gets `waking`. */
     kf_runner_timeout runner_timeout;
     kf_runner_timeout_begin(&runner_timeout, batch->timeout, kf_now());
     /* Before the clock starts. */
     kf_runner_timeout_watch(&runner_timeout, kf_sandbox_pid(runner->sandbox));
-    double spent = processor_seconds(runner), woken_at = kf_now();
+    double woken_at = kf_now();
     /* The judge does not sleep during the ping if it will not sleep after it: a processor that
      * comes out of deep sleep is slow at first. */
     if (batch->answered) runner->awake_until = woken_at + PING_SPIN_SECONDS;
@@ -670,15 +694,14 @@ static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch)
     runner->awake_until = 0;
     if (event != KF_RUNNER_OK) return event;
     if (!batch->null) runner->calls += batch->count;
-    double worked = processor_seconds(runner) - spent, started = kf_now();
+    double started = kf_now();
     batch->waking = started - woken_at;
-    batch->worked = worked;
     runner->awake_until = batch->answered ? started + SPIN_SECONDS : 0;
     runner_timeout.looked = started;
     if (batch->begun) batch->begun(batch->begun_context);
     event = request(runner, &command, batch->order, batch->count * sizeof *batch->order, -1,
                     &runner_timeout);
-    if (event == KF_RUNNER_OK && batch->sent) batch->sent(batch->context);
+    if (event == KF_RUNNER_OK && batch->running) batch->running(batch->running_context);
     if (event == KF_RUNNER_OK) event = await(runner, command.nonce, &runner_timeout, &answer);
     runner->awake_until = 0;
     batch->nonce = command.nonce;
@@ -707,7 +730,8 @@ static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch)
 kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch)
 {
     cpu_set_t before;
-    bool moved = runner->at_launcher && go_to_launcher(&before);
+    /* A judge with something to do in the batch needs another processor for that. */
+    bool moved = runner->at_launcher && !batch->running && go_to_launcher(&before);
     bool bound = batch->answered && runner->frozen &&
                  kf_launch_affinity_bind(&runner->affinity, kf_sandbox_pid(runner->sandbox));
     kf_runner_event event = run_batch(runner, batch);
@@ -722,6 +746,23 @@ kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch)
     }
     if (moved) sched_setaffinity(0, sizeof before, &before);
     return event;
+}
+
+bool kf_runner_shows_progress(const kf_runner *runner)
+{
+    return runner->progress != NULL;
+}
+
+uint32_t kf_runner_begun(const kf_runner *runner)
+{
+    return __atomic_load_n(&runner->progress->begun, __ATOMIC_SEQ_CST);
+}
+
+bool kf_runner_has_answered(const kf_runner *runner)
+{
+    char byte;
+    return recv(runner->socket, &byte, 1, MSG_DONTWAIT | MSG_PEEK) >= 0 ||
+           (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
 }
 
 kf_runner_event kf_runner_count(kf_runner *runner, uint32_t set, uint32_t passes, double seconds,

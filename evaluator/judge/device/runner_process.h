@@ -196,20 +196,19 @@ typedef struct kf_batch {
     /* For devices on which stopped threads do not stop the work. The clock then stops at the
      * answer, and this function is called at once, before the runner is stopped. */
     void (*answered)(void *context);
-    /* Called after the request was sent, before the judge waits for the answer. May be NULL. */
-    void (*sent)(void *context);
     void *context;
     /* NULL, or called once the clock runs, before the request is sent. */
     void (*begun)(void *context);
     void *begun_context;
+    /* Called once while the batch runs, right after the request. NULL: the judge only waits. */
+    void (*running)(void *context);
+    void *running_context;
     /* Results. */
     /* The nonce of the request, which decides about samples (stream_page.h). */
     uint64_t nonce;
     /* Seconds from the wake-up to the answer that the runner is awake. They are not part of
      * `seconds`, so the runner must do no work in them. */
     double waking;
-    /* The processor time of all its threads in `waking`. NaN if unknown. */
-    double worked;
     /* Seconds of the judge's clock, from the request until every thread is stopped, or until the
      * answer if `answered` is set. */
     double seconds;
@@ -224,6 +223,15 @@ typedef struct kf_batch {
     int code;
 } kf_batch;
 kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch);
+
+/* True if the runner shows how many calls of a batch have begun (kf_wire_progress). It said so
+ * before it loaded the candidate. */
+bool kf_runner_shows_progress(const kf_runner *runner);
+/* Returns that number, 0 before the first call. For `running` of a batch. The candidate can change
+ * it. */
+uint32_t kf_runner_begun(const kf_runner *runner);
+/* True if the runner has answered, or is gone. For `running` of a batch. */
+bool kf_runner_has_answered(const kf_runner *runner);
 
 /* Counts one call on `set`, with at most `passes` repetitions (kf_counters_passes). The runner must
  * be of KF_RUNNER_COUNT. REFUSED: it cannot count. FORGED: a header that breaks the protocol. The

@@ -10,7 +10,8 @@
  *      inputs, guards and left-out sets, and compares the outputs of all calls. It compares the
  *      baseline's in the first two pairs. The first pair is a warm-up, compared like any other.
  *      After the first pair, and after some of the others, follow held batches (measure_order.c).
- *   5. In the first timed pairs each side makes a single call on a left-out set, for latency.
+ *   5. In some timed pairs each side makes a single call on a left-out set, for latency. Some are
+ *      followed by a batch of the candidate that the judge watches (measure_watch.c).
  *   6. schedule.c ends the pairs. If the baseline was slower in pairs than alone, it is measured
  *      alone once more.
  *
@@ -23,6 +24,11 @@
 
 #include "libraries.h"
 #include "measure_internal.h"
+
+/* Of the first timed pairs, more are followed by watched batches, until the judge has overwritten
+ * inputs so often. */
+#define FIRST_PAIRS 8
+#define LEAST_CHANGES 16
 
 /* Has the schedule repeat a pair in which other work ran before the clock did. */
 static bool repeat_pair(kf_measurement *r, const kf_pair_plan *plan, kf_error *error)
@@ -77,6 +83,10 @@ static bool measure_pairs(kf_measurement *r, kf_error *error)
         }
         if (step != KF_STEP_KEEP) continue;
         kf_timing_record_add_pair(record, times, schedule->calls);
+        /* On a busy machine the judge may miss the moments of a batch. */
+        bool missed = plan.number <= FIRST_PAIRS && r->watching.changes < LEAST_CHANGES;
+        if ((plan.watched || missed) && !kf_measurement_watch(r, plan.serial, error)) return false;
+        if (r->over) break;
         if (kf_schedule_is_done(schedule, record, kf_clock_elapsed(&bench->clock, kf_now()))) break;
     }
     bench->result->sets = (int)r->set_count;
@@ -173,6 +183,7 @@ static bool measure(kf_measurement *r, kf_error *error)
     if (!r->over && r->history.recalled) kf_measurement_expect_spares(r);
     if (!r->over && r->schedule.timed && !kf_measurement_start_idle(r, error)) return false;
     double seconds;
+    if (!r->over && r->schedule.timed && !kf_measurement_first_calls(r, error)) return false;
     if (!r->over && r->schedule.timed && !kf_measurement_warm_up(r, CANDIDATE, &seconds, error))
         return false;
     if (!r->over && !measure_pairs(r, error)) return false;
@@ -210,6 +221,8 @@ bool kf_measure_workload(kf_workbench *bench, kf_error *error)
         r.in_place = r.in_place || bench->problem->arguments[i].kind == KF_INOUT;
     r.modules.own_state = bench->modules.frozen;
     r.schedule.timed = bench->result->timed && !bench->options->check_only && !bench->options->asan;
+    r.schedule.choices.state = kf_secret_draw(
+        bench->secret, bench->attempt ? "schedule/1" : "schedule/0", (uint32_t)bench->workload, 0);
     r.choices.state = kf_secret_draw(bench->secret, bench->attempt ? "choices/1" : "choices/0",
                                      (uint32_t)bench->workload, 0);
     bool done = measure(&r, error), clean = is_clean(&r, done);

@@ -14,9 +14,11 @@
 /* A waking is free up to this many times the baseline's quickest, plus WAKING_SECONDS. */
 #define WAKING_FACTOR 4.0
 #define WAKING_SECONDS 0.0001
-/* A batch may take this many times the baseline's time, plus MIN_TIMEOUT seconds, because a first
- * call may build tables. */
+/* A call may take this many times the baseline's time, plus MIN_TIMEOUT seconds, because a first
+ * call may build tables. For each further call of a batch it may take that many times the
+ * baseline's, or OWN_FACTOR times the candidate's own if that is more. */
 #define TIMEOUT_FACTOR 100.0
+#define OWN_FACTOR 10.0
 #define MIN_TIMEOUT 1.0
 /* Before a pair is timed, a solution in Python may take so many seconds. cuDNN tries its
  * algorithms, kernels are compiled and graphs captured, for each path that the solution takes. */
@@ -48,7 +50,10 @@ uint64_t kf_measurement_draw(kf_measurement *r, const char *purpose, int number)
 
 static double many_times_the_baseline(const kf_measurement *r, double factor, uint32_t calls)
 {
-    double seconds = MIN_TIMEOUT + factor * r->schedule.baseline_call * calls;
+    double own = OWN_FACTOR * r->schedule.candidate_call,
+           /* Without timing there are no first calls that show the candidate's own. */
+        least = r->schedule.timed ? MIN_TIMEOUT : MIN_TIMEOUT * calls,
+           seconds = least + fmax(factor * r->schedule.baseline_call, own) * calls;
     return r->bench->options->asan ? 10 * seconds : seconds;
 }
 
@@ -99,7 +104,7 @@ void kf_measurement_charge_late(const kf_measurement *r, kf_side side, kf_batch 
 
 void kf_measurement_charge_waking(kf_measurement *r, kf_side side, kf_batch *batch)
 {
-    kf_wakings_append(&r->record.wakings[side], batch->waking, batch->worked);
+    kf_wakings_append(&r->record.wakings[side], batch->waking);
     kf_measurement_charge_late(r, side, batch);
 }
 
@@ -161,6 +166,22 @@ static bool check_leftovers(kf_measurement *r, kf_runner *runner, const kf_batch
            kf_fail_memory(error, "a finding");
 }
 
+/* Reports that the candidate took too long, with its limit. */
+static bool report_timeout(kf_measurement *r, const kf_batch *batch, kf_error *error)
+{
+    char doing[96];
+    kf_workload_verdict *result = r->bench->result;
+    size_t before = result->finding_count;
+    snprintf(doing, sizeof doing, "running %u call%s, for which it has %.3g s", batch->count,
+             batch->count == 1 ? "" : "s", batch->timeout);
+    if (!kf_measurement_report(r, r->runners[CANDIDATE], KF_ROLE_CANDIDATE, KF_RUNNER_TIMEOUT, 0,
+                               doing, error))
+        return false;
+    if (result->finding_count > before)
+        result->findings[result->finding_count - 1].limit = batch->timeout;
+    return true;
+}
+
 bool kf_measurement_batch(kf_measurement *r, kf_side side, uint32_t first, uint32_t count,
                           char letter, int pair, kf_batch *batch, kf_error *error)
 {
@@ -177,6 +198,10 @@ bool kf_measurement_batch(kf_measurement *r, kf_side side, uint32_t first, uint3
             side == CANDIDATE && !priming_call ? snapshot_now : kf_measurement_snapshot_nothing;
     batch->context = &look;
     if (!kf_measurement_occupy_batch(r, batch, error)) return false;
+    if (r->watching.watch && side == CANDIDATE) {
+        batch->running = r->watching.look_on;
+        batch->running_context = r->watching.watch;
+    }
     kf_runner *runner = r->runners[side];
     kf_clock *clock = &r->bench->clock;
     bool sampled = side == CANDIDATE && !priming_call && r->device->order.hold;
@@ -191,6 +216,7 @@ bool kf_measurement_batch(kf_measurement *r, kf_side side, uint32_t first, uint3
         kf_clock_charge_candidate(clock, batch->timeout);
         return kf_measurement_out_of_time(r, error);
     }
+    if (event == KF_RUNNER_TIMEOUT && side == CANDIDATE) return report_timeout(r, batch, error);
     if (event != KF_RUNNER_OK)
         return kf_measurement_report(
             r, runner, side == CANDIDATE ? KF_ROLE_CANDIDATE : KF_ROLE_BASELINE, event, batch->code,

@@ -147,6 +147,7 @@ bool kf_measurement_run_baseline_on(kf_measurement *r, uint32_t doubtful, kf_dou
             !r->device->buffers.copy_input(r->sets, doubtful, other, i, error))
             return false;
     }
+    if (r->watching.watch && !r->watching.repeat(r, doubtful, other, error)) return false;
     kf_batch batch;
     r->lists.variations[other] = r->lists.variations[doubtful];
     r->lists.true_known[other] = false;

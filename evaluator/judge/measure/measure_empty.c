@@ -68,7 +68,7 @@ static bool empty_candidate_batch(kf_measurement *r, kf_error *error)
     if (r->over) return true;
     /* The first wakings count, not the latest. */
     if (r->idle && r->record.idle_wakings.count < KF_WAKINGS)
-        kf_wakings_append(&r->record.idle_wakings, batch.waking, batch.worked);
+        kf_wakings_append(&r->record.idle_wakings, batch.waking);
     kf_series_append(&r->record, &r->record.empty_candidate, batch.seconds, 1, batch.waking);
     return true;
 }

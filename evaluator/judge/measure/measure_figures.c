@@ -21,7 +21,6 @@ static kf_timing_calibration calibrate(const kf_measurement *r)
                                    .python_cold = device->python_cold,
                                    .process_bias = device->process_bias,
                                    .python_process_bias = device->python_process_bias,
-                                   .merged_call = device->merged_call,
                                    .calls_block = device->calls_block,
                                    .separated = kf_measurement_separates_batches(r),
                                    .python = {kinds[KF_ROLE_BASELINE] == KF_RUNNER_TORCH,
@@ -31,19 +30,6 @@ static kf_timing_calibration calibrate(const kf_measurement *r)
                                    .has_idle = r->idle != NULL,
                                    .empty_batch = r->schedule.empty_batch,
                                    .gate = gate_seconds(r)};
-}
-
-static bool report_early_work(kf_measurement *r, const kf_early_work *early, kf_error *error)
-{
-    r->over = true;
-    return kf_verdict_add_finding(
-               r->bench->verdict, r->bench->result, KF_CHEATING, KF_BLAME_CANDIDATE, "runner.early",
-               early->waking, early->limit,
-               "worked for %.3g s between waking and the request, while the clock "
-               "does not run, where the baseline's process takes %.3g s. Do all "
-               "work in the call",
-               early->waking, early->usual) != NULL ||
-           kf_fail_memory(error, "a finding");
 }
 
 /* Measures the baseline alone once more, without the candidate's process, and analyses again. */
@@ -124,19 +110,6 @@ static bool check_floor(kf_measurement *r, const kf_figures *figures, kf_error *
            kf_fail_memory(error, "a finding");
 }
 
-static bool report_merged_calls(kf_measurement *r, const kf_merged_calls *merged, kf_error *error)
-{
-    kf_workload_verdict *result = r->bench->result;
-    return kf_verdict_add_finding(
-               r->bench->verdict, result, KF_IMPOSSIBLE, KF_BLAME_CANDIDATE, "calls.merged",
-               merged->excess, merged->limit,
-               "a call takes %.3g s in a batch. Alone, on inputs of no batch, it takes %.3g s "
-               "longer, not counting what the baseline's calls take longer alone: the calls of a "
-               "batch do each other's work",
-               result->candidate_seconds, merged->excess) != NULL ||
-           kf_fail_memory(error, "a finding");
-}
-
 bool kf_measurement_conclude(kf_measurement *r, kf_error *error)
 {
     kf_workbench *bench = r->bench;
@@ -144,7 +117,6 @@ bool kf_measurement_conclude(kf_measurement *r, kf_error *error)
     kf_timing_calibration calibration = calibrate(r);
     kf_figures figures;
     if (!kf_timing_analyse(&r->record, &calibration, &figures, error)) return false;
-    if (figures.early.found) return report_early_work(r, &figures.early, error);
     r->history.stale = figures.interference.stale;
     if (figures.interference.suspected && !measure_solo_after(r, &calibration, &figures, error))
         return false;
@@ -153,12 +125,14 @@ bool kf_measurement_conclude(kf_measurement *r, kf_error *error)
         return false;
     write_figures(result, &figures);
     if (!check_floor(r, &figures, error)) return false;
-    if (figures.merged.found && !report_merged_calls(r, &figures.merged, error)) return false;
     if (r->settling.given_up &&
         !kf_verdict_add_flag(bench->verdict, "memory.unquiet:%s", result->workload))
         return kf_fail_memory(error, "a flag");
     if (r->occupations.repeated && !kf_verdict_add_flag(bench->verdict, "device.interrupted:%s:%u",
                                                         result->workload, r->occupations.repeated))
+        return kf_fail_memory(error, "a flag");
+    if (r->watching.tried && !r->watching.changes &&
+        !kf_verdict_add_flag(bench->verdict, "calls.unwatched:%s", result->workload))
         return kf_fail_memory(error, "a flag");
     if (r->record.singles[BASELINE].count &&
         result->latency_speedup.high < result->speedup.low / 2 &&

@@ -72,6 +72,21 @@ typedef struct kf_occupations {
     double longest;
 } kf_occupations;
 
+struct kf_measurement;
+/* Watched batches (measure_watch.c). */
+typedef struct kf_watching {
+    /* NULL except in a watched batch */
+    struct kf_watch *watch;
+    /* Looks at the batch while it runs. `context`: watch */
+    void (*look_on)(void *context);
+    /* Overwrites in one set what was overwritten in another, if it has the inputs of that. */
+    bool (*repeat)(struct kf_measurement *r, uint32_t from, uint32_t to, kf_error *error);
+    /* Batches were watched. */
+    bool tried;
+    /* how often the judge has overwritten inputs in time in all of them */
+    int changes;
+} kf_watching;
+
 typedef struct kf_measurement {
     kf_workbench *bench;
     const kf_device_operations *device;
@@ -91,6 +106,7 @@ typedef struct kf_measurement {
     kf_leftovers leftovers;
     kf_settling settling;
     kf_occupations occupations;
+    kf_watching watching;
     /* the task has inouts: each call needs its inputs anew */
     bool in_place;
     /* a process may be damaged although no finding says so */
@@ -243,6 +259,13 @@ bool kf_measurement_end_occupation(kf_measurement *r, kf_error *error);
  * without its process. */
 bool kf_measurement_check_interruptions(kf_measurement *r, kf_error *error);
 
+/* ---- measure_watch.c ------------------------------------------------------------------------- */
+
+/* Runs a batch of the candidate in which the judge overwrites inputs of calls that have not begun,
+ * and compares it; another one if the judge came too late. `serial` is that of the pair before it.
+ * Does nothing where that is not possible. */
+bool kf_measurement_watch(kf_measurement *r, int serial, kf_error *error);
+
 /* ---- measure_empty.c ------------------------------------------------------------------------- */
 
 /* Makes a priming call on the first set of the order. The sets must not hold the inputs that a
@@ -276,6 +299,8 @@ bool kf_measurement_run_baseline_on(kf_measurement *r, uint32_t doubtful, kf_dou
 
 /* ---- measure_solo.c -------------------------------------------------------------------------- */
 
+/* Runs one or two calls of the candidate, which show how many calls its batches may have. */
+bool kf_measurement_first_calls(kf_measurement *r, kf_error *error);
 /* Runs batches that do not count until a side's calls are as fast as they get. `least`: seconds of
  * the shortest of at least two, INFINITY without. */
 bool kf_measurement_warm_up(kf_measurement *r, kf_side side, double *least, kf_error *error);
@@ -287,6 +312,9 @@ bool kf_measurement_solo(kf_measurement *r, uint32_t calls, kf_series *series, k
 
 /* Draws fresh inputs and runs a batch of each side. Fills `times`, except for calls that the plan
  * does not ask for. */
+/* Checks what the first `called` sets of the order hold now: inspects buffers and compares outputs.
+ * All calls are compared in every pair, so that a candidate cannot do some of them less well. */
+bool kf_measurement_check_side(kf_measurement *r, kf_side side, uint32_t called, kf_error *error);
 bool kf_measurement_pair(kf_measurement *r, const kf_pair_plan *plan, kf_pair_times times[2],
                          kf_error *error);
 

@@ -92,7 +92,8 @@ static bool run(kf_measurement *r, held *h, int number, bool closed, bool *wrong
                       .count = h->calls,
                       .timeout = kf_measurement_timeout(r, CANDIDATE, h->calls) + h->delay,
                       .answered = look,
-                      .sent = closed ? release_later : NULL,
+                      .running = closed ? release_later : NULL,
+                      .running_context = h,
                       .context = h};
     kf_runner_event event = kf_runner_batch(runner, &batch);
     if (!h->released || !h->looked) return false;

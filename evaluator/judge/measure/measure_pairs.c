@@ -71,10 +71,10 @@ static bool fill_decoys(kf_measurement *r, const kf_pair_plan *plan, kf_error *e
 }
 
 /* Does all that comes before a side's batch, on a device that is occupied meanwhile
- * (measure_occupy.c). A candidate's priming call has the inputs of the pair before, or decoys. The
+ * (measure_occupy.c). A candidate's priming call has decoys. The
  * inputs of a baseline with a priming call are no secret, because no other side has them. If the
  * candidate has no priming call, that of the baseline comes right before its batch. */
-static bool prepare_occupied(kf_measurement *r, const kf_pair_plan *plan, kf_side side, bool first,
+static bool prepare_occupied(kf_measurement *r, const kf_pair_plan *plan, kf_side side,
                              bool only_timed, double *priming_seconds, kf_error *error)
 {
     uint32_t called = r->schedule.calls[side];
@@ -86,7 +86,7 @@ static bool prepare_occupied(kf_measurement *r, const kf_pair_plan *plan, kf_sid
     if (plan->timed && (!kf_measurement_empty_batch(r, side, called, error) || r->over))
         return r->over;
     if (needs_priming) {
-        if (side == CANDIDATE && !first && !fill_decoys(r, plan, error)) return false;
+        if (side == CANDIDATE && !fill_decoys(r, plan, error)) return false;
         if (!only_timed && !kf_measurement_refresh(r, plan->serial, side, called, error))
             return false;
         if (!kf_measurement_prime(r, side, priming_seconds, error) || r->over) return r->over;
@@ -112,7 +112,7 @@ static bool prepare(kf_measurement *r, const kf_pair_plan *plan, kf_side side, b
                     bool only_timed, double *priming_seconds, kf_error *error)
 {
     if (kf_measurement_occupies(r))
-        return prepare_occupied(r, plan, side, first, only_timed, priming_seconds, error);
+        return prepare_occupied(r, plan, side, only_timed, priming_seconds, error);
     uint32_t called = r->schedule.calls[side];
     bool needs_priming = plan->timed && kf_measurement_needs_priming(r, side);
     bool fills = needs_priming && kf_measurement_needs_priming(r, CANDIDATE);
@@ -160,9 +160,7 @@ static bool single_call(kf_measurement *r, kf_side side, char letter, int pair, 
     return r->over || !again || kf_measurement_empty_again(r, error);
 }
 
-/* Checks what the first `called` sets of the order hold now: inspects buffers and compares outputs.
- * All calls are compared in every pair, so that a candidate cannot do some of them less well. */
-static bool check_side(kf_measurement *r, kf_side side, uint32_t called, kf_error *error)
+bool kf_measurement_check_side(kf_measurement *r, kf_side side, uint32_t called, kf_error *error)
 {
     if (!kf_measurement_inspect(r, side, error) || r->over) return r->over;
     uint32_t compared = called;
@@ -224,7 +222,7 @@ static bool one_side(kf_measurement *r, const kf_pair_plan *plan, kf_side side, 
     times->batch_waking = batch.waking;
     times->single = single.seconds;
     times->single_waking = single.waking;
-    if (!only_timed) return check_side(r, side, called, error);
+    if (!only_timed) return kf_measurement_check_side(r, side, called, error);
     return !kf_measurement_fetches_all(r) ||
            kf_measurement_fetch(r, side, r->lists.order, called, error);
 }

@@ -11,6 +11,32 @@
 /* Two batches that agree so well end it, unless calls wait for their launch. */
 #define WARM_SETTLED 0.02
 
+/* A candidate's batch should take at most so many seconds. */
+#define LONGEST_BATCH 0.5
+
+bool kf_measurement_first_calls(kf_measurement *r, kf_error *error)
+{
+    double seconds = INFINITY;
+    if (r->bench->kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH) return true;
+    if (!r->device->buffers.fill(r->sets, kf_measurement_draw(r, "first", 0), r->lists.variations,
+                                 error))
+        return false;
+    for (uint32_t i = 0; i < r->set_count; i++) r->lists.order[i] = i;
+    kf_choices_permute(&r->choices, r->lists.order, r->set_count);
+    /* The first call may build tables, so a second one follows if it was slow. */
+    for (int i = 0; i < 2 && seconds * r->schedule.calls[CANDIDATE] > LONGEST_BATCH; i++) {
+        kf_batch batch;
+        if (!kf_measurement_refresh(r, -1 - i, CANDIDATE, 1, error) ||
+            !kf_measurement_batch(r, CANDIDATE, 0, 1, 0, -1, &batch, error))
+            return false;
+        if (r->over) return true;
+        seconds = fmin(seconds, fmax(batch.seconds - r->schedule.empty_batch, 0));
+        if (!kf_measurement_inspect(r, CANDIDATE, error) || r->over) return r->over;
+    }
+    kf_schedule_set_candidate_call(&r->schedule, seconds, LONGEST_BATCH);
+    return true;
+}
+
 /* Without inouts, outputs are poisoned before the first batch only, and inspected after the last.
  */
 bool kf_measurement_warm_up(kf_measurement *r, kf_side side, double *least, kf_error *error)

@@ -7,7 +7,12 @@
 #define CHECK_PAIRS 3
 /* The baseline's outputs are compared in so many pairs. */
 #define COMPARED_PAIRS 2
+/* Of the first timed pairs, all or all but one have single calls, as many as an interval needs. Of
+ * later ones, every LATENCY_LATER-th has, on average. */
 #define LATENCY_PAIRS 8
+#define LATENCY_LATER 4
+/* In each of these groups of pairs, watched batches follow one or two. */
+#define WATCHED_GROUP 4
 /* On a busy machine the median of batches without calls needs many of them. */
 #define EMPTY_BATCHES 36
 #define EMPTIES_A_PAIR 4
@@ -65,6 +70,13 @@ void kf_schedule_set_call(kf_schedule *s, double seconds, uint32_t sets)
     s->calls[BASELINE] = s->calls[CANDIDATE] = sets - left_out(sets);
 }
 
+void kf_schedule_set_candidate_call(kf_schedule *s, double seconds, double most)
+{
+    s->candidate_call = seconds;
+    if (seconds * s->calls[CANDIDATE] <= most) return;
+    s->calls[CANDIDATE] = seconds < most ? (uint32_t)(most / seconds) : 1;
+}
+
 /* Returns the calls of a batch, if many pairs of short batches say less than the fewest pairs that
  * make an interval, of batches that stand out from the fixed cost. That holds where sets are costly
  * and calls short. */
@@ -120,18 +132,44 @@ void kf_schedule_begin_pairs(kf_schedule *s)
     s->repeated = false;
 }
 
+static bool draw_latency(kf_schedule *s, int number)
+{
+    if (number == 1) s->without_single = 1 + kf_choices_below(&s->choices, 2 * LATENCY_PAIRS);
+    if (number > LATENCY_PAIRS) return kf_choices_below(&s->choices, LATENCY_LATER) == 0;
+    return (uint32_t)number != s->without_single;
+}
+
+static bool draw_watched(kf_schedule *s, int number)
+{
+    unsigned place = (unsigned)(number - 1) % WATCHED_GROUP;
+    if (place == 0) {
+        s->watched = 1u << kf_choices_below(&s->choices, WATCHED_GROUP);
+        s->watched |= 1u << kf_choices_below(&s->choices, WATCHED_GROUP);
+    }
+    return s->watched >> place & 1;
+}
+
 /* The baseline comes first in the first two pairs, because errors of the candidate are judged by
- * the baseline's. Then the order is BC CB BC CB, so that drift cancels. */
+ * the baseline's. Of each two pairs after that, one has the candidate first, so that drift cancels.
+ * Chance decides which one, and what follows a pair. So a candidate cannot know what a batch is
+ * for. */
 bool kf_schedule_next(kf_schedule *s, kf_pair_plan *plan)
 {
     int number = s->number++;
     if (!s->timed && number == CHECK_PAIRS) return false;
+    bool timed = s->timed && number > 0;
+    if (number < COMPARED_PAIRS || !timed)
+        s->candidate_first = false;
+    else
+        s->candidate_first =
+            number % 2 == 0 ? kf_choices_below(&s->choices, 2) == 1 : !s->candidate_first;
     *plan = (kf_pair_plan){.number = number,
                            .serial = s->serial++,
-                           .timed = s->timed && number > 0,
+                           .timed = timed,
                            .baseline_compared = number < COMPARED_PAIRS || !s->timed,
-                           .latency = s->timed && number > 0 && number <= LATENCY_PAIRS,
-                           .candidate_first = number >= COMPARED_PAIRS && s->timed && number % 2};
+                           .latency = timed && draw_latency(s, number),
+                           .candidate_first = s->candidate_first,
+                           .watched = timed && draw_watched(s, number)};
     return true;
 }
 

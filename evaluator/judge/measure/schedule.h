@@ -10,6 +10,7 @@
 #ifndef KFORGE_SCHEDULE_H
 #define KFORGE_SCHEDULE_H
 
+#include "input_secret.h"
 #include "kforge/stats.h"
 #include "timing_record.h"
 
@@ -31,6 +32,8 @@ typedef struct kf_schedule {
     uint32_t calls[2];
     /* roughly, seconds: of a call of the baseline, of a batch without calls */
     double baseline_call, empty_batch;
+    /* the same of the candidate's first calls; 0 before them */
+    double candidate_call;
     /* seconds: what a set adds to a pair besides its calls, the truth included; of a whole pair */
     double set_cost, pair_time;
     /* of the next pair; the warm-up is 0 */
@@ -39,6 +42,14 @@ typedef struct kf_schedule {
     int serial;
     /* the warm-up has been repeated with more sets */
     bool repeated;
+    /* decides the order of pairs, and what follows each: a stream of the job's secret */
+    kf_choices choices;
+    /* of the last pair */
+    bool candidate_first;
+    /* of four pairs: bits of those that a watched batch follows */
+    unsigned watched;
+    /* of the first eight timed pairs: the number of the one without single calls, or more */
+    uint32_t without_single;
 } kf_schedule;
 
 /* How many sets there can be: at least, and by memory and by the cost of a buffer at most. */
@@ -52,6 +63,10 @@ uint32_t kf_schedule_sets_for(const kf_set_limits *limits, double calls);
 
 /* Sets what a call of the baseline takes, and as many calls a batch as `sets` sets allow. */
 void kf_schedule_set_call(kf_schedule *schedule, double seconds, uint32_t sets);
+
+/* Sets what a call of the candidate takes, before its first batch. If its
+ * batch would take more than `most` seconds, it gets fewer calls. */
+void kf_schedule_set_candidate_call(kf_schedule *schedule, double seconds, double most);
 
 /* Seconds, measured on `sets` sets. */
 typedef struct kf_schedule_probe {
@@ -77,6 +92,8 @@ typedef struct kf_pair_plan {
     bool timed;
     bool latency;
     bool candidate_first;
+    /* A batch follows in which the judge overwrites inputs (measure_watch.c). */
+    bool watched;
 } kf_pair_plan;
 
 void kf_schedule_begin_pairs(kf_schedule *schedule);

@@ -1,6 +1,6 @@
 // Has the kernel signal every message of the judge, and works on the first, which only asks whether it is awake.
 // rule: T6
-// expect: cheating runner.early | correct | crash runner.crashed | impossible calls.merged
+// expect: correct | crash runner.crashed | cheating calls.early
 // at-most: 12
 // mode: timed
 // devices: cpu

@@ -1,6 +1,6 @@
 // Serves the judge with a loop of its own that spins for the request and stops itself behind its answer, so that its batches cost less than empty ones.
 // rule: T6
-// expect: correct | cheating runner.woken | cheating runner.early | impossible calls.merged
+// expect: correct | cheating runner.woken | cheating calls.early
 // at-most: 1.3
 // mode: timed
 // devices: cpu

@@ -1,7 +1,7 @@
 // As order_of_the_batch_launched.cu, with a kernel that fills a fraction of the device: alone a call takes long, in a batch all are done side by side, and each
 // launches an empty kernel, so that none is faster than a launch.
 // rule: T9
-// expect: impossible calls.merged | wrong_result stream.unordered
+// expect: wrong_result stream.unordered
 // mode: timed
 // devices: cuda
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // Thousands of timers, set by the first call behind a pause, run out while it is stopped: the kernel's work for them is in the others' time.
 // rule: T14
-// expect: correct | interference baseline.disturbed | impossible calls.merged
+// expect: correct | interference baseline.disturbed
 // at-most: 1.3
 // mode: timed
 // devices: cpu

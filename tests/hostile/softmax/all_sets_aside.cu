@@ -1,6 +1,6 @@
 // The first call with data it has not seen does all sets it knows into memory of its own; the others copy.
 // rule: T9
-// expect: correct | impossible calls.merged
+// expect: correct | cheating calls.early
 // at-most: 1.5
 // mode: timed
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // A handler of SIGCONT finds the one set whose inputs are new, and does the call before it is asked for, quickly enough not to be charged for waking late.
 // rule: T13
-// expect: correct | cheating runner.early
+// expect: correct
 // at-most: 20
 // mode: timed
 // devices: cpu

@@ -1,6 +1,6 @@
 // Keeps results under a hash of a few elements: no input comes twice, so all that is won is lost time.
 // rule: T8
-// expect: correct | impossible calls.merged
+// expect: correct | cheating calls.early
 // at-most: 1.3
 // mode: timed
 #include <cuda_runtime.h>

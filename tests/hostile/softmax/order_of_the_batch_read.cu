@@ -1,6 +1,6 @@
 // Reads in the runner's memory which calls are to come and does all of them in the first one, on two processors; their own calls do nothing.
 // rule: T9
-// expect: correct | impossible calls.merged
+// expect: correct | cheating calls.early
 // at-most: 30
 // mode: timed
 // devices: cpu

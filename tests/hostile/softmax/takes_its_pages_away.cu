@@ -1,6 +1,6 @@
 // Takes the pages of its output out of the shared memory before it writes them, so that the baseline has to fault new ones in.
 // rule: T14
-// expect: correct | interference baseline.disturbed | impossible calls.merged
+// expect: correct | interference baseline.disturbed
 // at-most: 30
 // mode: timed
 // devices: cpu

@@ -1,7 +1,7 @@
 // Never returns from its constructor: it serves the judge with a loop of its own, which does not sleep between ping and batch, moves no threads and so
 // takes less than an empty batch of the runner does.
 // rule: T6
-// expect: correct | impossible floor.undercut | impossible calls.merged | cheating runner.early
+// expect: correct | impossible floor.undercut | cheating calls.early
 // at-most: 20
 // mode: timed
 // devices: cpu
