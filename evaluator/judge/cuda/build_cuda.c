@@ -204,11 +204,11 @@ static bool build_once(const void *device, const kf_build_request *request, kf_b
 
     const char *argv[MAX_ARGV] = {nvcc,         "-shared",
                                   "-O3",        "-std=c++17",
-                                  "-lineinfo",  "--no-compress",
                                   "-Xcompiler", "-fPIC,-fno-lto", /* as in cpucc.c */
                                   "-Xptxas",    "-v",
                                   "-cudart",    "static",
-                                  "-Xlinker",   "--no-undefined",
+                                  "-Xlinker",   "--no-undefined,-s,--build-id=none",
+                                  "--no-compress",
                                   "-include",   "kforge_prototype.h",
                                   "-o",         "candidate.so",
                                   "-gencode"};
@@ -217,6 +217,7 @@ static bool build_once(const void *device, const kf_build_request *request, kf_b
     snprintf(generation, sizeof generation, "arch=compute_%s,code=sm_%s",
              gpu->properties.architecture, gpu->properties.architecture);
     argv[argc++] = generation;
+    if (request->line_info) argv[argc++] = "-lineinfo";
     for (const char *const *flag = request->flags; flag && *flag; flag++) {
         if (argc >= MAX_ARGV - 20)
             return kf_fail(error, KF_ERROR_LIMIT, "more than %d compiler flags", MAX_ARGV - 40);
