@@ -18,6 +18,7 @@
 #include "kforge/build.h"
 #include "kforge/file.h"
 #include "launch_affinity.h"
+#include "paths.h"
 #include "runner_timeout.h"
 
 /* Timeout of a command that takes a runner microseconds. */
@@ -29,6 +30,8 @@
 #define PING_SPIN_SECONDS 0.002
 /* Arguments between the program and the binary. */
 #define MAX_WORDS 8
+/* More than /proc/PID/maps can have: 65,530 mappings of files without folders of their own. */
+#define MAPS_BYTES (64u << 20)
 
 struct kf_runner {
     kf_sandbox *sandbox;
@@ -46,14 +49,26 @@ struct kf_runner {
     kf_runner_kind kind;
     bool open;
     uint64_t calls;
-    void *attachment;
-    void (*release)(void *attachment);
+    struct {
+        void *data;
+        void (*release)(void *data);
+    } attachment;
     /* kf_now() until which the judge waits without sleeping, so that its own wake-up is not timed.
      */
     double awake_until;
-    /* The threads before the candidate was loaded: their number, and a sum over their ids. */
-    int honest_threads;
-    uint64_t honest_who;
+    /* Before the candidate was loaded: the number of threads, a sum over their ids, and the text of
+     * /proc/PID/maps. */
+    struct {
+        int threads;
+        uint64_t who;
+        char *maps;
+    } honest;
+    /* The batch that runs, kf_now() at its request, and the seconds from then to the next look at
+     * what is mapped. NULL: no look. */
+    struct {
+        kf_batch *batch;
+        double began, after;
+    } look;
     /* kf_now() at the end of the candidate's time. 0: no deadline. */
     double deadline;
     /* With a deadline: of all commands but LOAD and BATCH together. */
@@ -71,6 +86,17 @@ static kf_runner_event end(kf_runner *runner, kf_runner_event event)
     runner->dead = true;
     kf_sandbox_kill(runner->sandbox);
     return event;
+}
+
+/* Appends what is mapped to what earlier looks saw. The next look is after twice the time, so that a
+ * batch of any length has a few looks at any part of it. */
+static void look(kf_runner *runner)
+{
+    kf_batch *batch = runner->look.batch;
+    kf_autofree char *maps = kf_runner_maps(runner), *before = batch->maps;
+    if (asprintf(&batch->maps, "%s%s", before ? before : "", maps ? maps : "") < 0)
+        batch->maps = NULL;
+    runner->look.after *= 2;
 }
 
 /* Reads `size` bytes until the timeout, and the runner's output meanwhile. Checks the caller's stop
@@ -92,6 +118,10 @@ static kf_runner_event receive(kf_runner *runner, void *data, size_t size,
             if (kf_sandbox_pump(runner->sandbox, 1.0)) return end(runner, KF_RUNNER_ENDED);
             return end(runner, KF_RUNNER_CLOSED);
         }
+        if (runner->look.batch && kf_now() >= runner->look.began + runner->look.after) {
+            look(runner);
+            continue;
+        }
         if (runner->awake_until > 0 && kf_now() < runner->awake_until) continue;
         if (runner->stop && *runner->stop) return end(runner, KF_RUNNER_STOPPED);
         if (!kf_runner_timeout_look(runner_timeout, kf_sandbox_pid(runner->sandbox), kf_now()))
@@ -99,7 +129,10 @@ static kf_runner_event receive(kf_runner *runner, void *data, size_t size,
         struct pollfd watched[2] = {
             {.fd = runner->socket, .events = POLLIN},
             {.fd = kf_sandbox_descriptor(runner->sandbox), .events = POLLIN}};
-        if (poll(watched, 2, kf_runner_timeout_sleep(runner_timeout)) < 0 && errno != EINTR) {
+        int sleep = kf_runner_timeout_sleep(runner_timeout);
+        double due = runner->look.began + runner->look.after - kf_now();
+        if (runner->look.batch) sleep = (int)fmin(sleep, fmax(1e3 * due, 0));
+        if (poll(watched, 2, sleep) < 0 && errno != EINTR) {
             kf_fail(&runner->error, KF_ERROR_MACHINE, "poll: %s", strerror(errno));
             return end(runner, KF_RUNNER_MACHINE);
         }
@@ -359,8 +392,8 @@ bool kf_runner_greet(kf_runner *runner, kf_error *error)
     kf_runner_event event = await(runner, 0, &runner_timeout, &hello);
     event = only_good(runner, event, &hello);
     if (event == KF_RUNNER_OK && kf_sandbox_take_census(runner->sandbox, &census, NULL)) {
-        runner->honest_threads = census.threads;
-        runner->honest_who = census.thread_hash;
+        runner->honest.threads = census.threads;
+        runner->honest.who = census.thread_hash;
     }
     if (event == KF_RUNNER_OK) event = freeze(runner);
     runner->greeted = event == KF_RUNNER_OK;
@@ -413,13 +446,13 @@ bool kf_runner_is_open(const kf_runner *runner)
 
 void kf_runner_attach(kf_runner *runner, void *data, void (*release)(void *data))
 {
-    runner->attachment = data;
-    runner->release = release;
+    runner->attachment.data = data;
+    runner->attachment.release = release;
 }
 
 void *kf_runner_attachment(const kf_runner *runner)
 {
-    return runner->attachment;
+    return runner->attachment.data;
 }
 
 void kf_runner_set_interrupt(kf_runner *runner, const volatile int *stop)
@@ -456,11 +489,12 @@ void kf_runner_free(kf_runner *runner)
 {
     if (!runner) return;
     kf_sandbox_free(runner->sandbox);
-    if (runner->attachment) runner->release(runner->attachment);
+    if (runner->attachment.data) runner->attachment.release(runner->attachment.data);
     if (runner->socket >= 0) close(runner->socket);
     if (runner->inbox) kf_directory_remove(runner->inbox, NULL);
     free(runner->inbox);
     free(runner->binary);
+    free(runner->honest.maps);
     free(runner);
 }
 
@@ -470,6 +504,8 @@ kf_runner_event kf_runner_load(kf_runner *runner, double seconds)
 {
     kf_wire_answer answer;
     kf_wire_command command = {.type = KF_WIRE_LOAD};
+    if (!runner->honest.maps && !kf_runner_is_python(runner->kind))
+        runner->honest.maps = kf_runner_maps(runner);
     kf_runner_event event = wake(runner);
     if (event == KF_RUNNER_OK) event = ask(runner, &command, NULL, 0, -1, seconds, &answer);
     if (event == KF_RUNNER_OK) event = freeze(runner);
@@ -601,9 +637,14 @@ static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch)
     batch->worked = worked;
     runner->awake_until = batch->answered ? started + SPIN_SECONDS : 0;
     runner_timeout.looked = started;
+    batch->maps = NULL;
+    runner->look.batch = batch->look_at > 0 ? batch : NULL;
+    runner->look.began = started;
+    runner->look.after = batch->look_at;
     event = ask_within(runner, &command, batch->order, batch->count * sizeof *batch->order, -1,
                        &runner_timeout, &answer);
     runner->awake_until = 0;
+    runner->look.batch = NULL;
     batch->stalled = runner_timeout.stalled;
     if (batch->answered) batch->seconds = kf_now() - started;
     if (batch->answered && event == KF_RUNNER_OK) batch->answered(batch->context);
@@ -670,14 +711,31 @@ int kf_runner_extra_threads(kf_runner *runner)
 {
     kf_sandbox_census census;
     if (runner->dead || !kf_sandbox_take_census(runner->sandbox, &census, NULL)) return -1;
-    int extra = census.threads - runner->honest_threads + census.processes;
+    int extra = census.threads - runner->honest.threads + census.processes;
     /* The number is the same, but a thread has been replaced. */
-    return extra == 0 && census.thread_hash != runner->honest_who ? 1 : extra;
+    return extra == 0 && census.thread_hash != runner->honest.who ? 1 : extra;
 }
 
 pid_t kf_runner_pid(const kf_runner *runner)
 {
     return kf_sandbox_pid(runner->sandbox);
+}
+
+char *kf_runner_maps(const kf_runner *runner)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)kf_sandbox_pid(runner->sandbox));
+    return kf_system_file(path, MAPS_BYTES);
+}
+
+const char *kf_runner_first_maps(const kf_runner *runner)
+{
+    return runner->honest.maps ? runner->honest.maps : "";
+}
+
+const char *kf_runner_loaded(const kf_runner *runner)
+{
+    return runner->binary;
 }
 
 int kf_runner_layers(const kf_runner *runner)
