@@ -122,7 +122,7 @@ static const char *const contents[] = {
     "SELECT r.key, a.number, a.outcome, a.message, a.proposer, a.strategy, a.step, a.island, "
     "m.created, p.hash, c.hash, v.created, "
     "v.status,"
-    " a.began, a.created FROM attempt a JOIN run r ON r.id = a.run LEFT JOIN model_call m ON m.id "
+    " a.began, a.created, a.unverified FROM attempt a JOIN run r ON r.id = a.run LEFT JOIN model_call m ON m.id "
     "= a.model_call LEFT JOIN blob p "
     "ON p.id = "
     "m.prompt"
