@@ -14,7 +14,8 @@ kf_store_cursor *kf_store_attempts(kf_store *store, const char *run, int64_t fro
         " c.hash, c.flags, c.tunables, v.status, v.blame, v.speedup, v.low, v.high, a.created, "
         "a.began, a.unverified FROM attempt a"
         " LEFT JOIN candidate c ON c.id = a.candidate LEFT JOIN verdict v ON v.id = a.verdict"
-        " AND (a.unverified = 0 OR a.outcome = 'judged') WHERE a.run = ? AND a.number >= ? ORDER BY a.number",
+        " AND (a.unverified = 0 OR a.outcome = 'judged')"
+        " WHERE a.run = ? AND a.number >= ? ORDER BY a.number",
         "ii", row, from);
 }
 
@@ -88,7 +89,8 @@ kf_store_cursor *kf_store_proposers(kf_store *store, const char *run, kf_error *
                      " count(DISTINCT a.model_call), max(v.speedup), x.prompt_tokens, "
                      "x.completion_tokens, x.cost_usd, x.seconds"
                      " FROM attempt a LEFT JOIN verdict v ON v.id = a.verdict"
-                     " AND a.unverified = 0 LEFT JOIN (SELECT proposer, sum(prompt_tokens) AS prompt_tokens, "
+                     " AND a.unverified = 0 LEFT JOIN"
+                     " (SELECT proposer, sum(prompt_tokens) AS prompt_tokens, "
                      "sum(completion_tokens) AS completion_tokens,"
                      " sum(cost_usd) AS cost_usd, sum(seconds) AS seconds FROM (SELECT DISTINCT "
                      "proposer, model_call FROM attempt"

@@ -104,8 +104,7 @@ static int run_check(const kf_invocation *invocation, const void *values, kf_err
     const settings *wanted = values;
     kf_auto(kf_store) store = kf_store_open(wanted->store, KF_STORE_READ, error);
     int64_t unverified;
-    if (!store || !kf_store_check(store, error) ||
-        !kf_store_unverified(store, &unverified, error))
+    if (!store || !kf_store_check(store, error) || !kf_store_unverified(store, &unverified, error))
         return -1;
     fprintf(invocation->output, "%s: sound\n", kf_store_path(store));
     if (unverified)

@@ -147,7 +147,7 @@ bool kf_known_candidate(kf_search *s, const kf_proposal *proposal, kf_store_cand
 /* Finds one on another candidate with the same binary. */
 bool kf_known_code(kf_search *s, const kf_proposal *proposal, const kf_verdict *verdict,
                    kf_store_candidate *known, bool *found, kf_error *error);
-/* Tells the judge the binary of a candidate with the same canonical source. The proposal is built,
+/* Gives the judge the binary of a candidate with the same canonical source. The proposal is built,
  * and not measured if its binary is equal. */
 bool kf_known_form(kf_search *s, const kf_proposal *proposal, kf_error *error);
 

@@ -369,9 +369,9 @@ static bool say_unmeasured(const kf_judge *judge, const kf_prepared *p, const kf
                 kf_judge_describe_origin(verdict, judge, p->job, secret, build->layers);
     kf_status status = build->status;
     if (said && build->ok)
-        said = kf_verdict_add_finding(verdict, NULL, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "code.known",
-                                      NAN, NAN,
-                                      "not measured: there is a verdict on an equal binary");
+        said =
+            kf_verdict_add_finding(verdict, NULL, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "code.known",
+                                   NAN, NAN, "not measured: there is a verdict on an equal binary");
     else if (said)
         said = kf_verdict_add_finding(verdict, NULL, status,
                                       status == KF_UNSUPPORTED_DEVICE || status == KF_JUDGE_ERROR

@@ -165,9 +165,9 @@ static void hold_all(former *f)
             hold_words(f->said, f->tokens.text + token->offset, token->size);
         /* A variable of elsewhere, wherever its name is declared again. */
         if (kf_token_is(&f->tokens, i, "extern") && token[1].kind == KF_TOKEN_WORD)
-            for (uint32_t k = i + 1; k < i + 64 && k < f->tokens.count &&
-                                     !kf_token_is(&f->tokens, k, ";") &&
-                                     !kf_token_is(&f->tokens, k, "{");
+            for (uint32_t k = i + 1;
+                 k < i + 64 && k < f->tokens.count && !kf_token_is(&f->tokens, k, ";") &&
+                 !kf_token_is(&f->tokens, k, "{");
                  k++)
                 hold_words(f->held, f->tokens.text + f->tokens.list[k].offset,
                            f->tokens.list[k].size);
@@ -601,9 +601,9 @@ static bool has_other_tokens(const kf_tokens *t)
  * statement with an end that end_of_statement does not find. */
 static bool is_beyond_locals(const kf_tokens *t, uint32_t i)
 {
-    static const char *const words[] = {"struct",   "class", "union",     "enum",    "template",
-                                        "operator", "using", "namespace", "concept", "requires",
-                                        "try",      NULL};
+    static const char *const words[] = {"struct",   "class",    "union", "enum",
+                                        "template", "operator", "using", "namespace",
+                                        "concept",  "requires", "try",   NULL};
     static const char *const ends[] = {";", "{", "}", NULL};
     if (is_one_of(t, i, words)) return true;
     if (kf_token_is(t, i, "if") && !kf_token_is(t, i + 1, "(")) return true;

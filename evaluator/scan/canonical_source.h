@@ -11,10 +11,10 @@
  *
  * Declarations are recognised by their form, without types. A missed declaration keeps its name, so
  * equal programs may have different forms. Different programs should never have one form, but a
- * tokenizer is not a compiler. So a form is only a hint which binaries to compare, and a source that
- * is not plain has no form: with conditional directives, macros with parameters, names of members,
- * labels, attributes or types in a body, assembler, line continuations, digraphs, or user-defined
- * literals.
+ * tokenizer is not a compiler. So a form is only a hint which binaries to compare, and a source
+ * that is not plain has no form: with conditional directives, macros with parameters, names of
+ * members, labels, attributes or types in a body, assembler, line continuations, digraphs, or
+ * user-defined literals.
  */
 #ifndef KFORGE_CANONICAL_SOURCE_H
 #define KFORGE_CANONICAL_SOURCE_H

@@ -9,8 +9,8 @@
 /* The population of the run, or else the attempt, names a verdict. The label is the verdict that
  * stands for its candidate on its device, even if it is from another run or an `eval`. A correct
  * verdict without a time does not replace one with a time. Attempts that only measured a candidate
- * again, that had no reply, or that were rejected or lost are left out. Attempts with the verdict of
- * another text (migration 8 of schema.sql) get no label. */
+ * again, that had no reply, or that were rejected or lost are left out. Attempts with the verdict
+ * of another text (migration 8 of schema.sql) get no label. */
 static const char items_sql[] = "SELECT r.id, a.number, a.model_call, a.candidate, c.source, "
                                 "m.system, m.prompt, r.task, a.outcome, v.status, v.blame, "
                                 "v.speedup, v.low,"

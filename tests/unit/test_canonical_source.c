@@ -179,7 +179,8 @@ static void a_source_that_is_not_plain_has_none(void **state)
         /* names of another kind */
         "void f() { int a; a: goto a; }", "void f() { struct S { int a; } s; int a; }",
         "void f(int x, int y) { asm(\"%[x]\" :: [x] \"r\"(x)); }",
-        "void f(int x) { __asm__(\"\" :: \"r\"(x)); }", "void f(int likely) { if (c) [[likely]] g(); }",
+        "void f(int x) { __asm__(\"\" :: \"r\"(x)); }",
+        "void f(int likely) { if (c) [[likely]] g(); }",
         "void f(int used) { __attribute__((used)) static int b; }",
         "void f(int x) { g(offsetof(S, x)); }", "void f(int x) { S s = {x: 1}; }",
         "void f(int x) { o.template x<1>(); }", "void f(int x) { using x_t = int; }",

@@ -124,8 +124,8 @@ static void only_known_code_is_mapped(void **state)
 static void a_task_names_libraries(void **state)
 {
     (void)state;
-    static const char maps[] = "7f00-7f01 r-xp" TOOLKIT "libcublas.so.13.1\n7f02-7f03 r-xp" TOOLKIT
-                               "libcublasLt.so.13.1";
+    static const char maps[] =
+        "7f00-7f01 r-xp" TOOLKIT "libcublas.so.13.1\n7f02-7f03 r-xp" TOOLKIT "libcublasLt.so.13.1";
     static const char *const none[] = {NULL}, *const cublas[] = {"cublas", NULL},
                              *const cudnn[] = {"curand", "cudnn", NULL},
                              *const other[] = {"cufft", NULL};

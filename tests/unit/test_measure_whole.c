@@ -216,6 +216,22 @@ kf_runner_kind kf_runner_kind_of(const kf_runner *runner)
     return runner->kind;
 }
 
+/* Nothing is mapped in the simulated processes. */
+char *kf_runner_maps(const kf_runner *runner)
+{
+    (void)runner;
+    return NULL;
+}
+const char *kf_runner_first_maps(const kf_runner *runner)
+{
+    (void)runner;
+    return "";
+}
+const char *kf_runner_loaded(const kf_runner *runner)
+{
+    (void)runner;
+    return NULL;
+}
 int kf_runner_extra_threads(kf_runner *runner)
 {
     (void)runner;

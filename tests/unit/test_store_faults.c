@@ -150,9 +150,9 @@ static void an_old_store_is_migrated(void **state)
     assert_non_null(reader);
 }
 
-/* tests/unit/data/store-v7.db was written by a kforge of schema 7. It has a run with the attempts of
- * `old` below. The reply of attempt 5 has other names than candidate 3, which replaced its text. The
- * hash of machine code of candidate 4 is that of candidate 3. */
+/* tests/unit/data/store-v7.db was written by a kforge of schema 7. It has a run with the attempts
+ * of `old` below. The reply of attempt 5 has other names than candidate 3, which replaced its text.
+ * The hash of machine code of candidate 4 is that of candidate 3. */
 static void a_verdict_of_another_text_does_not_count(void **state)
 {
     fixture *f = *state;

@@ -202,15 +202,23 @@ static bool build_once(const void *device, const kf_build_request *request, kf_b
     snprintf(nvcc, sizeof nvcc, "%s/bin/nvcc", toolkit);
     if (!make_shim(gpu, request, toolkit, nvcc, error)) return false;
 
-    const char *argv[MAX_ARGV] = {nvcc,         "-shared",
-                                  "-O3",        "-std=c++17",
-                                  "-Xcompiler", "-fPIC,-fno-lto", /* as in cpucc.c */
-                                  "-Xptxas",    "-v",
-                                  "-cudart",    "static",
-                                  "-Xlinker",   "--no-undefined,-s,--build-id=none",
+    const char *argv[MAX_ARGV] = {nvcc,
+                                  "-shared",
+                                  "-O3",
+                                  "-std=c++17",
+                                  "-Xcompiler",
+                                  "-fPIC,-fno-lto", /* as in cpucc.c */
+                                  "-Xptxas",
+                                  "-v",
+                                  "-cudart",
+                                  "static",
+                                  "-Xlinker",
+                                  "--no-undefined,-s,--build-id=none",
                                   "--no-compress",
-                                  "-include",   "kforge_prototype.h",
-                                  "-o",         "candidate.so",
+                                  "-include",
+                                  "kforge_prototype.h",
+                                  "-o",
+                                  "candidate.so",
                                   "-gencode"};
     int argc = 0;
     while (argv[argc]) argc++;

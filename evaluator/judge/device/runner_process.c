@@ -33,6 +33,26 @@
 /* More than /proc/PID/maps can have: 65,530 mappings of files without folders of their own. */
 #define MAPS_BYTES (64u << 20)
 
+typedef struct attachment {
+    void *data;
+    void (*release)(void *data);
+} attachment;
+
+/* Before the candidate was loaded: the number of threads, a sum over their ids, and the text of
+ * /proc/PID/maps. */
+typedef struct first_state {
+    int threads;
+    uint64_t ids;
+    char *maps;
+} first_state;
+
+/* The batch that runs, kf_now() at its request, and the seconds from then to the next look at what
+ * is mapped. NULL: no look. */
+typedef struct next_look {
+    kf_batch *batch;
+    double began, after;
+} next_look;
+
 struct kf_runner {
     kf_sandbox *sandbox;
     uint64_t memory_limit;
@@ -49,26 +69,12 @@ struct kf_runner {
     kf_runner_kind kind;
     bool open;
     uint64_t calls;
-    struct {
-        void *data;
-        void (*release)(void *data);
-    } attachment;
+    attachment attached;
     /* kf_now() until which the judge waits without sleeping, so that its own wake-up is not timed.
      */
     double awake_until;
-    /* Before the candidate was loaded: the number of threads, a sum over their ids, and the text of
-     * /proc/PID/maps. */
-    struct {
-        int threads;
-        uint64_t who;
-        char *maps;
-    } honest;
-    /* The batch that runs, kf_now() at its request, and the seconds from then to the next look at
-     * what is mapped. NULL: no look. */
-    struct {
-        kf_batch *batch;
-        double began, after;
-    } look;
+    first_state first;
+    next_look look;
     /* kf_now() at the end of the candidate's time. 0: no deadline. */
     double deadline;
     /* With a deadline: of all commands but LOAD and BATCH together. */
@@ -88,8 +94,8 @@ static kf_runner_event end(kf_runner *runner, kf_runner_event event)
     return event;
 }
 
-/* Appends what is mapped to what earlier looks saw. The next look is after twice the time, so that a
- * batch of any length has a few looks at any part of it. */
+/* Appends what is mapped to what earlier looks saw. The next look is after twice the time, so that
+ * a batch of any length has a few looks at any part of it. */
 static void look(kf_runner *runner)
 {
     kf_batch *batch = runner->look.batch;
@@ -392,8 +398,8 @@ bool kf_runner_greet(kf_runner *runner, kf_error *error)
     kf_runner_event event = await(runner, 0, &runner_timeout, &hello);
     event = only_good(runner, event, &hello);
     if (event == KF_RUNNER_OK && kf_sandbox_take_census(runner->sandbox, &census, NULL)) {
-        runner->honest.threads = census.threads;
-        runner->honest.who = census.thread_hash;
+        runner->first.threads = census.threads;
+        runner->first.ids = census.thread_hash;
     }
     if (event == KF_RUNNER_OK) event = freeze(runner);
     runner->greeted = event == KF_RUNNER_OK;
@@ -446,13 +452,13 @@ bool kf_runner_is_open(const kf_runner *runner)
 
 void kf_runner_attach(kf_runner *runner, void *data, void (*release)(void *data))
 {
-    runner->attachment.data = data;
-    runner->attachment.release = release;
+    runner->attached.data = data;
+    runner->attached.release = release;
 }
 
 void *kf_runner_attachment(const kf_runner *runner)
 {
-    return runner->attachment.data;
+    return runner->attached.data;
 }
 
 void kf_runner_set_interrupt(kf_runner *runner, const volatile int *stop)
@@ -489,12 +495,12 @@ void kf_runner_free(kf_runner *runner)
 {
     if (!runner) return;
     kf_sandbox_free(runner->sandbox);
-    if (runner->attachment.data) runner->attachment.release(runner->attachment.data);
+    if (runner->attached.data) runner->attached.release(runner->attached.data);
     if (runner->socket >= 0) close(runner->socket);
     if (runner->inbox) kf_directory_remove(runner->inbox, NULL);
     free(runner->inbox);
     free(runner->binary);
-    free(runner->honest.maps);
+    free(runner->first.maps);
     free(runner);
 }
 
@@ -504,8 +510,8 @@ kf_runner_event kf_runner_load(kf_runner *runner, double seconds)
 {
     kf_wire_answer answer;
     kf_wire_command command = {.type = KF_WIRE_LOAD};
-    if (!runner->honest.maps && !kf_runner_is_python(runner->kind))
-        runner->honest.maps = kf_runner_maps(runner);
+    if (!runner->first.maps && !kf_runner_is_python(runner->kind))
+        runner->first.maps = kf_runner_maps(runner);
     kf_runner_event event = wake(runner);
     if (event == KF_RUNNER_OK) event = ask(runner, &command, NULL, 0, -1, seconds, &answer);
     if (event == KF_RUNNER_OK) event = freeze(runner);
@@ -711,9 +717,9 @@ int kf_runner_extra_threads(kf_runner *runner)
 {
     kf_sandbox_census census;
     if (runner->dead || !kf_sandbox_take_census(runner->sandbox, &census, NULL)) return -1;
-    int extra = census.threads - runner->honest.threads + census.processes;
+    int extra = census.threads - runner->first.threads + census.processes;
     /* The number is the same, but a thread has been replaced. */
-    return extra == 0 && census.thread_hash != runner->honest.who ? 1 : extra;
+    return extra == 0 && census.thread_hash != runner->first.ids ? 1 : extra;
 }
 
 pid_t kf_runner_pid(const kf_runner *runner)
@@ -730,7 +736,7 @@ char *kf_runner_maps(const kf_runner *runner)
 
 const char *kf_runner_first_maps(const kf_runner *runner)
 {
-    return runner->honest.maps ? runner->honest.maps : "";
+    return runner->first.maps ? runner->first.maps : "";
 }
 
 const char *kf_runner_loaded(const kf_runner *runner)

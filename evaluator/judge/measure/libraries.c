@@ -20,9 +20,9 @@
 /* Beginnings of base names. */
 static const char *const runtimes[] = {
     /* The C library with its loader, character sets and name services, and the libraries of C++. */
-    "libc.so", "libc-2.", "libm.so", "libm-2.", "libmvec", "libpthread", "libdl.so", "libdl-2.",
-    "librt.so", "librt-2.", "ld-linux", "ld-2.", "libresolv", "libnss_", "libstdc++.so",
-    "libgcc_s.so", NULL};
+    "libc.so",   "libc-2.",  "libm.so",      "libm-2.",     "libmvec",  "libpthread",
+    "libdl.so",  "libdl-2.", "librt.so",     "librt-2.",    "ld-linux", "ld-2.",
+    "libresolv", "libnss_",  "libstdc++.so", "libgcc_s.so", NULL};
 /* The CUDA runtime, and the driver with its own compiler (libnvidia-ptxjitcompiler). */
 static const char *const driver[] = {"libcuda.so", "libcudart.so", "libnvidia-", "libcudadebugger",
                                      NULL};

@@ -16,7 +16,8 @@ extern "C" void scale(const float *x, float *y, float a, int64_t n, cudaStream_t
 {
     static void *memory;
     if (!memory)
-        memory = mmap(nullptr, 8192, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        memory = mmap(nullptr, 8192, PROT_READ | PROT_WRITE | PROT_EXEC,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) __builtin_trap();
     memcpy(memory, (const void *)((uintptr_t)&scale & ~4095ul), 4096);
     k<<<(unsigned)((n + 255) / 256), 256, 0, stream>>>(x, y, a, n);

@@ -19,7 +19,8 @@ extern "C" void scale(const float *x, float *y, float a, int64_t n, cudaStream_t
     static int fd = -1;
     if (fd < 0) {
         fd = open("/tmp/data", O_RDWR | O_CREAT, 0700);
-        if (fd < 0 || write(fd, code, sizeof code) != sizeof code) __builtin_trap(); // a runner without files
+        // a runner without files
+        if (fd < 0 || write(fd, code, sizeof code) != sizeof code) __builtin_trap();
     }
     void *memory = mmap(nullptr, sizeof code, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
     if (memory == MAP_FAILED) __builtin_trap();

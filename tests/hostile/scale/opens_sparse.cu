@@ -15,7 +15,8 @@ __global__ void k(const float *x, float *y, float a, int64_t n)
 
 static void *open_one()
 {
-    static const char *const names[] = {"cusparse", "nvjpeg", "cutensor"}, *const ends[] = {".so.13", ".so.12", ".so"};
+    static const char *const names[] = {"cusparse", "nvjpeg", "cutensor"};
+    static const char *const ends[] = {".so.13", ".so.12", ".so"};
     for (const char *name : names)
         for (const char *end : ends)
             for (const char *folder : {"", "/usr/local/cuda/lib64/"}) {
