@@ -103,6 +103,7 @@ static void look(kf_runner *runner)
     if (asprintf(&batch->maps, "%s%s", before ? before : "", maps ? maps : "") < 0)
         batch->maps = NULL;
     runner->look.after *= 2;
+    if (!batch->looks_on) runner->look.batch = NULL;
 }
 
 /* Reads `size` bytes until the timeout, and the runner's output meanwhile. Checks the caller's stop

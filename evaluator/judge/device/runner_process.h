@@ -187,8 +187,9 @@ typedef struct kf_batch {
     void (*answered)(void *context);
     void *context;
     /* Seconds after the request at which the judge first reads what is mapped in the running
-     * process. Each later look is after twice the time. 0: no look. */
+     * process. Each later look, if `looks_on`, is after twice the time. 0: no look. */
     double look_at;
+    bool looks_on;
     /* Results. */
     /* The texts of /proc/PID/maps at these times, one after the other. NULL: the answer came
      * earlier. The caller frees it. */
