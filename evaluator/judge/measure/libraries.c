@@ -167,19 +167,26 @@ bool kf_library_forbidden(const char *maps, const kf_mapped *mapped, char name[6
     return false;
 }
 
+static bool is_audited(const kf_runner *runner)
+{
+    /* PyTorch itself loads libraries, and a solution may call PyTorch. */
+    return !kf_runner_is_python(kf_runner_kind_of(runner));
+}
+
 /* Adds the finding for maps, which it frees. */
 static bool judge_maps(kf_measurement *r, kf_runner *candidate, char *maps, kf_error *error)
 {
     char name[64];
-    kf_autofree char *text = maps,
-                     *oracle = r->oracle && kf_runner_kind_of(r->oracle) == KF_RUNNER_PLAIN
-                                   ? kf_runner_maps(r->oracle)
-                                   : NULL;
-    const kf_mapped mapped = {.candidate = kf_runner_loaded(candidate),
-                              .first = kf_runner_first_maps(candidate),
-                              .oracle = oracle ? oracle : "",
-                              .allowed = r->bench->libraries};
+    kf_autofree char *text = maps, *oracle = NULL;
+    kf_mapped mapped = {.candidate = kf_runner_loaded(candidate),
+                        .first = kf_runner_first_maps(candidate),
+                        .oracle = "",
+                        .allowed = r->bench->libraries};
     if (!text || r->over || !kf_library_forbidden(text, &mapped, name)) return true;
+    if (!*name && r->oracle && is_audited(r->oracle) && (oracle = kf_runner_maps(r->oracle))) {
+        mapped.oracle = oracle;
+        if (!kf_library_forbidden(text, &mapped, name)) return true;
+    }
     r->over = true;
     kf_autofree char *clean = kf_text_clean(name, strlen(name), true);
     return (clean && kf_verdict_add_finding(
@@ -191,12 +198,6 @@ static bool judge_maps(kf_measurement *r, kf_runner *candidate, char *maps, kf_e
                                   "code into the source",
                          clean)) ||
            kf_fail_memory(error, "a measurement");
-}
-
-static bool is_audited(kf_runner *runner)
-{
-    /* PyTorch itself loads libraries, and a solution may call PyTorch. */
-    return !kf_runner_is_python(kf_runner_kind_of(runner));
 }
 
 bool kf_measurement_audit(kf_measurement *r, kf_runner *candidate, kf_error *error)
