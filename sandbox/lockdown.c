@@ -18,6 +18,7 @@
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -291,6 +292,36 @@ static long install(pid_t self)
     }
     /* 0 on success, or the id of a thread that could not be filtered */
     return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
+}
+
+static const struct sock_filter code_rules[] = {
+    LOAD_ARCH,
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE, 1, 0),
+    RETURN(SECCOMP_RET_KILL_PROCESS),
+    LOAD_NUMBER,
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mprotect, 2, 0),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pkey_mprotect, 1, 0),
+    SKIP_UNLESS(SYS_mmap, 5),
+    LOAD_ARGUMENT(2),
+    BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 3),
+    LOAD_NUMBER,
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 2, 0),
+    FAIL(EPERM),
+    RETURN(SECCOMP_RET_ALLOW),
+    LOAD_ARGUMENT(3),
+    BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, MAP_ANONYMOUS, 0, 1),
+    FAIL(EPERM),
+    RETURN(SECCOMP_RET_ALLOW),
+};
+
+int kf_sandbox_deny_made_code(void)
+{
+    const struct sock_fprog program = {.len = sizeof code_rules / sizeof *code_rules,
+                                       .filter = (struct sock_filter *)(uintptr_t)code_rules};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) return -errno;
+    long status =
+        syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
+    return status < 0 ? -errno : status > 0 ? -EBUSY : 0;
 }
 
 int kf_sandbox_lockdown(void)

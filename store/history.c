@@ -10,10 +10,11 @@ kf_store_cursor *kf_store_attempts(kf_store *store, const char *run, int64_t fro
     return kf_cursor(
         store, error,
         "SELECT a.number, a.outcome, a.message, a.proposer, a.strategy, a.step, a.model_call, "
-        "a.candidate, a.verdict, a.island,"
+        "a.candidate, v.id, a.island,"
         " c.hash, c.flags, c.tunables, v.status, v.blame, v.speedup, v.low, v.high, a.created, "
-        "a.began FROM attempt a"
+        "a.began, a.unverified FROM attempt a"
         " LEFT JOIN candidate c ON c.id = a.candidate LEFT JOIN verdict v ON v.id = a.verdict"
+        " AND (a.unverified = 0 OR a.outcome = 'judged')"
         " WHERE a.run = ? AND a.number >= ? ORDER BY a.number",
         "ii", row, from);
 }
@@ -43,6 +44,7 @@ int kf_store_next_attempt(kf_store_cursor *cursor, kf_store_attempt *attempt, kf
     attempt->speedup.high = kf_sql_double(statement, 17);
     attempt->created = kf_sql_double(statement, 18);
     attempt->began = sqlite3_column_int64(statement, 19);
+    attempt->unverified = sqlite3_column_int(statement, 20) != 0;
     return 1;
 }
 
@@ -82,11 +84,12 @@ kf_store_cursor *kf_store_proposers(kf_store *store, const char *run, kf_error *
     int64_t row = run ? kf_run_row(store, run, error) : 0;
     if (run && !row) return NULL;
     return kf_cursor(store, error,
-                     "SELECT a.proposer, count(*), sum(a.verdict IS NOT NULL), sum(v.status = "
+                     "SELECT a.proposer, count(*), sum(v.id IS NOT NULL), sum(v.status = "
                      "'correct'), sum(v.low > 1),"
                      " count(DISTINCT a.model_call), max(v.speedup), x.prompt_tokens, "
                      "x.completion_tokens, x.cost_usd, x.seconds"
-                     " FROM attempt a LEFT JOIN verdict v ON v.id = a.verdict LEFT JOIN"
+                     " FROM attempt a LEFT JOIN verdict v ON v.id = a.verdict"
+                     " AND a.unverified = 0 LEFT JOIN"
                      " (SELECT proposer, sum(prompt_tokens) AS prompt_tokens, "
                      "sum(completion_tokens) AS completion_tokens,"
                      " sum(cost_usd) AS cost_usd, sum(seconds) AS seconds FROM (SELECT DISTINCT "

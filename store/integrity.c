@@ -142,3 +142,8 @@ bool kf_store_check(kf_store *store, kf_error *error)
     kf_buffer_free(&found.names);
     return sound;
 }
+
+bool kf_store_unverified(kf_store *store, int64_t *count, kf_error *error)
+{
+    return kf_sql_integer(store, count, error, "SELECT sum(unverified) FROM attempt", "") >= 0;
+}

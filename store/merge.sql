@@ -123,8 +123,10 @@ UPDATE main.run AS m SET options = s.options, seed = s.seed, status = s.status, 
     updated = s.updated, ended = s.ended, attempts = s.attempts, judged = s.judged, correct = s.correct
   FROM map_run r, src.run s WHERE r.dst = m.id AND s.id = r.src AND r.copy AND NOT r.fresh;
 
-INSERT INTO main.attempt (run, number, outcome, message, proposer, strategy, step, island, model_call, candidate, verdict, began, created)
-  SELECT r.dst, s.number, s.outcome, s.message, s.proposer, s.strategy, s.step, s.island, m.dst, c.dst, v.dst, s.began, s.created
+INSERT INTO main.attempt (run, number, outcome, message, proposer, strategy, step, island, model_call, candidate,
+    verdict, began, created, unverified)
+  SELECT r.dst, s.number, s.outcome, s.message, s.proposer, s.strategy, s.step, s.island, m.dst, c.dst,
+    v.dst, s.began, s.created, s.unverified
   FROM map_run r CROSS JOIN src.attempt s ON s.run = r.src LEFT JOIN map_call m ON m.src = s.model_call
   LEFT JOIN map_candidate c ON c.src = s.candidate LEFT JOIN map_verdict v ON v.src = s.verdict WHERE r.copy ORDER BY r.dst, s.number;
 INSERT INTO main.lineage (run, attempt, ordinal, child, parent, role) SELECT r.dst, s.attempt, s.ordinal, c.dst, p.dst, s.role

@@ -251,3 +251,23 @@ CREATE TABLE asked (
 -- them, and a store may hold old and new codecs.
 
 -- migration 7: all texts are re-encoded
+
+-- migration 8: verdicts that older versions took from another text. Their hash of machine code left
+-- out parts of the file, and a canonical source counted without its binary. The attempts keep the
+-- verdict's id, and no query counts it.
+
+-- 1: the verdict is another text's
+ALTER TABLE attempt ADD COLUMN unverified INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE first_use AS SELECT candidate, min(created) AS created FROM attempt
+    WHERE candidate IS NOT NULL GROUP BY candidate;
+CREATE UNIQUE INDEX first_use_candidate ON first_use (candidate);
+UPDATE attempt SET unverified = 1,
+    message = 'its verdict is that of another text: an older kforge compared less than the whole binary'
+    WHERE verdict IS NOT NULL AND (outcome = 'same_code'
+        OR (model_call IS NOT NULL AND outcome IN ('judged', 'known') AND EXISTS
+            (SELECT 1 FROM candidate c JOIN first_use f ON f.candidate = c.id
+                WHERE c.id = attempt.candidate AND c.form IS NOT NULL
+                AND (f.created < attempt.created OR c.created < attempt.created - 1))));
+DROP TABLE first_use;
+UPDATE member SET score = NULL WHERE score IS NOT NULL
+    AND candidate <> (SELECT candidate FROM verdict WHERE id = member.verdict);

@@ -1,5 +1,7 @@
 # Strategies: units. The search itself is unit.search (workers.cmake).
 kf_test(canonical_source kf_scan)
+target_compile_definitions(test_canonical_source PRIVATE KFORGE_CPUCC="$<TARGET_FILE:kforge-cpucc>")
+add_dependencies(test_canonical_source kforge-cpucc kfcpu-headers)
 kf_test(population kf_commands)
 kf_test(strategy kf_commands)
 # The search benchmark (see bench/bench_search.c). Its workers use the real protocol with a table of

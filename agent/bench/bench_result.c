@@ -278,7 +278,10 @@ static bool take_attempt(reader *r, const kf_store_attempt *attempt)
     sample->text = kf_bench_text(r->result, attempt->message);
     sample->score = attempt->outcome == KF_ATTEMPT_LOST ? (kf_score_sample){.speedup = NAN}
                                                         : kf_score_no_candidate();
-    if (attempt->candidate && attempt->verdict)
+    if (attempt->unverified) {
+        sample->status = "unverified";
+        sample->score = (kf_score_sample){.speedup = NAN};
+    } else if (attempt->candidate && attempt->verdict)
         return fill_candidate(r, attempt->candidate, sample);
     sample->candidate = attempt->candidate;
     return true;

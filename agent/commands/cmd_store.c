@@ -103,8 +103,15 @@ static int run_check(const kf_invocation *invocation, const void *values, kf_err
 {
     const settings *wanted = values;
     kf_auto(kf_store) store = kf_store_open(wanted->store, KF_STORE_READ, error);
-    if (!store || !kf_store_check(store, error)) return -1;
+    int64_t unverified;
+    if (!store || !kf_store_check(store, error) || !kf_store_unverified(store, &unverified, error))
+        return -1;
     fprintf(invocation->output, "%s: sound\n", kf_store_path(store));
+    if (unverified)
+        fprintf(invocation->output,
+                "%lld attempts of older versions do not count: their verdicts are of other texts "
+                "with an equal hash. Judge such a candidate again with: kforge eval\n",
+                (long long)unverified);
     return KF_EXIT_DONE;
 }
 

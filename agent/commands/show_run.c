@@ -229,6 +229,7 @@ static cJSON *attempt_json(const kf_store_attempt *attempt)
         cJSON_AddStringToObject(row, "status", kf_status_name(attempt->status));
     else
         cJSON_AddNullToObject(row, "status");
+    cJSON_AddBoolToObject(row, "unverified", attempt->unverified);
     kf_add_interval(row, "speedup",
                     attempt->verdict ? attempt->speedup : (kf_interval){NAN, NAN, NAN});
     kf_add_figure(row, "created", attempt->created);
@@ -261,8 +262,9 @@ static bool print_attempts(const kf_view *view, kf_store *store, const kf_store_
         kf_table_cell(&table, "%s", attempt.proposer);
         kf_table_cell(&table, "%s", attempt.step);
         kf_table_cell(&table, "%s",
-                      attempt.verdict ? kf_status_name(attempt.status)
-                                      : kf_attempt_outcome_name(attempt.outcome));
+                      attempt.unverified ? "unverified"
+                      : attempt.verdict  ? kf_status_name(attempt.status)
+                                         : kf_attempt_outcome_name(attempt.outcome));
         kf_table_cell(&table, "%s",
                       attempt.verdict && !isnan(attempt.speedup.value)
                           ? kf_figure_speedup(attempt.speedup, figure)

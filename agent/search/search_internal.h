@@ -74,9 +74,6 @@ kf_tunable_source *kf_tunable_source_add(kf_search *s, const char *name, const c
 void kf_tunable_source_free(kf_tunable_source *tunable);
 kf_tunable_source *kf_tunable_source_find(const kf_tunable_sources *sources, const char *source,
                                           size_t size);
-/* Sets *tunable to the source with the same canonical source, or NULL. */
-bool kf_tunable_source_like(const kf_tunable_sources *sources, const char *source, size_t size,
-                            kf_tunable_source **tunable, kf_error *error);
 /* Computes `form` at first use. */
 bool kf_tunable_source_form(kf_tunable_source *tunable, kf_error *error);
 /* Gives the result of a measured point to the tuner; NaN: the candidate failed. */
@@ -147,13 +144,12 @@ bool kf_record_failure(kf_search *s, const kf_call *call, kf_attempt_outcome out
 /* Finds a stored verdict on the proposal's candidate that counts in this run. */
 bool kf_known_candidate(kf_search *s, const kf_proposal *proposal, kf_store_candidate *known,
                         bool *found, kf_error *error);
-/* Finds one on another candidate with the same machine code. */
+/* Finds one on another candidate with the same binary. */
 bool kf_known_code(kf_search *s, const kf_proposal *proposal, const kf_verdict *verdict,
                    kf_store_candidate *known, bool *found, kf_error *error);
-/* Sets *known to a judged source with the same canonical source, malloc'd, or NULL. `number` is the
- * call that wrote the given source. */
-bool kf_known_source(kf_search *s, int64_t number, const char *source, size_t size, char **known,
-                     kf_error *error);
+/* Gives the judge the binary of a candidate with the same canonical source. The proposal is built,
+ * and not measured if its binary is equal. */
+bool kf_known_form(kf_search *s, const kf_proposal *proposal, kf_error *error);
 
 /* ---- search_replay.c ------------------------------------------------------------------------- */
 
@@ -164,10 +160,6 @@ void kf_replay_clear(kf_replay *replay);
  * `outcome`, and *found to whether there is one. */
 bool kf_replay_verdict(kf_search *s, const kf_proposal *proposal, kf_attempt_outcome outcome,
                        kf_store_candidate *known, bool *found, kf_error *error);
-/* Sets *known to the source that the replayed run used for the reply to call `number`, if it has
- * the same canonical hash; malloc'd, else NULL. */
-bool kf_replay_source(kf_search *s, int64_t number, const char *form, char **known,
-                      kf_error *error);
 
 /* ---- search_verify.c ------------------------------------------------------------------------- */
 

@@ -87,6 +87,10 @@ bool kf_jobs_dispatch(kf_search *s, kf_proposal *p, kf_error *error)
         kf_proposal_free(p);
         return false;
     }
+    if (fresh && !known && !kf_known_form(s, p, error)) {
+        kf_proposal_free(p);
+        return false;
+    }
     p->ticket = ++s->jobs.last_ticket;
     if (known || !submit_job(s, p, error)) {
         kf_proposal_free(p);

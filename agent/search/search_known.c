@@ -1,10 +1,9 @@
-/* Verdicts that are stored already: on the same candidate, on another one with the same machine
- * code, or on a source that differs in names and layout alone. Equal candidates share a verdict, so
- * that noise does not tell them apart. */
+/* Verdicts that are stored already: on the same candidate, or on another one with the same binary.
+ * Equal candidates share a verdict, so that noise does not tell them apart. A source that differs
+ * in names and layout alone is built, too, and its binary compared. */
 #include <stdio.h>
 #include <string.h>
 
-#include "canonical_source.h"
 #include "kforge/file.h"
 #include "search_internal.h"
 
@@ -68,22 +67,16 @@ bool kf_known_code(kf_search *s, const kf_proposal *p, const kf_verdict *verdict
     return *found || kf_replay_verdict(s, p, KF_ATTEMPT_SAME_CODE, known, found, error);
 }
 
-bool kf_known_source(kf_search *s, int64_t number, const char *source, size_t size, char **known,
-                     kf_error *error)
+bool kf_known_form(kf_search *s, const kf_proposal *p, kf_error *error)
 {
-    kf_autoresult kf_store_candidate candidate = {0};
-    char form[KF_HASH_HEX], hash[KF_HASH_HEX];
+    kf_autoresult kf_store_candidate twin = {0};
     bool found;
-    *known = NULL;
-    if (!kf_canonical_source_hash(source, size, form, error)) return false;
-    if (!*form) return true;
-    if (!kf_replay_source(s, number, form, known, error)) return false;
-    if (*known) return true;
-    kf_store_candidate_hash(form, strlen(form), NULL, 0, hash);
-    if (!kf_store_find_canonical(s->store, kf_task_hash(s->task), hash, s->environment_id,
-                                 &candidate, &found, error))
+    if (!*p->form) return true;
+    if (!kf_store_find_canonical(s->store, kf_task_hash(s->task), p->form, s->environment_id, &twin,
+                                 &found, error))
         return false;
-    found = found && usable(&candidate);
-    if (found && !counts_here(s, candidate.id, &found, error)) return false;
-    return !found || (*known = kf_store_source(s->store, candidate.id, NULL, error));
+    found = found && usable(&twin) && *twin.code_hash;
+    if (found && !counts_here(s, twin.id, &found, error)) return false;
+    if (!found || kf_job_knows(s->jobs.template, twin.code_hash)) return true;
+    return kf_job_add_known(s->jobs.template, twin.code_hash) || kf_fail_memory(error, "a job");
 }

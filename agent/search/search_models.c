@@ -178,7 +178,8 @@ static void count_repeat(kf_search *s, const kf_proposal *p, bool known, kf_stat
     if (asprintf(&model->note,
                  "Your last candidate is one that was judged before%s: %s. Change something that "
                  "was not tried yet.",
-                 p->rewritten ? ", with other names, comments or layout" : "", came_of_it) < 0)
+                 p->same_code ? ", in other words: its machine code is the same" : "",
+                 came_of_it) < 0)
         model->note = NULL;
     if (model->repeats < MODEL_REPEATS || model->exhausted || s->settings->samples) return;
     /* It is no failure: the model has nothing new, like a recorded model at its end. */

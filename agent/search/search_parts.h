@@ -107,8 +107,8 @@ typedef struct kf_proposal {
     char form[KF_HASH_HEX];
     /* it was in flight when the run was left */
     bool again;
-    /* An earlier source with the same canonical source replaces the model's. */
-    bool rewritten;
+    /* It was built, and its binary was judged before. */
+    bool same_code;
 } kf_proposal;
 
 typedef struct kf_search_jobs {
@@ -325,9 +325,6 @@ typedef struct kf_reused_verdict {
 typedef struct kf_replay {
     kf_reused_verdict *reused;
     size_t reused_count;
-    /* by number of the call, less 1: the candidate of its reply; 0: no candidate */
-    int64_t *candidates;
-    size_t candidate_count;
 } kf_replay;
 
 #endif

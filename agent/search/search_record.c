@@ -244,6 +244,7 @@ bool kf_record_result(kf_search *s, kf_proposal *p, const kf_workers_result *res
         s->verification.judged_since++;
     }
     if (!kf_known_code(s, p, verdict, &known, &same, error)) return false;
+    p->same_code = same;
     if (same) return record_reuse(s, p, KF_ATTEMPT_SAME_CODE, &known, error);
     kf_store_parent parents[1 + KF_EXEMPLARS];
     kf_store_attempt_new attempt = attempt_of(s, p, parents);

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "canonical_source.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
 #include "kforge/list.h"
@@ -97,7 +96,6 @@ static bool append(reading *r, const kf_store_attempt *attempt, kf_error *error)
     bool judged =
         attempt->outcome == KF_ATTEMPT_JUDGED || attempt->outcome == KF_ATTEMPT_REVERIFIED;
     bool reused = attempt->outcome == KF_ATTEMPT_KNOWN || attempt->outcome == KF_ATTEMPT_SAME_CODE;
-    if (number > 0) replay->candidates[number - 1] = attempt->candidate;
     if (reused && attempt->verdict && find(&r->judged, attempt->verdict) == r->judged.count)
         return append_reused(replay, attempt, number, error);
     return !judged || !attempt->verdict || append_id(&r->judged, attempt->verdict, error);
@@ -120,9 +118,6 @@ static bool read_run(kf_search *s, kf_store *store, const kf_store_run *run, kf_
     if (!s->settings->anew || strcmp(run->device, s->environment_id) != 0) return true;
     reading r = {.replay = &s->replay};
     bool good = read_calls(store, run->id, &r.calls, error);
-    s->replay.candidates = good ? calloc(r.calls.count + 1, sizeof *s->replay.candidates) : NULL;
-    if (good && !s->replay.candidates) good = kf_fail_memory(error, "a replayed run");
-    s->replay.candidate_count = good ? r.calls.count : 0;
     good = good && read_attempts(store, run->id, &r, error);
     free(r.calls.items);
     free(r.judged.items);
@@ -155,7 +150,6 @@ bool kf_replay_read(kf_search *s, kf_error *error)
 void kf_replay_clear(kf_replay *replay)
 {
     free(replay->reused);
-    free(replay->candidates);
     *replay = (kf_replay){0};
 }
 
@@ -182,20 +176,5 @@ bool kf_replay_verdict(kf_search *s, const kf_proposal *p, kf_attempt_outcome ou
         known->cell = "";
         return *found = true;
     }
-    return true;
-}
-
-bool kf_replay_source(kf_search *s, int64_t number, const char *form, char **known, kf_error *error)
-{
-    const kf_replay *replay = &s->replay;
-    char hash[KF_HASH_HEX];
-    size_t size;
-    *known = NULL;
-    if (number < 1 || (size_t)number > replay->candidate_count || !replay->candidates[number - 1])
-        return true;
-    kf_autofree char *source =
-        kf_store_source(s->store, replay->candidates[number - 1], &size, error);
-    if (!source || !kf_canonical_source_hash(source, size, hash, error)) return false;
-    if (strcmp(hash, form) == 0) *known = kf_steal(&source);
     return true;
 }

@@ -48,38 +48,21 @@ static bool use_diagnosis(kf_search *s, const kf_call *call, kf_error *error)
     return kf_record_failure(s, call, KF_ATTEMPT_NO_SOURCE, why.text, error);
 }
 
-/* Returns the tunable source of a reply. If the source only renames or reformats a judged one,
- * the judged one replaces it, so that a verdict never goes to a source that was not judged. */
-static kf_tunable_source *tunable_for(kf_search *s, const kf_call *call, char **source,
-                                      bool *rewritten, kf_error *error)
+/* Returns the tunable source of a reply. */
+static kf_tunable_source *tunable_for(kf_search *s, const kf_call *call, const char *source,
+                                      kf_error *error)
 {
-    kf_tunable_source *tunable = kf_tunable_source_find(&s->sources, *source, strlen(*source));
-    *rewritten = false;
-    if (tunable) return tunable;
-    if (!kf_tunable_source_like(&s->sources, *source, strlen(*source), &tunable, error))
-        return NULL;
-    *rewritten = tunable;
-    if (tunable) return tunable;
-    char *known;
-    if (!kf_known_source(s, call->origin.number, *source, strlen(*source), &known, error))
-        return NULL;
-    if (known) {
-        *rewritten = strcmp(known, *source) != 0;
-        free(*source);
-        *source = known;
-        if ((tunable = kf_tunable_source_find(&s->sources, *source, strlen(*source))))
-            return tunable;
-    }
-    return kf_tunable_source_add(s, kf_step_name(call->origin.step), *source, strlen(*source),
-                                 false, error);
+    kf_tunable_source *tunable = kf_tunable_source_find(&s->sources, source, strlen(source));
+    return tunable ? tunable
+                   : kf_tunable_source_add(s, kf_step_name(call->origin.step), source,
+                                           strlen(source), false, error);
 }
 
-static bool propose_of(const kf_call *call, kf_tunable_source *tunable, bool rewritten,
-                       kf_proposal **proposal, kf_error *error)
+static bool propose_of(const kf_call *call, kf_tunable_source *tunable, kf_proposal **proposal,
+                       kf_error *error)
 {
     *proposal = kf_proposal_new(call->origin.step, tunable, &tunable->initial, error);
     if (!*proposal) return false;
-    (*proposal)->rewritten = rewritten;
     (*proposal)->origin = call->origin;
     if (call->origin.depth < 0) (*proposal)->origin.depth = 0;
     kf_notes_move(call->text, call->size, (*proposal)->move);
@@ -106,9 +89,8 @@ static bool propose_reply(kf_search *s, const kf_call *call, kf_proposal **propo
         kf_ensemble_useless(&s->models, call->origin.model, call->origin.cost_usd);
         return kf_record_failure(s, call, outcome, why.text, error);
     }
-    bool rewritten;
-    kf_tunable_source *tunable = tunable_for(s, call, &source, &rewritten, error);
-    if (!tunable || !propose_of(call, tunable, rewritten, proposal, error)) return false;
+    kf_tunable_source *tunable = tunable_for(s, call, source, error);
+    if (!tunable || !propose_of(call, tunable, proposal, error)) return false;
     s->models.items[call->origin.model].useless = 0;
     free(s->models.items[call->origin.model].note);
     s->models.items[call->origin.model].note = NULL;
@@ -132,22 +114,10 @@ bool kf_replies_propose_again(kf_search *s, const kf_call *call, const char *has
     *proposal = NULL;
     kf_autofree char *source = source_of(s, call, &outcome, &why);
     if (!source) return true;
-    bool rewritten = !is_called(source, hash);
-    if (!tunable && rewritten) {
-        char *known;
-        if (!kf_known_source(s, call->origin.number, source, strlen(source), &known, error))
-            return false;
-        if (!known || !is_called(known, hash)) {
-            free(known);
-            return true;
-        }
-        free(source);
-        source = known;
-    }
-    if (!tunable)
-        tunable = kf_tunable_source_add(s, kf_step_name(call->origin.step), source, strlen(source),
-                                        false, error);
-    return tunable && propose_of(call, tunable, rewritten, proposal, error);
+    /* Older versions put another source in place of a reply's. */
+    if (!is_called(source, hash)) return true;
+    if (!tunable && !(tunable = tunable_for(s, call, source, error))) return false;
+    return propose_of(call, tunable, proposal, error);
 }
 
 bool kf_replies_propose(kf_search *s, kf_proposal **proposal, kf_error *error)

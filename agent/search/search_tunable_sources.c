@@ -58,19 +58,6 @@ bool kf_tunable_source_form(kf_tunable_source *tunable, kf_error *error)
     return tunable->formed = true;
 }
 
-bool kf_tunable_source_like(const kf_tunable_sources *sources, const char *source, size_t size,
-                            kf_tunable_source **tunable, kf_error *error)
-{
-    char form[KF_HASH_HEX];
-    *tunable = NULL;
-    if (!kf_canonical_source_hash(source, size, form, error)) return false;
-    for (size_t i = 0; i < sources->count && *form && !*tunable; i++) {
-        if (!kf_tunable_source_form(sources->items[i], error)) return false;
-        if (strcmp(sources->items[i]->form, form) == 0) *tunable = sources->items[i];
-    }
-    return true;
-}
-
 /* Returns the seed of a tuner. It depends on the run's seed and the source alone, not on when
  * the source came. */
 static uint64_t seed_of(const kf_search *s, const kf_tunable_source *tunable)

@@ -315,6 +315,9 @@ static int compile(driver *d, kf_error *error)
     kf_cpucc_add(command, "-L%s", d->prefix);
     kf_cpucc_add(command, "-Wl,-rpath,%s", d->prefix);
     kf_cpucc_add(command, "-Wl,--no-undefined");
+    /* Equal programs give equal files: names of temporary files and of locals are left out. */
+    if (!d->options.program && !d->options.object && !d->options.asan)
+        kf_cpucc_add(command, "-Wl,-s,--build-id=none");
     kf_cpucc_add(command, d->options.asan ? "-lkfcpu-asan" : "-lkfcpu");
     kf_cpucc_add(command, "-lpthread");
     kf_autobuffer messages = {.limit = MESSAGES_LIMIT};

@@ -132,17 +132,10 @@ typedef struct judge_round {
     int layers;
 } judge_round;
 
-static bool is_known(const kf_job *job, const char *code_hash)
-{
-    for (size_t i = 0; i < job->known_count; i++)
-        if (strcmp(job->known_code[i], code_hash) == 0) return true;
-    return false;
-}
-
 /* True if the candidate has a binary without a known verdict. Call it after the build. */
 static bool is_measurable(const kf_prepared *p)
 {
-    return p->candidate.ok && !is_known(p->job, p->candidate.code_hash);
+    return p->candidate.ok && !kf_job_knows(p->job, p->candidate.code_hash);
 }
 
 static const char *await_candidate(void *context, bool *wrong, kf_error *error)
@@ -384,9 +377,9 @@ static bool say_unmeasured(const kf_judge *judge, const kf_prepared *p, const kf
                 kf_judge_describe_origin(verdict, judge, p->job, secret, build->layers);
     kf_status status = build->status;
     if (said && build->ok)
-        said = kf_verdict_add_finding(verdict, NULL, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "code.known",
-                                      NAN, NAN,
-                                      "not measured: there is a verdict on the same machine code");
+        said =
+            kf_verdict_add_finding(verdict, NULL, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "code.known",
+                                   NAN, NAN, "not measured: there is a verdict on an equal binary");
     else if (said)
         said = kf_verdict_add_finding(verdict, NULL, status,
                                       status == KF_UNSUPPORTED_DEVICE || status == KF_JUDGE_ERROR

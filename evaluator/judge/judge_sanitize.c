@@ -166,6 +166,26 @@ static bool note(cJSON *object, const char *text, const char *remedy)
            (!remedy[0] || cJSON_AddStringToObject(object, "remedy", remedy));
 }
 
+/* Builds the candidate again, with source lines for the tools' messages. Returns `binary` if that
+ * fails. The judged binary has no lines, so that equal programs give equal files. */
+static const char *build_with_lines(kf_judge *judge, const kf_job *job, const char *directory,
+                                    const char *binary, kf_build *build)
+{
+    const kf_build_request request = {.task = job->task,
+                                      .source = job->source,
+                                      .size = job->source_size,
+                                      .name = "candidate.cu",
+                                      .flags = (const char *const *)job->flags,
+                                      .line_info = true,
+                                      .seconds = job->options.build_seconds,
+                                      .strict_sandbox = job->options.strict_sandbox,
+                                      .directory = directory};
+    kf_error ignored = {0};
+    bool built = !job->options.torch && directory &&
+                 judge->device->operations->build(judge->device, &request, build, &ignored);
+    return built && build->ok ? build->binary : binary;
+}
+
 static bool run_tools(kf_judge *judge, const kf_job *job, const char *binary, kf_verdict *verdict,
                       const volatile int *stop, cJSON *said, kf_error *error)
 {
@@ -175,9 +195,12 @@ static bool run_tools(kf_judge *judge, const kf_job *job, const char *binary, kf
                     "install it (package cuda-sanitizer)") ||
                kf_fail_memory(error, "a sanitizer run");
     kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
-    kf_autofree char *folder = kf_directory_temporary("kforge-sanitize", error);
+    kf_autofree char *folder = kf_directory_temporary("kforge-sanitize", error),
+                     *directory = kf_directory_temporary("kforge-job", NULL);
+    kf_build build = {0};
     if (!problem || !folder) return false;
     double started = kf_now();
+    binary = build_with_lines(judge, job, directory, binary, &build);
     bool done = choose_workload(judge, job->task, problem)
                     ? write_inputs(problem, folder, error)
                     : kf_fail(error, KF_ERROR_INPUT, "the task has no workload for it");
@@ -199,6 +222,8 @@ static bool run_tools(kf_judge *judge, const kf_job *job, const char *binary, kf
     }
     kf_json_add_number(said, "seconds", kf_now() - started);
     kf_directory_remove(folder, NULL);
+    if (directory) kf_directory_remove(directory, NULL);
+    kf_build_free(&build);
     return done;
 }
 

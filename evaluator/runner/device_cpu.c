@@ -6,6 +6,7 @@
 
 #include "device.h"
 #include "kfcpu/exec.h"
+#include "kforge/sandbox.h"
 
 /* The device runtime's C interface, from libkfcpu.so. */
 extern int cudaStreamCreateWithFlags(void **stream, unsigned flags);
@@ -32,6 +33,8 @@ static void *stream;
 void *kf_runner_start(void)
 {
     kfcpu_start();
+    /* Where the kernel refuses, the judge still looks at what is mapped. */
+    kf_sandbox_deny_made_code();
     if (cudaStreamCreateWithFlags(&stream, STREAM_NON_BLOCKING) == 0) return stream;
     fprintf(stderr, "kforge-runner: the CPU device does not start\n");
     return NULL;

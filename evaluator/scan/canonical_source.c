@@ -163,6 +163,14 @@ static void hold_all(former *f)
             hold_words(f->held, f->tokens.text + token->offset, token->size);
         if (token->kind == KF_TOKEN_STRING)
             hold_words(f->said, f->tokens.text + token->offset, token->size);
+        /* A variable of elsewhere, wherever its name is declared again. */
+        if (kf_token_is(&f->tokens, i, "extern") && token[1].kind == KF_TOKEN_WORD)
+            for (uint32_t k = i + 1;
+                 k < i + 64 && k < f->tokens.count && !kf_token_is(&f->tokens, k, ";") &&
+                 !kf_token_is(&f->tokens, k, "{");
+                 k++)
+                hold_words(f->held, f->tokens.text + f->tokens.list[k].offset,
+                           f->tokens.list[k].size);
     }
 }
 
@@ -222,7 +230,8 @@ static uint32_t skip_type(const kf_tokens *t, uint32_t i, bool *sure)
 
 static void bind(former *f, uint32_t i)
 {
-    if (can_be_name(&f->tokens, i) && !is_held(f, f->held, i)) f->binds[i] = true;
+    if (can_be_name(&f->tokens, i) && !is_held(f, f->held, i) && !is_held(f, f->said, i))
+        f->binds[i] = true;
 }
 
 /* Binds the names of the statement at `i`: `float *a = …, b[4];`. */
@@ -515,23 +524,135 @@ static void pass(former *f)
     write_declarations(f, last, t->size);
 }
 
-/* True if the program depends on its own layout or names. */
-static bool depends_on_text(const kf_tokens *t)
+/* ---- sources without a form ------------------------------------------------------------------ */
+
+/* True if a string of the list occurs in the text. */
+static bool has_one_of(const char *text, size_t size, const char *const *words)
 {
-    static const char *const words[] = {"__LINE__",       "__COUNTER__",     "__func__",
-                                        "__FUNCTION__",   "__FUNCSIG__",     "__PRETTY_FUNCTION__",
-                                        "__builtin_LINE", "source_location", NULL};
-    for (uint32_t i = 0; i < t->count; i++) {
-        const kf_token *token = &t->list[i];
-        if (is_word(t, i) && is_one_of(t, i, words)) return true;
-        for (const char *const *w = words; token->kind == KF_TOKEN_DIRECTIVE && *w; w++)
-            if (memmem(t->text + token->offset, token->size, *w, strlen(*w))) return true;
-        /* '#' in a macro turns arguments into text, "##" joins words */
-        if (token->kind == KF_TOKEN_DIRECTIVE &&
-            memchr(t->text + token->offset + 1, '#', token->size - 1))
+    for (; *words; words++)
+        if (memmem(text, size, *words, strlen(*words))) return true;
+    return false;
+}
+
+/* Words by which a program sees its own text, layout or names, or gives a name of another kind:
+ * a member, a label, an attribute, a symbol. */
+static const char *const revealing[] = {
+    "__LINE__", "__COUNTER__", "__func__", "__FUNC", "__PRETTY_FUNCTION__", "__FILE", "__BASE_FILE",
+    "__DATE__", "__TIME", "__INCLUDE_LEVEL__", "__builtin_LINE", "__builtin_F", "__builtin_COLUMN",
+    "source_location", "assert", "offsetof", "_Pragma", "__attribute", "__declspec", "asm", "goto",
+    /* trigraphs */
+    "?\?", NULL};
+
+/* True for a directive that the pass understands: #include, #pragma, and a #define without
+ * parameters, # and open brackets. It must end where the tokenizer ends it. */
+static bool is_plain_directive(const kf_token *token, const char *text)
+{
+    const char *at = text + token->offset + 1, *end = text + token->offset + token->size;
+    while (at < end && is_blank(*at)) at++;
+    size_t length = 0, size = (size_t)(end - at);
+    while (length < size && is_letter(at[length])) length++;
+    static const char *const unclear[] = {"#", "%:", "/*", "R\"", NULL};
+    if (has_one_of(at, size, unclear)) return false;
+    if (length == 7 && memcmp(at, "include", 7) == 0) return true;
+    if (length == 6 && memcmp(at, "pragma", 6) == 0) return true;
+    if (length != 6 || memcmp(at, "define", 6) != 0) return false;
+    for (at += 6; at < end && is_blank(*at);) at++;
+    while (at < end && is_letter(*at)) at++;
+    if (at < end && !is_blank(*at) && *at != '/') return false;
+    int braces = 0, brackets = 0;
+    for (; at < end; at++) {
+        braces += (*at == '{') - (*at == '}');
+        brackets += (*at == '(' || *at == '[') - (*at == ')' || *at == ']');
+    }
+    return !braces && !brackets;
+}
+
+/* True if a backslash or a digraph outside of strings and directives changes what the tokens are.
+ * A line of a comment that ends with a backslash goes on. */
+static bool has_other_tokens(const kf_tokens *t)
+{
+    size_t from = 0;
+    for (uint32_t i = 0; i <= t->count; i++) {
+        const kf_token *token = token_at(t, i);
+        if (memchr(t->text + from, '\\', token->offset - from)) return true;
+        from = token->offset + token->size;
+        const char *text = t->text + token->offset;
+        bool adjacent = kf_token_adjacent(t, i);
+        if (i == t->count) break;
+        if (token->kind == KF_TOKEN_PUNCT && (*text == '\\' || *text == '#')) return true;
+        if (token->kind == KF_TOKEN_PUNCT && adjacent &&
+            (memcmp(text - 1, "<:", 2) == 0 || memcmp(text - 1, "<%", 2) == 0 ||
+             memcmp(text - 1, "%:", 2) == 0 || memcmp(text - 1, "%>", 2) == 0 ||
+             memcmp(text - 1, ":>", 2) == 0))
+            return true;
+        /* A suffix or prefix of a literal. */
+        const kf_token *before = i ? token - 1 : token;
+        if (adjacent && token->kind != KF_TOKEN_PUNCT && before->kind != KF_TOKEN_PUNCT &&
+            before->kind != KF_TOKEN_DIRECTIVE)
+            return true;
+        if (token->kind == KF_TOKEN_STRING && (token->size < 2 || text[token->size - 1] != *text) &&
+            text[token->size - 1] != '"' && text[token->size - 1] != '\'')
             return true;
     }
     return false;
+}
+
+/* True for a word that, inside of a function, gives names that are no variables, or that begins a
+ * statement with an end that end_of_statement does not find. */
+static bool is_beyond_locals(const kf_tokens *t, uint32_t i)
+{
+    static const char *const words[] = {"struct",   "class",    "union", "enum",
+                                        "template", "operator", "using", "namespace",
+                                        "concept",  "requires", "try",   NULL};
+    static const char *const ends[] = {";", "{", "}", NULL};
+    if (is_one_of(t, i, words)) return true;
+    if (kf_token_is(t, i, "if") && !kf_token_is(t, i + 1, "(")) return true;
+    if (kf_token_is(t, i, "do") && i && !is_one_of(t, i - 1, ends)) return true;
+    /* An attribute, and a member before its value: {x: 1}. */
+    if (kf_token_is(t, i, "[") && kf_token_is(t, i + 1, "[")) return true;
+    return is_word(t, i) && kf_token_is(t, i + 1, ":") && i &&
+           (kf_token_is(t, i - 1, "{") || kf_token_is(t, i - 1, ","));
+}
+
+/* True if the body of a loop at `open`, its parenthesis, has no braces and uses a macro, which may
+ * be a whole statement. */
+static bool has_macro_body(const former *f, uint32_t open)
+{
+    const kf_tokens *t = &f->tokens;
+    uint32_t at = behind(t, open), end = end_of_statement(t, at, 0);
+    if (kf_token_is(t, at, "{")) return false;
+    for (; at < end; at++)
+        if (is_word(t, at) && is_held(f, f->held, at)) return true;
+    return false;
+}
+
+/* True if the source has a form: it is plain enough that a renamed local is the same program. Any
+ * doubt means no form, which costs one measurement. */
+static bool has_form(const former *f)
+{
+    const kf_tokens *t = &f->tokens;
+    if (has_one_of(t->text, t->size, revealing) || has_other_tokens(t)) return false;
+    uint32_t body = 0;
+    for (uint32_t i = 0; i < t->count; i++) {
+        const kf_token *token = &t->list[i];
+        bool directive = token->kind == KF_TOKEN_DIRECTIVE;
+        if (directive && !is_plain_directive(token, t->text)) return false;
+        /* Python's layout is part of a program. */
+        if (kf_token_is(t, i, "def") && is_word(t, i + 1)) return false;
+        if (i > body && kf_token_is(t, i, "(")) {
+            uint32_t brace = body_of(t, i);
+            if (brace != KF_NO_TOKEN) body = t->list[brace].match;
+        }
+        if (i >= body) continue;
+        static const char include[] = "include", define[] = "define";
+        if (directive && (memmem(t->text + token->offset, token->size, include, 7) ||
+                          memmem(t->text + token->offset, token->size, define, 6)))
+            return false;
+        if (is_beyond_locals(t, i)) return false;
+        if (kf_token_is(t, i, "for") && kf_token_is(t, i + 1, "(") && has_macro_body(f, i + 1))
+            return false;
+    }
+    return true;
 }
 
 bool kf_canonical_source_text(const char *source, size_t size, kf_buffer *out, kf_error *error)
@@ -543,8 +664,8 @@ bool kf_canonical_source_text(const char *source, size_t size, kf_buffer *out, k
     f->binds = calloc(f->tokens.count + 1, sizeof *f->binds);
     f->is_data = calloc(f->tokens.count + 1, sizeof *f->is_data);
     bool good = f->binds && f->is_data;
-    if (good && !depends_on_text(&f->tokens)) {
-        hold_all(f);
+    if (good) hold_all(f);
+    if (good && has_form(f)) {
         find_kernels(f);
         find_data(f);
         pass(f);

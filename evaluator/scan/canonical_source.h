@@ -1,6 +1,6 @@
 /* The canonical form of a candidate's source, without layout, comments and names of locals. Two
- * sources with one form are the same program, so the verdict on one also holds for the other. Pure
- * and thread-safe. Any byte of the source may be hostile.
+ * sources with one form are probably the same program. Pure and thread-safe. Any byte of the source
+ * may be hostile.
  *
  *   white space, comments  removed, except `// kforge:` lines, because other tunables make
  *                          another candidate
@@ -11,8 +11,10 @@
  *
  * Declarations are recognised by their form, without types. A missed declaration keeps its name, so
  * equal programs may have different forms. Different programs should never have one form, but a
- * tokenizer is not a compiler. Callers therefore use the earlier source in place of the later one,
- * and give no verdict to a source that was not judged.
+ * tokenizer is not a compiler. So a form is only a hint which binaries to compare, and a source
+ * that is not plain has no form: with conditional directives, macros with parameters, names of
+ * members, labels, attributes or types in a body, assembler, line continuations, digraphs, or
+ * user-defined literals.
  */
 #ifndef KFORGE_CANONICAL_SOURCE_H
 #define KFORGE_CANONICAL_SOURCE_H
@@ -24,8 +26,8 @@
 #include "kforge/error.h"
 #include "kforge/hash.h"
 
-/* Computes the SHA-256 of the form. "" for a source that depends on its own text (__LINE__,
- * __func__ …) and so has no form. Errors: KF_ERROR_LIMIT, KF_ERROR_MEMORY. */
+/* Computes the SHA-256 of the form. "" for a source without one. Errors: KF_ERROR_LIMIT,
+ * KF_ERROR_MEMORY. */
 bool kf_canonical_source_hash(const char *source, size_t size, char hex[KF_HASH_HEX],
                               kf_error *error);
 /* Appends the form, for people and tests. Appends nothing if the source has no form. */

@@ -164,6 +164,13 @@ kf_job *kf_job_new(const char *id, kf_task *task, const char *source, size_t sou
     return copy_flags(job, flags, flag_count, error) ? kf_steal(&job) : NULL;
 }
 
+bool kf_job_knows(const kf_job *job, const char *code_hash)
+{
+    for (size_t i = 0; i < job->known_count; i++)
+        if (strcmp(job->known_code[i], code_hash) == 0) return true;
+    return false;
+}
+
 bool kf_job_add_known(kf_job *job, const char *code_hash)
 {
     char *copy = copy_bytes(code_hash, strlen(code_hash));

@@ -38,6 +38,8 @@ typedef struct kf_build_request {
     /* Libraries to link, with NULL at the end. NULL: those that the task allows to candidates. */
     const char *const *libraries;
     bool asan; /* AddressSanitizer */
+    /* Source lines of machine code, for compute-sanitizer. Equal programs then differ. */
+    bool line_info;
     /* The limit of processor time. The wall-clock limit is KF_BUILD_TIMEOUT_FACTOR (kforge/job.h)
      * times that. */
     double seconds;
@@ -80,10 +82,9 @@ void kf_build_free(kf_build *build);
 char *kf_build_prototype_header(const kf_task *task, bool oracle);
 char *kf_build_shim(const kf_task *task, bool oracle);
 
-/* Computes SHA-256 over the sections of an ELF file that decide its behaviour: code, constants,
- * data and constructors, without symbols, notes, debugging information or paths. Two sources with
- * the same machine code have the same hash. Reads untrusted bytes: every offset is checked.
- * KF_ERROR_INPUT for a malformed ELF64 file. */
+/* Computes the SHA-256 of an ELF64 file, every byte of it. The compilers get fixed file names and
+ * leave out symbols, build ids and lines (build_cuda.c, cpucc.c). So texts that differ in comments,
+ * layout and names of locals usually give equal files. KF_ERROR_INPUT for any other file. */
 bool kf_elf_code_hash(const void *data, size_t size, char hex[KF_HASH_HEX], kf_error *error);
 
 #endif

@@ -109,6 +109,8 @@ kf_job *kf_job_new(const char *id, kf_task *task, const char *source, size_t sou
                    const char *const *flags, size_t flag_count, kf_error *error);
 /* Adds a hash to known_code, and drops the oldest beyond KF_JOB_KNOWN. False without memory. */
 bool kf_job_add_known(kf_job *job, const char *code_hash);
+/* True if known_code has the hash. */
+bool kf_job_knows(const kf_job *job, const char *code_hash);
 void kf_job_free(kf_job *job);
 KF_DEFINE_AUTO(kf_job, kf_job_free)
 /* True if a Python solution mentions a module that compiles during calls (Triton, torch.compile).

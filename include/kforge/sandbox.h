@@ -257,5 +257,8 @@ void kf_sandbox_describe(const kf_sandbox_result *result, char *text, size_t siz
  * file are in memory. Returns 0 or a negative errno.
  * Neither allocates nor needs libseccomp (CMake target kf_lockdown). */
 int kf_sandbox_lockdown(void);
+/* The same for code: executable memory comes from files only. The program calls it first, if its
+ * device makes no code at run time. */
+int kf_sandbox_deny_made_code(void);
 
 #endif

@@ -91,6 +91,8 @@ int kf_store_schema(void);
  * problem becomes the error (KF_ERROR_IO). Of damaged texts it names the first twelve, each by its
  * table and id. */
 bool kf_store_check(kf_store *store, kf_error *error);
+/* Counts the attempts with the verdict of another text (kf_store_attempt.unverified). */
+bool kf_store_unverified(kf_store *store, int64_t *count, kf_error *error);
 
 /* Makes calls fail with KF_ERROR_IO, "interrupted", soon after *interrupts is no longer 0. The
  * pointer is borrowed. NULL takes it back. */
@@ -529,6 +531,8 @@ typedef struct kf_store_attempt {
     kf_blame blame;
     kf_interval speedup;
     double created;
+    /* An older kforge may have taken the verdict from another text (migration 8 of schema.sql). */
+    bool unverified;
 } kf_store_attempt;
 
 /* Returns the attempts of a run in order, from number `from` on. Numbers start at 1. */

@@ -136,7 +136,7 @@ typedef struct kf_verdict {
     char *id;
     /* name of the task */
     char *task;
-    /* "" if the judge did not get that far; code_hash: machine code without symbols */
+    /* "" if the judge did not get that far; code_hash: of the whole binary */
     char *task_hash, *source_hash, *binary_hash, *code_hash;
     /* "cpu:0", "cuda:0"; provenance describes the device */
     char *device;

@@ -97,7 +97,7 @@ static const kf_export_field raw_fields[] = {
     {"labelled", KF_FIELD_BOOLEAN,
      "the verdict says something of the candidate, so the reward means something"},
     {"reward", KF_FIELD_FLOAT, "by the reward function of the export; 0 where not labelled"},
-    {"code_hash", KF_FIELD_STRING, "machine code without symbols; \"\" unknown"},
+    {"code_hash", KF_FIELD_STRING, "hash of the binary; \"\" unknown"},
     {"build_seconds", KF_FIELD_FLOAT, "-1 unknown"},
     {"judge_seconds", KF_FIELD_FLOAT, "-1 unknown"},
     {"verdict", KF_FIELD_STRING,

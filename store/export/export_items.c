@@ -9,14 +9,15 @@
 /* The population of the run, or else the attempt, names a verdict. The label is the verdict that
  * stands for its candidate on its device, even if it is from another run or an `eval`. A correct
  * verdict without a time does not replace one with a time. Attempts that only measured a candidate
- * again, that had no reply, or that were rejected or lost are left out. */
+ * again, that had no reply, or that were rejected or lost are left out. Attempts with the verdict
+ * of another text (migration 8 of schema.sql) get no label. */
 static const char items_sql[] = "SELECT r.id, a.number, a.model_call, a.candidate, c.source, "
                                 "m.system, m.prompt, r.task, a.outcome, v.status, v.blame, "
                                 "v.speedup, v.low,"
                                 " v.high, v.reverified, v.code_hash, v.id, (SELECT parent FROM "
                                 "lineage l WHERE l.run = r.id AND l.attempt = a.number AND "
                                 "l.ordinal = 0),"
-                                " coalesce(v.device, r.device), m.outcome"
+                                " coalesce(v.device, r.device), m.outcome, a.unverified"
                                 " FROM run r CROSS JOIN attempt a ON a.run = r.id CROSS JOIN "
                                 "model_call m ON m.id = a.model_call LEFT JOIN candidate c ON c.id "
                                 "= a.candidate"
@@ -34,6 +35,13 @@ static const char items_sql[] = "SELECT r.id, a.number, a.model_call, a.candidat
 static void score(kf_exporter *e, sqlite3_stmt *row, kf_item *item)
 {
     bool judged = sqlite3_column_type(row, 16) != SQLITE_NULL;
+    if (sqlite3_column_int(row, 20)) {
+        item->status_name = "unverified";
+        item->status = KF_JUDGE_ERROR;
+        item->blame = KF_BLAME_JUDGE;
+        item->reward = NAN;
+        return;
+    }
     item->status = kf_sql_status(row, 9);
     item->blame = kf_sql_blame(row, 10);
     item->speedup =

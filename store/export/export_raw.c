@@ -23,11 +23,11 @@
 static const char attempts_sql[] =
     "SELECT r.key, a.number, r.task, a.created, a.outcome, a.message, a.proposer, a.strategy, "
     "a.step, a.island, a.model_call, "
-    "a.verdict,"
+    "v.id,"
     " r.id, x.name, a.candidate, " COLUMNS
     " FROM run r CROSS JOIN device x ON x.id = r.device CROSS JOIN attempt a ON a.run = "
     "r.id LEFT JOIN candidate c ON c.id = a.candidate"
-    " LEFT JOIN verdict v ON v.id = a.verdict" TABLES
+    " LEFT JOIN verdict v ON v.id = a.verdict AND a.unverified = 0" TABLES
     "WHERE r.id = ?1 AND a.number BETWEEN ?2 AND ?3 ORDER BY a.number";
 static const char verdicts_sql[] =
     "SELECT '', 0, v.task, v.created, 'judged', '', '', '', '', 0, 0, v.id, 0, '', c.id, " COLUMNS

@@ -544,6 +544,35 @@ static int do_lockdown(char **arguments)
     return escaped;
 }
 
+static int code_at(void *address)
+{
+    return address == MAP_FAILED ? -1 : 0;
+}
+
+/* Executable memory comes from files only, on all threads. */
+static int do_made_code(char **arguments)
+{
+    (void)arguments;
+    void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int file = open("/proc/self/exe", O_RDONLY), status = kf_sandbox_deny_made_code();
+    if (status || page == MAP_FAILED) {
+        printf("filter: %s\n", strerror(-status));
+        return 2;
+    }
+    attack("mprotect", mprotect(page, 4096, PROT_READ | PROT_EXEC));
+    attack("mprotect", mprotect(page, 4096, PROT_EXEC));
+    attack("pkey_mprotect", (int)syscall(SYS_pkey_mprotect, page, 4096, PROT_READ | PROT_EXEC, -1));
+    attack("mmap", code_at(mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+                                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)));
+    attack("mmap",
+           code_at(mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_ANONYMOUS, -1, 0)));
+    need("code of a file", code_at(mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0)));
+    need("mprotect", mprotect(page, 4096, PROT_READ));
+    need("mmap", code_at(mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)));
+    need("lockdown", kf_sandbox_lockdown());
+    return escaped;
+}
+
 static int do_abort(char **arguments)
 {
     if (arguments[0] && kf_sandbox_lockdown()) return 2;
@@ -695,6 +724,7 @@ static const struct {
     {"state", do_state, 0},
     {"syscalls", do_syscalls, 0},
     {"lockdown", do_lockdown, 0},
+    {"made_code", do_made_code, 0},
     {"abort", do_abort, 0},
     {"foreign", do_foreign, 0},
     {"exit", do_exit, 1},

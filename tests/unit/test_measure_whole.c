@@ -340,6 +340,16 @@ bool kf_measurement_audit(kf_measurement *r, kf_runner *candidate, kf_error *err
     (void)r, (void)candidate, (void)error;
     return true;
 }
+void kf_measurement_plan_look(kf_measurement *r, kf_side side, int pair, kf_batch *batch)
+{
+    (void)r, (void)side, (void)pair, (void)batch;
+}
+bool kf_measurement_look(kf_measurement *r, kf_side side, kf_batch *batch, bool alive,
+                         kf_error *error)
+{
+    (void)r, (void)side, (void)batch, (void)alive, (void)error;
+    return true;
+}
 
 bool __wrap_kf_torch_give(kf_runner *runner, const kf_torch_request *request, kf_error *error);
 bool __wrap_kf_torch_give(kf_runner *runner, const kf_torch_request *request, kf_error *error)

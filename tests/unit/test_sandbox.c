@@ -121,6 +121,17 @@ static void lockdown_denies_the_rest(void **state)
     assert_false(kf_sandbox_take_census(sandbox, &census, NULL)); /* ended */
 }
 
+static void no_code_is_made(void **state)
+{
+    (void)state;
+    setup s;
+    prepare(&s, "made_code", NULL, NULL);
+    kf_auto(kf_sandbox) sandbox = spawn(&s);
+    expect(sandbox, KF_END_EXITED, 0);
+    kf_sandbox_census census;
+    assert_false(kf_sandbox_take_census(sandbox, &census, NULL)); /* ended */
+}
+
 static void start_state_is_clean(void **state)
 {
     (void)state;
@@ -356,6 +367,7 @@ int test_program(void)
         cmocka_unit_test(network_is_out_of_reach),
         cmocka_unit_test(system_calls_are_filtered),
         cmocka_unit_test(lockdown_denies_the_rest),
+        cmocka_unit_test(no_code_is_made),
         cmocka_unit_test(start_state_is_clean),
         cmocka_unit_test(descriptors_are_those_listed),
         cmocka_unit_test(environment_is_complete),

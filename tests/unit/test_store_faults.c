@@ -150,6 +150,55 @@ static void an_old_store_is_migrated(void **state)
     assert_non_null(reader);
 }
 
+/* tests/unit/data/store-v7.db was written by a kforge of schema 7. It has a run with the attempts
+ * of `old` below. The reply of attempt 5 has other names than candidate 3, which replaced its text.
+ * The hash of machine code of candidate 4 is that of candidate 3. */
+static void a_verdict_of_another_text_does_not_count(void **state)
+{
+    fixture *f = *state;
+    kf_error error;
+    size_t size;
+    kf_autofree char *bytes =
+        kf_file_read(KFORGE_SOURCE_DIR "/tests/unit/data/store-v7.db", 1 << 20, &size, &error);
+    kf_autofree char *path = kf_path_join(f->folder, "old.db");
+    write_text(path, bytes, size);
+    static const struct {
+        kf_attempt_outcome outcome;
+        bool unverified;
+    } old[] = {{KF_ATTEMPT_JUDGED, false}, {KF_ATTEMPT_JUDGED, false},
+               {KF_ATTEMPT_JUDGED, false}, {KF_ATTEMPT_REVERIFIED, false},
+               {KF_ATTEMPT_KNOWN, true},   {KF_ATTEMPT_SAME_CODE, true},
+               {KF_ATTEMPT_JUDGED, false}};
+    kf_auto(kf_store) store = kf_store_open(path, KF_STORE_WRITE, &error);
+    if (!store) fail_msg("%s", error.text);
+    int64_t count;
+    assert_ok(&error, kf_store_check(store, &error));
+    assert_ok(&error, kf_store_unverified(store, &count, &error));
+    assert_int_equal(count, 2);
+    kf_autoresult kf_store_run run = {0};
+    assert_ok(&error, kf_store_find_run(store, "last", &run, &error));
+    kf_auto(kf_store_cursor) cursor = kf_store_attempts(store, run.id, 1, &error);
+    kf_autoresult kf_store_attempt attempt = {0};
+    for (size_t i = 0; i < sizeof old / sizeof *old; i++) {
+        assert_int_equal(kf_store_next_attempt(cursor, &attempt, &error), 1);
+        assert_int_equal(attempt.outcome, old[i].outcome);
+        assert_int_equal(attempt.unverified, old[i].unverified);
+        assert_int_equal(attempt.verdict != 0, !old[i].unverified);
+        assert_int_equal(strstr(attempt.message, "another text") != NULL, old[i].unverified);
+    }
+    assert_int_equal(kf_store_next_attempt(cursor, &attempt, &error), 0);
+    /* The population has candidate 4 without a figure. */
+    sqlite3 *db;
+    sqlite3_stmt *scores;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    sqlite3_prepare_v2(db, "SELECT candidate FROM member WHERE score IS NULL", -1, &scores, NULL);
+    assert_int_equal(sqlite3_step(scores), SQLITE_ROW);
+    assert_int_equal(sqlite3_column_int(scores, 0), 4);
+    assert_int_equal(sqlite3_step(scores), SQLITE_DONE);
+    sqlite3_finalize(scores);
+    sqlite3_close(db);
+}
+
 /* A migration that fails half-way leaves the old version: here its table is there already. */
 static void a_failed_migration_changes_nothing(void **state)
 {
@@ -698,6 +747,8 @@ int test_program(void)
         cmocka_unit_test_setup_teardown(what_is_no_store_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_newer_store_is_left_alone, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_old_store_is_migrated, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_verdict_of_another_text_does_not_count, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(a_failed_migration_changes_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_lock_is_waited_for_then_reported, set_up, tear_down),
         cmocka_unit_test_setup_teardown(many_may_create_it_at_once, set_up, tear_down),

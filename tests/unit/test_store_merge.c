@@ -527,6 +527,7 @@ static void test_migrate(void **state)
     sql(f->path, "DROP TABLE note; DROP TABLE ceiling; DROP TABLE counters; DROP INDEX "
                  "candidate_form; DROP TABLE asked;"
                  " ALTER TABLE candidate DROP COLUMN form; ALTER TABLE attempt DROP COLUMN began; "
+                 "ALTER TABLE attempt DROP COLUMN unverified; "
                  "PRAGMA user_version = 1");
     assert_fails(&error, KF_ERROR_INPUT, "kforge store migrate",
                  kf_store_open(f->path, KF_STORE_READ, &error));

@@ -202,21 +202,30 @@ static bool build_once(const void *device, const kf_build_request *request, kf_b
     snprintf(nvcc, sizeof nvcc, "%s/bin/nvcc", toolkit);
     if (!make_shim(gpu, request, toolkit, nvcc, error)) return false;
 
-    const char *argv[MAX_ARGV] = {nvcc,         "-shared",
-                                  "-O3",        "-std=c++17",
-                                  "-lineinfo",  "--no-compress",
-                                  "-Xcompiler", "-fPIC,-fno-lto", /* as in cpucc.c */
-                                  "-Xptxas",    "-v",
-                                  "-cudart",    "static",
-                                  "-Xlinker",   "--no-undefined",
-                                  "-include",   "kforge_prototype.h",
-                                  "-o",         "candidate.so",
+    const char *argv[MAX_ARGV] = {nvcc,
+                                  "-shared",
+                                  "-O3",
+                                  "-std=c++17",
+                                  "-Xcompiler",
+                                  "-fPIC,-fno-lto", /* as in cpucc.c */
+                                  "-Xptxas",
+                                  "-v",
+                                  "-cudart",
+                                  "static",
+                                  "-Xlinker",
+                                  "--no-undefined,-s,--build-id=none",
+                                  "--no-compress",
+                                  "-include",
+                                  "kforge_prototype.h",
+                                  "-o",
+                                  "candidate.so",
                                   "-gencode"};
     int argc = 0;
     while (argv[argc]) argc++;
     snprintf(generation, sizeof generation, "arch=compute_%s,code=sm_%s",
              gpu->properties.architecture, gpu->properties.architecture);
     argv[argc++] = generation;
+    if (request->line_info) argv[argc++] = "-lineinfo";
     for (const char *const *flag = request->flags; flag && *flag; flag++) {
         if (argc >= MAX_ARGV - 20)
             return kf_fail(error, KF_ERROR_LIMIT, "more than %d compiler flags", MAX_ARGV - 40);

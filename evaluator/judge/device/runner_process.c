@@ -19,6 +19,7 @@
 #include "kforge/build.h"
 #include "kforge/file.h"
 #include "launch_affinity.h"
+#include "paths.h"
 #include "runner_timeout.h"
 
 /* Timeout of a command that takes a runner microseconds. */
@@ -30,6 +31,20 @@
 #define PING_SPIN_SECONDS 0.002
 /* Arguments between the program and the binary. */
 #define MAX_WORDS 8
+/* More than /proc/PID/maps can have: 65,530 mappings of files without folders of their own. */
+#define MAPS_BYTES (64u << 20)
+
+typedef struct attachment {
+    void *data;
+    void (*release)(void *data);
+} attachment;
+
+/* The batch that runs, kf_now() at its request, and the seconds from then to the next look at what
+ * is mapped. NULL: no look. */
+typedef struct next_look {
+    kf_batch *batch;
+    double began, after;
+} next_look;
 
 /* What a runner is held to once it has loaded its binary. */
 typedef struct seal {
@@ -37,13 +52,10 @@ typedef struct seal {
      * only the first. */
     pid_t *threads;
     size_t thread_count;
+    /* The text of /proc/PID/maps before that. */
+    char *maps;
     bool sealed, loaded;
 } seal;
-
-typedef struct attachment {
-    void *data;
-    void (*release)(void *data);
-} attachment;
 
 struct kf_runner {
     kf_sandbox *sandbox;
@@ -61,13 +73,14 @@ struct kf_runner {
     kf_runner_kind kind;
     bool open;
     uint64_t calls;
-    attachment attachment;
+    attachment attached;
     /* NULL where the runner does not show it. */
     kf_wire_progress *progress;
     /* kf_now() until which the judge waits without sleeping, so that its own wake-up is not timed.
      */
     double awake_until;
     seal held;
+    next_look look;
     /* kf_now() at the end of the candidate's time. 0: no deadline. */
     double deadline;
     /* With a deadline: of all commands but LOAD and BATCH together. */
@@ -85,6 +98,18 @@ static kf_runner_event end(kf_runner *runner, kf_runner_event event)
     runner->dead = true;
     kf_sandbox_kill(runner->sandbox);
     return event;
+}
+
+/* Appends what is mapped to what earlier looks saw. The next look is after twice the time, so that
+ * a batch of any length has a few looks at any part of it. */
+static void look(kf_runner *runner)
+{
+    kf_batch *batch = runner->look.batch;
+    kf_autofree char *maps = kf_runner_maps(runner), *before = batch->maps;
+    if (asprintf(&batch->maps, "%s%s", before ? before : "", maps ? maps : "") < 0)
+        batch->maps = NULL;
+    runner->look.after *= 2;
+    if (!batch->looks_on) runner->look.batch = NULL;
 }
 
 /* Reads `size` bytes until the timeout, and the runner's output meanwhile. Checks the caller's stop
@@ -106,6 +131,10 @@ static kf_runner_event receive(kf_runner *runner, void *data, size_t size,
             if (kf_sandbox_pump(runner->sandbox, 1.0)) return end(runner, KF_RUNNER_ENDED);
             return end(runner, KF_RUNNER_CLOSED);
         }
+        if (runner->look.batch && kf_now() >= runner->look.began + runner->look.after) {
+            look(runner);
+            continue;
+        }
         if (runner->awake_until > 0 && kf_now() < runner->awake_until) continue;
         if (runner->stop && *runner->stop) return end(runner, KF_RUNNER_STOPPED);
         if (!kf_runner_timeout_look(runner_timeout, kf_sandbox_pid(runner->sandbox), kf_now()))
@@ -113,7 +142,10 @@ static kf_runner_event receive(kf_runner *runner, void *data, size_t size,
         struct pollfd watched[2] = {
             {.fd = runner->socket, .events = POLLIN},
             {.fd = kf_sandbox_descriptor(runner->sandbox), .events = POLLIN}};
-        if (poll(watched, 2, kf_runner_timeout_sleep(runner_timeout)) < 0 && errno != EINTR) {
+        int sleep = kf_runner_timeout_sleep(runner_timeout);
+        double due = runner->look.began + runner->look.after - kf_now();
+        if (runner->look.batch) sleep = (int)fmin(sleep, fmax(1e3 * due, 0));
+        if (poll(watched, 2, sleep) < 0 && errno != EINTR) {
             kf_fail(&runner->error, KF_ERROR_MACHINE, "poll: %s", strerror(errno));
             return end(runner, KF_RUNNER_MACHINE);
         }
@@ -488,13 +520,13 @@ bool kf_runner_is_open(const kf_runner *runner)
 
 void kf_runner_attach(kf_runner *runner, void *data, void (*release)(void *data))
 {
-    runner->attachment.data = data;
-    runner->attachment.release = release;
+    runner->attached.data = data;
+    runner->attached.release = release;
 }
 
 void *kf_runner_attachment(const kf_runner *runner)
 {
-    return runner->attachment.data;
+    return runner->attached.data;
 }
 
 void kf_runner_set_interrupt(kf_runner *runner, const volatile int *stop)
@@ -532,13 +564,14 @@ void kf_runner_free(kf_runner *runner)
 {
     if (!runner) return;
     kf_sandbox_free(runner->sandbox);
-    if (runner->attachment.data) runner->attachment.release(runner->attachment.data);
+    if (runner->attached.data) runner->attached.release(runner->attached.data);
     if (runner->socket >= 0) close(runner->socket);
     if (runner->progress) munmap(runner->progress, sizeof *runner->progress);
     if (runner->inbox) kf_directory_remove(runner->inbox, NULL);
     free(runner->inbox);
     free(runner->binary);
     free(runner->held.threads);
+    free(runner->held.maps);
     free(runner);
 }
 
@@ -572,6 +605,8 @@ kf_runner_event kf_runner_load(kf_runner *runner, double seconds)
     kf_wire_command command = {.type = KF_WIRE_LOAD};
     kf_runner_event event =
         runner->kind == KF_RUNNER_PLAIN ? share_progress(runner, seconds) : KF_RUNNER_OK;
+    if (!runner->held.maps && !kf_runner_is_python(runner->kind))
+        runner->held.maps = kf_runner_maps(runner);
     if (event == KF_RUNNER_OK) event = wake(runner);
     if (event == KF_RUNNER_OK) event = ask(runner, &command, NULL, 0, -1, seconds, &answer);
     runner->held.loaded = true;
@@ -699,11 +734,16 @@ static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch)
     runner->awake_until = batch->answered ? started + SPIN_SECONDS : 0;
     runner_timeout.looked = started;
     if (batch->begun) batch->begun(batch->begun_context);
+    batch->maps = NULL;
+    runner->look.batch = batch->look_at > 0 ? batch : NULL;
+    runner->look.began = started;
+    runner->look.after = batch->look_at;
     event = request(runner, &command, batch->order, batch->count * sizeof *batch->order, -1,
                     &runner_timeout);
     if (event == KF_RUNNER_OK && batch->running) batch->running(batch->running_context);
     if (event == KF_RUNNER_OK) event = await(runner, command.nonce, &runner_timeout, &answer);
     runner->awake_until = 0;
+    runner->look.batch = NULL;
     batch->nonce = command.nonce;
     batch->stalled = runner_timeout.stalled;
     if (batch->answered) batch->seconds = kf_now() - started;
@@ -805,6 +845,23 @@ pid_t kf_runner_pid(const kf_runner *runner)
 bool kf_runner_can_stop(const kf_runner *runner)
 {
     return runner->error.code != KF_ERROR_LIMIT;
+}
+
+char *kf_runner_maps(const kf_runner *runner)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)kf_sandbox_pid(runner->sandbox));
+    return kf_system_file(path, MAPS_BYTES);
+}
+
+const char *kf_runner_first_maps(const kf_runner *runner)
+{
+    return runner->held.maps ? runner->held.maps : "";
+}
+
+const char *kf_runner_loaded(const kf_runner *runner)
+{
+    return runner->binary;
 }
 
 int kf_runner_layers(const kf_runner *runner)

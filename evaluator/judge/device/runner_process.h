@@ -203,9 +203,16 @@ typedef struct kf_batch {
     /* Called once while the batch runs, right after the request. NULL: the judge only waits. */
     void (*running)(void *context);
     void *running_context;
+    /* Seconds after the request at which the judge first reads what is mapped in the running
+     * process. Each later look, if `looks_on`, is after twice the time. 0: no look. */
+    double look_at;
+    bool looks_on;
     /* Results. */
     /* The nonce of the request, which decides about samples (stream_page.h). */
     uint64_t nonce;
+    /* The texts of /proc/PID/maps at these times, one after the other. NULL: the answer came
+     * earlier. The caller frees it. */
+    char *maps;
     /* Seconds from the wake-up to the answer that the runner is awake. They are not part of
      * `seconds`, so the runner must do no work in them. */
     double waking;
@@ -249,6 +256,12 @@ int kf_runner_extra_threads(kf_runner *runner);
 /* False if the judge could not stop it. That is its own fault, however little time it had. */
 bool kf_runner_can_stop(const kf_runner *runner);
 int kf_runner_layers(const kf_runner *runner);
+/* Returns the text of /proc/PID/maps; NULL if it is unreadable. The caller frees it. */
+char *kf_runner_maps(const kf_runner *runner);
+/* Returns the same from before the candidate was loaded, "" if it is not known, and the path of
+ * what was loaded, NULL for a runner that was spawned with a binary. The runner owns both. */
+const char *kf_runner_first_maps(const kf_runner *runner);
+const char *kf_runner_loaded(const kf_runner *runner);
 pid_t kf_runner_pid(const kf_runner *runner);
 /* Returns the last `most` bytes that the runner printed, without control characters. NULL without
  * output or memory. The caller frees the text. */

@@ -1,70 +1,237 @@
-/* The build decides on libraries that are linked (build_cuda.c). This file finds libraries that are
- * opened at run time. It looks once, after all calls of a workload. A candidate that closes the
- * library after each call goes unnoticed, but pays for loading it in each call. */
+/* What a candidate's process has mapped.
+ *
+ * The list of allowed objects is closed. An object is known by its device and inode, or by a name
+ * in a folder that only the machine's owner writes to. A candidate can close a library before its
+ * call ends. So the judge looks at stopped processes and, at random times, at running ones. */
 #include "libraries.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "paths.h"
+/* One batch in so many is looked at while it runs: in timed pairs, before them, and one in so many
+ * when it has stopped. All batches of a workload that is not timed are looked at. Both sides of a
+ * timed pair are, since a look may delay the process. */
+#define LOOKS_TIMED 8
+#define LOOKS_BEFORE 4
+#define LOOKS_STOPPED 4
 
-/* CUDA's driver and runtime load no library of this list themselves. */
-static const struct vendor {
-    /* the beginning of the base name */
-    const char *file;
-    /* libraries of a task that cover it */
-    const char *names[5];
+/* Beginnings of base names. */
+static const char *const runtimes[] = {
+    /* The C library with its loader, character sets and name services, and the libraries of C++. */
+    "libc.so",   "libc-2.",  "libm.so",      "libm-2.",     "libmvec",  "libpthread",
+    "libdl.so",  "libdl-2.", "librt.so",     "librt-2.",    "ld-linux", "ld-2.",
+    "libresolv", "libnss_",  "libstdc++.so", "libgcc_s.so", NULL};
+/* The CUDA runtime, and the driver with its own compiler (libnvidia-ptxjitcompiler). */
+static const char *const driver[] = {"libcuda.so", "libcudart.so", "libnvidia-", "libcudadebugger",
+                                     NULL};
+/* What a library of a task is, with what it loads itself. */
+static const struct {
+    const char *name;
+    const char *const files[8];
 } vendors[] = {
-    {"libcublas.so", {"cublas", "cublaslt", "cudnn"}},
-    {"libcublasLt.so", {"cublas", "cublaslt", "cudnn"}},
-    {"libcudnn", {"cudnn"}},
-    {"libcufft", {"cufft"}},
-    {"libcurand.so", {"curand"}},
-    {"libcusolver", {""}},
-    {"libcusparse.so", {""}},
+    {"cublas", {"libcublas.so", "libcublasLt.so", "libnvrtc"}},
+    {"cublaslt", {"libcublas.so", "libcublasLt.so", "libnvrtc"}},
+    {"cudnn",
+     {"libcudnn", "libcublas.so", "libcublasLt.so", "libnvrtc", "libnvJitLink.so", "libz.so"}},
+    {"cufft", {"libcufft", "libnvrtc", "libnvJitLink.so"}},
+    {"curand", {"libcurand.so"}},
+    {"cusolver",
+     {"libcusolver", "libcublas.so", "libcublasLt.so", "libcusparse.so", "libnvJitLink.so",
+      "libnvrtc"}},
+    {"cusparse", {"libcusparse.so", "libnvJitLink.so", "libnvrtc"}},
+    {"nvrtc", {"libnvrtc"}},
 };
+static const char *const system_folders[] = {"/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/", NULL};
+static const char *const toolkit_folders[] = {"/usr/lib/", "/usr/lib64/", "/usr/local/", "/opt/",
+                                              NULL};
 
-static bool covered(const struct vendor *vendor, const char *const *allowed)
+/* A line of /proc/PID/maps. Texts end with `size`. */
+typedef struct region {
+    bool executable;
+    /* Device and inode. Empty for memory without a file. */
+    const char *object;
+    size_t object_size;
+    const char *path;
+    size_t path_size;
+} region;
+
+/* Returns the end of the word at `at`, and of the blanks behind it. */
+static const char *skip_word(const char *at, const char *end)
 {
-    for (; allowed && *allowed; allowed++)
-        for (const char *const *name = vendor->names; *name; name++)
-            if (strcmp(*name, *allowed) == 0) return true;
-    return false;
+    while (at < end && *at != ' ') at++;
+    while (at < end && *at == ' ') at++;
+    return at;
 }
 
-bool kf_library_forbidden(const char *maps, const char *const *allowed, char name[64])
+static region read_line(const char *line, const char *end)
 {
-    for (const char *line = maps; *line; line += *line == '\n') {
-        size_t length = strcspn(line, "\n"), start = length;
-        while (start && line[start - 1] != '/') start--;
-        for (size_t i = 0; start && i < sizeof vendors / sizeof *vendors; i++) {
-            size_t prefix = strlen(vendors[i].file);
-            if (length - start < prefix || strncmp(line + start, vendors[i].file, prefix) != 0 ||
-                covered(&vendors[i], allowed))
-                continue;
-            snprintf(name, 64, "%.*s", (int)(length - start), line + start);
-            return true;
+    region r = {0};
+    const char *rights = skip_word(line, end), *offset = skip_word(rights, end);
+    r.object = skip_word(offset, end);
+    const char *inode = skip_word(r.object, end);
+    r.path = skip_word(inode, end);
+    r.path_size = (size_t)(end - r.path);
+    r.executable = offset - rights > 3 && rights[2] == 'x';
+    bool named = inode < end && *inode != '0';
+    r.object_size = named ? (size_t)(r.path - r.object) : 0;
+    while (r.object_size && r.object[r.object_size - 1] == ' ') r.object_size--;
+    return r;
+}
+
+static const char *end_of_line(const char *line)
+{
+    return line + strcspn(line, "\n");
+}
+
+/* True if a process with these maps has the object too. For memory without a file: if it has
+ * executable memory of that kind. */
+static bool has_object(const char *maps, const region *wanted)
+{
+    for (const char *line = maps, *end; *line; line = *end ? end + 1 : end) {
+        end = end_of_line(line);
+        region r = read_line(line, end);
+        if (r.object_size != wanted->object_size || !r.object_size) {
+            if (!wanted->object_size && !r.object_size && r.executable && !r.path_size) return true;
+            continue;
         }
-        line += length;
+        if (memcmp(r.object, wanted->object, r.object_size) == 0) return true;
     }
     return false;
 }
 
-bool kf_measurement_audit(kf_measurement *r, kf_runner *candidate, kf_error *error)
+static bool begins(const region *r, size_t from, const char *const *words)
 {
-    char path[64], name[64];
-    /* PyTorch itself loads them, and a solution may call PyTorch. */
-    if (kf_runner_kind_of(candidate) == KF_RUNNER_TORCH) return true;
-    snprintf(path, sizeof path, "/proc/%d/maps", (int)kf_runner_pid(candidate));
-    kf_autofree char *maps = kf_system_file(path, 16u << 20);
-    if (!maps || !kf_library_forbidden(maps, r->bench->libraries, name)) return true;
+    for (; *words; words++)
+        if (strncmp(r->path + from, *words, strlen(*words)) == 0) return true;
+    return false;
+}
+
+static bool is_path(const region *r, const char *path)
+{
+    return path && strlen(path) == r->path_size && memcmp(path, r->path, r->path_size) == 0;
+}
+
+/* Returns where the base name begins. */
+static size_t base_of(const region *r)
+{
+    size_t at = r->path_size;
+    while (at && r->path[at - 1] != '/') at--;
+    return at;
+}
+
+static bool is_allowed(const region *r, const kf_mapped *mapped)
+{
+    size_t base = base_of(r);
+    if (r->path_size > 10 && memcmp(r->path + r->path_size - 10, " (deleted)", 10) == 0)
+        return has_object(mapped->first, r);
+    if (begins(r, 0, system_folders) && begins(r, base, runtimes)) return true;
+    if (begins(r, 0, toolkit_folders)) {
+        if (begins(r, base, driver)) return true;
+        for (const char *const *name = mapped->allowed; name && *name; name++)
+            for (size_t i = 0; i < sizeof vendors / sizeof *vendors; i++)
+                if (strcmp(vendors[i].name, *name) == 0 && begins(r, base, vendors[i].files))
+                    return true;
+    }
+    return is_path(r, mapped->candidate) || has_object(mapped->first, r);
+}
+
+/* True for the name of a library: NAME.so or NAME.so.VERSION. */
+static bool is_library(const region *r)
+{
+    static const char cache[] = "/etc/ld.so.cache";
+    if (is_path(r, cache)) return false;
+    for (size_t at = base_of(r); at + 3 <= r->path_size; at++)
+        if (memcmp(r->path + at, ".so", 3) == 0 &&
+            (at + 3 == r->path_size || r->path[at + 3] == '.' || r->path[at + 3] == ' '))
+            return true;
+    return false;
+}
+
+bool kf_library_forbidden(const char *maps, const kf_mapped *mapped, char name[64])
+{
+    for (const char *line = maps, *end; *line; line = *end ? end + 1 : end) {
+        end = end_of_line(line);
+        region r = read_line(line, end);
+        if (is_path(&r, "[vdso]") || is_path(&r, "[vsyscall]")) continue;
+        if (!r.executable && !(r.path_size && *r.path == '/' && is_library(&r))) continue;
+        bool file = r.object_size || (r.path_size && *r.path == '/');
+        if (file ? is_allowed(&r, mapped)
+                 : has_object(mapped->first, &r) || has_object(mapped->oracle, &r))
+            continue;
+        size_t base = base_of(&r);
+        snprintf(name, 64, "%.*s", file ? (int)(r.path_size - base) : 0, r.path + base);
+        return true;
+    }
+    return false;
+}
+
+static bool is_audited(const kf_runner *runner)
+{
+    /* PyTorch itself loads libraries, and a solution may call PyTorch. */
+    return !kf_runner_is_python(kf_runner_kind_of(runner));
+}
+
+/* Adds the finding for maps, which it frees. */
+static bool judge_maps(kf_measurement *r, kf_runner *candidate, char *maps, kf_error *error)
+{
+    char name[64];
+    kf_autofree char *text = maps, *oracle = NULL;
+    kf_mapped mapped = {.candidate = kf_runner_loaded(candidate),
+                        .first = kf_runner_first_maps(candidate),
+                        .oracle = "",
+                        .allowed = r->bench->libraries};
+    if (!text || r->over || !kf_library_forbidden(text, &mapped, name)) return true;
+    if (!*name && r->oracle && is_audited(r->oracle) && (oracle = kf_runner_maps(r->oracle))) {
+        mapped.oracle = oracle;
+        if (!kf_library_forbidden(text, &mapped, name)) return true;
+    }
     r->over = true;
     kf_autofree char *clean = kf_text_clean(name, strlen(name), true);
-    return (clean && kf_verdict_add_finding(r->bench->verdict, r->bench->result, KF_CHEATING,
-                                            KF_BLAME_CANDIDATE, "library.loaded", NAN, NAN,
-                                            "the candidate's process has loaded %s, which the "
-                                            "task's \"libraries\" do not allow",
-                                            clean)) ||
+    return (clean && kf_verdict_add_finding(
+                         r->bench->verdict, r->bench->result, KF_CHEATING, KF_BLAME_CANDIDATE,
+                         "library.loaded", NAN, NAN,
+                         *clean ? "the candidate's process has loaded %s. Allowed are the runtimes "
+                                  "of C, C++ and CUDA, and the task's \"libraries\""
+                                : "the candidate's process has made executable memory%s. Put all "
+                                  "code into the source",
+                         clean)) ||
            kf_fail_memory(error, "a measurement");
+}
+
+bool kf_measurement_audit(kf_measurement *r, kf_runner *candidate, kf_error *error)
+{
+    return !is_audited(candidate) || judge_maps(r, candidate, kf_runner_maps(candidate), error);
+}
+
+void kf_measurement_plan_look(kf_measurement *r, kf_side side, int pair, kf_batch *batch)
+{
+    const kf_runner *candidate = r->runners[CANDIDATE];
+    bool timed = r->schedule.timed && pair >= 0;
+    if (!candidate || !is_audited(r->runners[CANDIDATE]) || (side == BASELINE && !timed)) return;
+    int number = timed ? pair : (int)(kf_runner_calls(candidate) & 0x7fffffff);
+    uint64_t drawn = kf_measurement_draw(r, timed ? "looks" : "looks before", number);
+    if (r->schedule.timed && drawn % (timed ? LOOKS_TIMED : LOOKS_BEFORE)) return;
+    /* A look near the end of a timed batch would delay the judge's clock. */
+    double expected = (timed ? 0.8 : 1) * r->schedule.baseline_call * batch->count;
+    batch->look_at = fmax(expected * (double)(drawn >> 11) * 0x1p-53, 1e-5);
+    batch->looks_on = !timed;
+}
+
+bool kf_measurement_look(kf_measurement *r, kf_side side, kf_batch *batch, bool alive,
+                         kf_error *error)
+{
+    kf_runner *candidate = r->runners[CANDIDATE];
+    char *maps = batch->maps;
+    batch->maps = NULL;
+    if (side == BASELINE) {
+        free(maps);
+        return true;
+    }
+    if (maps && !judge_maps(r, candidate, maps, error)) return false;
+    int number = (int)(kf_runner_calls(candidate) & 0x7fffffff);
+    bool looks = kf_runner_calls(candidate) <= batch->count ||
+                 kf_measurement_draw(r, "stopped looks", number) % LOOKS_STOPPED == 0;
+    return r->over || !looks || !alive || kf_measurement_audit(r, candidate, error);
 }

@@ -179,6 +179,8 @@ static bool measure(kf_measurement *r, kf_error *error)
         return false;
     if (!r->over && !kf_measurement_hand_over(r, KF_ROLE_CANDIDATE, r->runners[CANDIDATE], error))
         return false;
+    /* Before the first call: what it is linked to, and what its constructors opened. */
+    if (!r->over && !kf_measurement_audit(r, r->runners[CANDIDATE], error)) return false;
     /* Not earlier: a driver that starts processes maps buffers slowly. */
     if (!r->over && r->history.recalled) kf_measurement_expect_spares(r);
     if (!r->over && r->schedule.timed && !kf_measurement_start_idle(r, error)) return false;

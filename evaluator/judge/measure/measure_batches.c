@@ -1,5 +1,6 @@
 /* One batch: preparation, the clock around it, and inspection. measure.c decides the order of
  * batches. */
+#include "libraries.h"
 #include "measure_internal.h"
 #include "memory_settle.h"
 
@@ -206,12 +207,16 @@ bool kf_measurement_batch(kf_measurement *r, kf_side side, uint32_t first, uint3
     kf_clock *clock = &r->bench->clock;
     bool sampled = side == CANDIDATE && !priming_call && r->device->order.hold;
     if (sampled && !r->device->order.hold(r->sets, UINT32_MAX, error)) return false;
+    kf_measurement_plan_look(r, side, pair, batch);
     /* For other batches a rough time is enough. */
     if (letter == 'a' || pair >= 0) kf_runner_pool_pause(r->bench->pool);
     bool hurried =
         side == CANDIDATE && batch->timeout < many_times_the_baseline(r, FAIR_FACTOR, count);
     kf_runner_event event = kf_runner_batch(runner, batch);
     if (!kf_measurement_end_occupation(r, error)) return false;
+    bool alive = event == KF_RUNNER_OK || event == KF_RUNNER_DEVICE_ERROR;
+    if (!kf_measurement_look(r, side, batch, alive, error)) return false;
+    if (r->over) return true;
     if (event == KF_RUNNER_TIMEOUT && hurried && kf_runner_can_stop(runner)) {
         kf_clock_charge_candidate(clock, batch->timeout);
         return kf_measurement_out_of_time(r, error);
