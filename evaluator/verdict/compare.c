@@ -163,6 +163,9 @@ void kf_error_merge(kf_error_sums *into, const kf_error_sums *from)
     if (from->nonfinite && (into->nonfinite == 0 || into->first_nonfinite < 0))
         into->first_nonfinite = from->first_nonfinite;
     into->nonfinite += from->nonfinite;
+    into->change_square += from->change_square;
+    into->change_max = fmax(into->change_max, from->change_max);
+    into->change_count += from->change_count;
 }
 
 double kf_error_rms(const kf_error_sums *sums)
@@ -233,6 +236,20 @@ void kf_error_limits(const kf_problem_argument *argument, const kf_error_sums *o
                    order_allowance(dtype) * unit * scale_rms(own) + tiny;
     *allowed_max = ratio * (baseline ? baseline->max : 0) +
                    order_allowance_max(dtype) * unit * own->scale_max + tiny;
+    if (!baseline || !baseline->change_count || argument->dtype == KF_F64) return;
+    double v = kf_dtype_roundoff(KF_F32), scale = scale_rms(own),
+           change = sqrt(baseline->change_square / (double)baseline->change_count),
+           n = change > 0 ? v * scale / change : (double)INFINITY,
+           long_sum = v * fmin(1024, 2 * n + 0.01 * n * n);
+    *allowed_rms += 512 * change + long_sum * scale;
+    *allowed_max += 512 * baseline->change_max + long_sum * own->scale_max;
+}
+
+bool kf_is_inaccurate(const kf_problem_argument *argument, const kf_error_sums *own)
+{
+    return argument->tolerance.kind == KF_ERROR_RATIO && kf_dtype_is_float(argument->dtype) &&
+           own->nonfinite == 0 && kf_error_rms(own) < scale_rms(own) / 64 &&
+           own->max < own->scale_max / 16;
 }
 
 /* True if the output passes only because tf32 operands are allowed. */

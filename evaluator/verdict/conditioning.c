@@ -1,0 +1,97 @@
+/* How much an output changes if each input changes by one rounding (compare.h). */
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kforge/cleanup.h"
+#include "kforge/compare.h"
+
+/* Elements of an output that are looked at, at equal distances. */
+#define LOOKED_AT 65536
+/* Larger changes than this multiple of the 90 % quantile come from steps of the function. */
+#define STEP 8
+
+/* ---- inputs ---------------------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+/* Defines a function that moves elements of one width to a neighbour. Zeros, subnormal numbers and
+ * the largest numbers stay. */
+#define KF_NUDGE(name, type, mantissa, exponents)                                                  \
+    static void name(type *bits, int64_t count, uint64_t seed)                                     \
+    {                                                                                              \
+        for (int64_t i = 0; i < count; i++) {                                                      \
+            int exponent = (int)(bits[i] >> (mantissa) & (exponents));                             \
+            if (exponent == 0 || exponent >= (exponents) - 1) continue;                            \
+            bits[i] = (type)(mix(seed + (uint64_t)i) & 1 ? bits[i] + 1 : bits[i] - 1);             \
+        }                                                                                          \
+    }
+KF_NUDGE(nudge_f32, uint32_t, 23, 0xff)
+KF_NUDGE(nudge_f16, uint16_t, 10, 0x1f)
+KF_NUDGE(nudge_bf16, uint16_t, 7, 0xff)
+KF_NUDGE(nudge_f8e4m3, uint8_t, 3, 0xf)
+KF_NUDGE(nudge_f8e5m2, uint8_t, 2, 0x1f)
+
+void kf_nudge(kf_dtype dtype, void *data, int64_t count, uint64_t seed)
+{
+    seed = mix(seed);
+    switch (dtype) {
+    case KF_F32:
+    case KF_TF32: nudge_f32(data, count, seed); break;
+    case KF_F16: nudge_f16(data, count, seed); break;
+    case KF_BF16: nudge_bf16(data, count, seed); break;
+    case KF_F8E4M3: nudge_f8e4m3(data, count, seed); break;
+    case KF_F8E5M2: nudge_f8e5m2(data, count, seed); break;
+    default: break;
+    }
+}
+
+double kf_nudge_unit(kf_dtype dtype)
+{
+    switch (dtype) {
+    case KF_F32:
+    case KF_TF32: return kf_dtype_roundoff(KF_F32);
+    case KF_F16:
+    case KF_BF16:
+    case KF_F8E4M3:
+    case KF_F8E5M2: return kf_dtype_roundoff(dtype);
+    default: return 0;
+    }
+}
+
+/* ---- outputs --------------------------------------------------------------------------------- */
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+bool kf_condition_add(const double *before, const double *after, int64_t count, double unit,
+                      kf_error_sums *sums)
+{
+    int64_t step = (count + LOOKED_AT - 1) / LOOKED_AT, used = 0;
+    if (count <= 0 || !(unit > 0)) return true;
+    kf_autofree double *changes = calloc((size_t)(count / step + 1), sizeof *changes);
+    if (!changes) return false;
+    double factor = kf_dtype_roundoff(KF_F32) / unit;
+    for (int64_t i = 0; i < count; i += step) {
+        double change = fabs(after[i] - before[i]) * factor;
+        if (change <= DBL_MAX) changes[used++] = change;
+    }
+    if (!used) return true;
+    qsort(changes, (size_t)used, sizeof *changes, ascending);
+    double most = STEP * changes[used - 1 - used / 10];
+    for (int64_t i = 0; i < used && changes[i] <= most; i++) {
+        sums->change_square += changes[i] * changes[i];
+        sums->change_max = fmax(sums->change_max, changes[i]);
+        sums->change_count++;
+    }
+    return true;
+}
