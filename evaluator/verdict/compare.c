@@ -166,6 +166,7 @@ void kf_error_merge(kf_error_sums *into, const kf_error_sums *from)
     into->change_square += from->change_square;
     into->change_max = fmax(into->change_max, from->change_max);
     into->change_count += from->change_count;
+    into->terms = fmax(into->terms, from->terms);
 }
 
 double kf_error_rms(const kf_error_sums *sums)
@@ -237,12 +238,11 @@ void kf_error_limits(const kf_problem_argument *argument, const kf_error_sums *o
     *allowed_max = ratio * (baseline ? baseline->max : 0) +
                    order_allowance_max(dtype) * unit * own->scale_max + tiny;
     if (!baseline || !baseline->change_count || argument->dtype == KF_F64) return;
-    double v = kf_dtype_roundoff(KF_F32), scale = scale_rms(own),
-           change = sqrt(baseline->change_square / (double)baseline->change_count),
-           n = change > 0 ? v * scale / change : (double)INFINITY,
-           long_sum = v * fmin(1024, 2 * n + 0.01 * n * n);
-    *allowed_rms += 512 * change + long_sum * scale;
-    *allowed_max += 512 * baseline->change_max + long_sum * own->scale_max;
+    double v = kf_dtype_roundoff(KF_F32), terms = fmin(fmax(baseline->terms, 1), 0x1p18),
+           root = sqrt(terms), one_sign = 0.8 * root + 1e-5 * root * terms,
+           change = sqrt(baseline->change_square / (double)baseline->change_count);
+    *allowed_rms += root * change + one_sign * v * scale_rms(own);
+    *allowed_max += root * baseline->change_max + one_sign * v * own->scale_max;
 }
 
 bool kf_is_inaccurate(const kf_problem_argument *argument, const kf_error_sums *own)

@@ -7,8 +7,6 @@
 #include "kforge/cleanup.h"
 #include "kforge/compare.h"
 
-/* Elements of an output that are looked at, at equal distances. */
-#define LOOKED_AT 65536
 /* Larger changes than this multiple of the 90 % quantile come from steps of the function. */
 #define STEP 8
 
@@ -24,12 +22,13 @@ static uint64_t mix(uint64_t x)
 /* Defines a function that moves elements of one width to a neighbour. Zeros, subnormal numbers and
  * the largest numbers stay. */
 #define KF_NUDGE(name, type, mantissa, exponents)                                                  \
-    static void name(type *bits, int64_t count, uint64_t seed)                                     \
+    static void name(type *bits, int64_t count, uint64_t seed, uint64_t most, uint64_t up)         \
     {                                                                                              \
         for (int64_t i = 0; i < count; i++) {                                                      \
             int exponent = (int)(bits[i] >> (mantissa) & (exponents));                             \
-            if (exponent == 0 || exponent >= (exponents) - 1) continue;                            \
-            bits[i] = (type)(mix(seed + (uint64_t)i) & 1 ? bits[i] + 1 : bits[i] - 1);             \
+            uint64_t chance = mix(seed + (uint64_t)i);                                             \
+            if (exponent == 0 || exponent >= (exponents) - 1 || chance >> 11 > most) continue;     \
+            bits[i] = (type)(chance & up ? bits[i] + 1 : bits[i] - 1);                             \
         }                                                                                          \
     }
 KF_NUDGE(nudge_f32, uint32_t, 23, 0xff)
@@ -38,16 +37,17 @@ KF_NUDGE(nudge_bf16, uint16_t, 7, 0xff)
 KF_NUDGE(nudge_f8e4m3, uint8_t, 3, 0xf)
 KF_NUDGE(nudge_f8e5m2, uint8_t, 2, 0x1f)
 
-void kf_nudge(kf_dtype dtype, void *data, int64_t count, uint64_t seed)
+void kf_nudge(kf_dtype dtype, void *data, int64_t count, uint64_t seed, double share)
 {
+    uint64_t most = (uint64_t)(share * 0x1p53), up = share < 1 ? UINT64_MAX : 1;
     seed = mix(seed);
     switch (dtype) {
     case KF_F32:
-    case KF_TF32: nudge_f32(data, count, seed); break;
-    case KF_F16: nudge_f16(data, count, seed); break;
-    case KF_BF16: nudge_bf16(data, count, seed); break;
-    case KF_F8E4M3: nudge_f8e4m3(data, count, seed); break;
-    case KF_F8E5M2: nudge_f8e5m2(data, count, seed); break;
+    case KF_TF32: nudge_f32(data, count, seed, most, up); break;
+    case KF_F16: nudge_f16(data, count, seed, most, up); break;
+    case KF_BF16: nudge_bf16(data, count, seed, most, up); break;
+    case KF_F8E4M3: nudge_f8e4m3(data, count, seed, most, up); break;
+    case KF_F8E5M2: nudge_f8e5m2(data, count, seed, most, up); break;
     default: break;
     }
 }
@@ -73,15 +73,22 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+int64_t kf_condition_sample(const double *values, int64_t count, double *sample)
+{
+    int64_t step = (count + KF_CONDITION_SAMPLE - 1) / KF_CONDITION_SAMPLE, used = 0;
+    for (int64_t i = 0; i < count; i += step) sample[used++] = values[i];
+    return used;
+}
+
 bool kf_condition_add(const double *before, const double *after, int64_t count, double unit,
                       kf_error_sums *sums)
 {
-    int64_t step = (count + LOOKED_AT - 1) / LOOKED_AT, used = 0;
+    int64_t used = 0;
     if (count <= 0 || !(unit > 0)) return true;
-    kf_autofree double *changes = calloc((size_t)(count / step + 1), sizeof *changes);
+    kf_autofree double *changes = calloc((size_t)count, sizeof *changes);
     if (!changes) return false;
     double factor = kf_dtype_roundoff(KF_F32) / unit;
-    for (int64_t i = 0; i < count; i += step) {
+    for (int64_t i = 0; i < count; i++) {
         double change = fabs(after[i] - before[i]) * factor;
         if (change <= DBL_MAX) changes[used++] = change;
     }
@@ -94,4 +101,42 @@ bool kf_condition_add(const double *before, const double *after, int64_t count, 
         sums->change_count++;
     }
     return true;
+}
+
+/* ---- the number of terms --------------------------------------------------------------------- */
+
+/* 4^-DEEPEST of the inputs change no output. */
+#define DEEPEST 11
+/* An expected value has changed by more than the float64 oracle's own rounding. */
+#define VISIBLE 0x1p-46
+
+static int middle(const kf_terms_search *search)
+{
+    return (search->low + search->high) / 2;
+}
+
+double kf_terms_share(kf_terms_search *search)
+{
+    if (search->high == 0)
+        *search = (kf_terms_search){.high = DEEPEST, .terms = 1, .distance = (double)INFINITY};
+    return search->high - search->low > 1 ? exp2(-2.0 * middle(search)) : 0;
+}
+
+void kf_terms_note(kf_terms_search *search, const double *before, const double *after,
+                   int64_t count)
+{
+    int64_t changed = 0;
+    for (int64_t i = 0; i < count; i++)
+        changed += !(fabs(after[i] - before[i]) <= VISIBLE * fabs(before[i]));
+    double part = count > 0 ? (double)changed / (double)count : 0,
+           share = exp2(-2.0 * middle(search)), distance = fabs(part - 0.6);
+    if (part > 0.6)
+        search->low = middle(search);
+    else
+        search->high = middle(search);
+    /* An element of K terms stays with probability (1 - share)^K. Few elements only give bounds. */
+    if (part > 0.1 && part < 0.95 && distance < search->distance)
+        search->terms = log1p(-part) / log1p(-share), search->distance = distance;
+    else if (search->distance > 1)
+        search->terms = exp2(2.0 * search->high);
 }

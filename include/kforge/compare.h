@@ -38,24 +38,23 @@
  *
  * The baseline's own output always passes for ratio >= 2.
  *
- * Long sums. With v the unit roundoff of f32, and scale and change as RMS, as maximum where marked:
+ * Long sums. With v the unit roundoff of f32, scale and change as RMS or as maximum:
  *
- *     order   = 512 * change (max) + v * scale (max) * min(1024, 2 n + 0.01 n^2)
+ *     order   = sqrt(K) * change + (0.8 sqrt(K) + 1e-5 K^1.5) * v * scale, K at most 2^18
  *     change  of the expected values, if each floating input moves to a neighbouring number of its
  *             type, up or down at random, in proportion to v. It is v times the root of the sum of
  *             the squares of all terms, whatever the terms add up to.
- *     n       v * scale / change. Where all terms have one sign, they average out in `change`, and
- *             n is the root of their number. Otherwise n is about 1.
+ *     K       number of terms, from the share of expected values that change if only a share of
+ *             the inputs moves
  *
  * A sum that cancels keeps the rounding errors of its terms, so its scale says little. The first
- * term allows them in any order of summation. For K = 2^18 terms with mean 0, a sum in sequence
- * errs by 100 changes RMS, and by 450 in the worst of many elements. tf32 operands err by 4000. A
- * sum of one sign in sequence errs by 0.17 n v of its scale. Many terms below half a unit of the
- * sum's last place add an error that grows with n^2. For K <= 4096 tf32 operands still err by more.
- * `order` is 0 for f64, and until the judge has run the oracle on moved inputs (measure_compare.c).
+ * term allows them in any order of summation. A sum in sequence of terms with mean 0 errs by
+ * 0.2 sqrt(K) changes RMS, and 4 to 5 times as much in the worst of many elements. tf32 operands
+ * err by 4000. The second term is for sums of one sign. Their change is smaller by sqrt(K). Terms
+ * below half a unit of the sum's last place add an error that grows faster than sqrt(K).
  *
- * tests/unit/test_accuracy.c has tables of the arithmetic that passes and fails. Three bf16
- * products in place of an f32 one err by 30 changes, less than a long sum in f32, and pass.
+ * `order` is 0 for f64, and until the judge has run the oracle on moved inputs (measure_compare.c).
+ * tests/unit/test_accuracy.c has tables of the arithmetic that passes and fails.
  *
  * `tf32` of the argument: c and u of an f32 output are those of tf32. cuDNN chooses a convolution's
  * algorithm by shape, and by trial with torch.backends.cudnn.benchmark. With PyTorch's default
@@ -83,6 +82,8 @@ typedef struct kf_error_sums {
     /* of the changes of expected values by one rounding of the inputs; 0 of them until measured */
     double change_square, change_max;
     int64_t change_count;
+    /* number of terms; 0 until measured */
+    double terms;
 } kf_error_sums;
 #define KF_NO_ERRORS ((kf_error_sums){.first_nonfinite = -1})
 
@@ -100,12 +101,17 @@ void kf_error_merge(kf_error_sums *into, const kf_error_sums *from);
 /* Returns the RMS of the error, 0 without elements. */
 double kf_error_rms(const kf_error_sums *sums);
 
-/* Moves each element of a floating input to the next larger or smaller magnitude of its type, by
- * chance. Zeros and subnormal numbers stay, f64 and integers too. */
-void kf_nudge(kf_dtype dtype, void *data, int64_t count, uint64_t seed);
+/* Moves a share of the elements of a floating input to the next larger or smaller magnitude of its
+ * type, by chance. A share below 1 moves only to larger ones, so that no two moves cancel exactly.
+ * Zeros and subnormal numbers stay, f64 and integers too. */
+void kf_nudge(kf_dtype dtype, void *data, int64_t count, uint64_t seed, double share);
 /* Returns the unit roundoff of an input that kf_nudge changes, 0 for other types. */
 double kf_nudge_unit(kf_dtype dtype);
-/* Adds `change` of an output's expected values to the sums. `unit`: the largest kf_nudge_unit of
+/* Copies at most KF_CONDITION_SAMPLE expected values of an output, at equal distances, and returns
+ * how many. */
+#define KF_CONDITION_SAMPLE 65536
+int64_t kf_condition_sample(const double *values, int64_t count, double *sample);
+/* Adds `change` of a sample of expected values to the sums. `unit`: the largest kf_nudge_unit of
  * the inputs. Steps of the function (rounding, comparisons) change few elements by much. They do
  * not count, or they would allow any error. False without memory. */
 bool kf_condition_add(const double *before, const double *after, int64_t count, double unit,
@@ -115,6 +121,18 @@ static inline int kf_condition_runs(int64_t elements)
 {
     return elements >= 8 ? 1 : elements > 0 ? (int)((8 + elements - 1) / elements) : 0;
 }
+
+/* The search for the number of terms of an output. Starts as zeros. */
+typedef struct kf_terms_search {
+    /* shares 4^-low and above change most elements; those 4^-high and below do not */
+    int low, high;
+    double terms, distance;
+} kf_terms_search;
+/* Returns the share of the inputs to move next, or 0 at the end. Then search->terms is known. */
+double kf_terms_share(kf_terms_search *search);
+/* Notes a sample of expected values before and after. */
+void kf_terms_note(kf_terms_search *search, const double *before, const double *after,
+                   int64_t count);
 
 /* True if a failed output follows the right formula with too few bits: every element is finite, the
  * RMS error is below 1/64 of the output's RMS, and the largest below 1/16 of its largest value. */

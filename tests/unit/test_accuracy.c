@@ -271,24 +271,35 @@ static void measure_change(set *s)
     size_t bytes = (size_t)s->x.elements * kf_dtype_size(s->x.dtype);
     int runs = kf_condition_runs(s->output.elements);
     void *kept[2] = {malloc(bytes), malloc(bytes)};
-    double *moved = malloc(8 * (size_t)s->output.elements);
+    double *moved = malloc(8 * (size_t)s->output.elements),
+           *before = malloc(8 * KF_CONDITION_SAMPLE), *after = malloc(8 * KF_CONDITION_SAMPLE);
     for (int i = 0; i < 2; i++) memcpy(kept[i], s->inputs[i], bytes);
-    for (int run = 0; run < runs; run++) {
+    kf_terms_search search = {0};
+    double share = 1;
+    for (int run = 0; run < runs || (share = kf_terms_share(&search)) > 0; run++) {
         for (int i = 0; i < 2; i++) {
             memcpy(s->inputs[i], kept[i], bytes);
-            kf_nudge(s->x.dtype, s->inputs[i], s->x.elements, (uint64_t)(2 * run + i));
+            kf_nudge(s->x.dtype, s->inputs[i], s->x.elements, (uint64_t)(2 * run + i), share);
         }
         load_values(s);
         find_expected(s, moved);
-        assert_true(kf_condition_add(s->expected, moved, s->output.elements,
-                                     kf_nudge_unit(s->x.dtype), &s->change));
+        int64_t used = kf_condition_sample(s->expected, s->output.elements, before);
+        assert_int_equal(kf_condition_sample(moved, s->output.elements, after), used);
+        if (run >= runs)
+            kf_terms_note(&search, before, after, used);
+        else
+            assert_true(
+                kf_condition_add(before, after, used, kf_nudge_unit(s->x.dtype), &s->change));
     }
+    s->change.terms = search.terms;
     for (int i = 0; i < 2; i++) {
         memcpy(s->inputs[i], kept[i], bytes);
         free(kept[i]);
     }
     load_values(s);
     free(moved);
+    free(before);
+    free(after);
     s->measured = true;
 }
 

@@ -292,6 +292,8 @@ static const kf_device_operations cpu_operations = {
     .buffers.truth = kf_cpu_truth,
     .buffers.input = kf_cpu_input,
     .buffers.copy_input = kf_cpu_copy_input,
+    .buffers.nudge_input = kf_cpu_nudge_input,
+    .buffers.poison_read = kf_cpu_poison_read,
 };
 
 kf_device *kf_device_cpu_open(kf_parallel *parallel, const char *cache, kf_error *error)

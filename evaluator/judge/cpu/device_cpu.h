@@ -36,5 +36,9 @@ const void *kf_cpu_output(kf_sets *sets, uint32_t set, int argument, kf_error *e
 const void *kf_cpu_truth(kf_sets *sets, uint32_t set, int argument, kf_error *error);
 const void *kf_cpu_input(kf_sets *sets, uint32_t set, int argument, kf_error *error);
 bool kf_cpu_copy_input(kf_sets *sets, uint32_t from, uint32_t to, int argument, kf_error *error);
+bool kf_cpu_nudge_input(kf_sets *sets, uint32_t set, int argument, uint64_t seed, double share,
+                        kf_error *error);
+void kf_cpu_poison_read(kf_sets *sets, uint32_t set, int argument, uint64_t first, uint64_t count,
+                        void *bytes);
 
 #endif

@@ -138,6 +138,12 @@ typedef struct kf_buffer_operations {
      * `poison` and `prepare_truth` restore the copied values, too. `from` KF_FRESH_INPUT: new
      * numbers of the same distribution. */
     bool (*copy_input)(kf_sets *sets, uint32_t from, uint32_t to, int argument, kf_error *error);
+    /* Moves a share of an input's elements to neighbouring numbers (kf_nudge). Not for inouts. */
+    bool (*nudge_input)(kf_sets *sets, uint32_t set, int argument, uint64_t seed, double share,
+                        kf_error *error);
+    /* Writes bytes of an output as they were before the batch. */
+    void (*poison_read)(kf_sets *sets, uint32_t set, int argument, uint64_t first, uint64_t count,
+                        void *bytes);
 } kf_buffer_operations;
 
 /* Functions for runners in Python, whose results stay in memory of their own. */

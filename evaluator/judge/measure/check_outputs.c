@@ -268,6 +268,13 @@ static bool check_baseline(kf_workbench *bench, const item *it, bool *passed, kf
     return kf_fail_memory(error, "a comparison");
 }
 
+kf_error_sums *kf_checker_sums(kf_checker *checker, int argument, kf_set_variation variation)
+{
+    const kf_problem_argument *a = &checker->bench->problem->arguments[argument];
+    bool ratio = is_output(a) && a->tolerance.kind == KF_ERROR_RATIO && kf_dtype_is_float(a->dtype);
+    return ratio ? &checker->baseline[argument * checker->classes + class_of(variation)] : NULL;
+}
+
 /* True if the baseline may have as large an error on this set. Errors may have a heavy tail, so
  * those of other sets say little. A value that is not finite where it should be is wrong in any
  * case. */
@@ -362,13 +369,10 @@ bool kf_checker_compare(kf_checker *checker, kf_sets *sets, const kf_set_variati
         for (int i = 0; i < problem->argument_count; i++) {
             const kf_problem_argument *argument = &problem->arguments[i];
             if (!is_output(argument)) continue;
-            int class = class_of(variations[list[k]]);
             item *it = &items[used++];
             *it = (item){.argument = argument, .set = list[k], .variation = variations[list[k]]};
-            bool ratio =
-                argument->tolerance.kind == KF_ERROR_RATIO && kf_dtype_is_float(argument->dtype);
-            it->sums = ratio ? &checker->baseline[i * checker->classes + class] : NULL;
-            it->accumulate = baseline && ratio;
+            it->sums = kf_checker_sums(checker, i, variations[list[k]]);
+            it->accumulate = baseline && it->sums;
             judge_by_device_compare(
                 it, &comparisons[(size_t)k * (size_t)problem->argument_count + (size_t)i]);
             if (!it->settled && !it->fails && !bring(it, sets, device, i, error)) return false;
