@@ -377,6 +377,7 @@ static bool judge_ratio(const kf_problem_argument *argument, const void *data, c
     bool coarse = is_coarse(argument->dtype);
     figures->tf32 = rms_passes && max_passes && needs_tf32(argument, own, baseline, figures);
     if (rms_passes && max_passes && !coarse) return true;
+    figures->inaccurate = kf_is_inaccurate(argument, own);
     rule r = {.argument = argument,
               .data = data,
               .expected = expected,
@@ -528,5 +529,6 @@ bool kf_compare_sums(const kf_problem_argument *argument, const kf_error_sums *o
     bool passes = figures->rms <= figures->allowed_rms && figures->max <= figures->allowed_max &&
                   own->nonfinite == 0;
     figures->tf32 = passes && needs_tf32(argument, own, baseline, figures);
+    figures->inaccurate = !passes && kf_is_inaccurate(argument, own);
     return passes;
 }

@@ -107,6 +107,8 @@ bool kf_condition_add(const double *before, const double *after, int64_t count, 
 
 /* 4^-DEEPEST of the inputs change no output. */
 #define DEEPEST 11
+/* The share of fewer elements is uncertain by a factor of 2. */
+#define FEW 64
 /* An expected value has changed by more than the float64 oracle's own rounding. */
 #define VISIBLE 0x1p-46
 
@@ -136,7 +138,8 @@ void kf_terms_note(kf_terms_search *search, const double *before, const double *
         search->high = middle(search);
     /* An element of K terms stays with probability (1 - share)^K. Few elements only give bounds. */
     if (part > 0.1 && part < 0.95 && distance < search->distance)
-        search->terms = log1p(-part) / log1p(-share), search->distance = distance;
+        search->terms = log1p(-part) / log1p(-share) * (count < FEW ? 2 : 1),
+        search->distance = distance;
     else if (search->distance > 1)
         search->terms = exp2(2.0 * search->high);
 }

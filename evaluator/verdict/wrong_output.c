@@ -31,7 +31,7 @@ void kf_wrong_output_add(kf_wrong_output *w, kf_dtype dtype, const void *got, co
     double slack = is_float ? fmax(64 * kf_dtype_roundoff(dtype), 1e-5) : 0;
     for (int64_t i = 0; i < count; i++) {
         const char *a = (const char *)got + (size_t)i * size,
-                   *b = (const char *)before + (size_t)i * size;
+                   *b = before ? (const char *)before + (size_t)i * size : a;
         const void *e = is_float ? (const void *)((const double *)expected + i)
                                  : (const void *)((const char *)expected + (size_t)i * size);
         double value = kf_dtype_load(dtype, a),
@@ -39,6 +39,7 @@ void kf_wrong_output_add(kf_wrong_output *w, kf_dtype dtype, const void *got, co
         if (w->elements++ == 0) w->first = value, w->first_expected = truth;
         w->same += value == w->first;
         w->expected_same += truth == w->first_expected;
+        if (!before) continue;
         bool unwritten = memcmp(a, b, size) == 0, right, added;
         if (is_float) {
             double old = kf_dtype_load(dtype, b);

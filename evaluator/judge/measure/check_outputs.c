@@ -2,12 +2,23 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "wrong_output.h"
 
 /* times the RMS error that is allowed */
 #define FAR_OFF 2
 /* Each workload varies at least so many sets, or one or two if it has two sets only. */
 #define VARIED_A_WORKLOAD 3
+
+/* Elements of one output of one call, at equal distances. */
+#define SAMPLED 32
+#define REMEMBERED 1024
+typedef struct truth_sample {
+    int argument;
+    double values[SAMPLED];
+} truth_sample;
 
 struct kf_checker {
     kf_workbench *bench;
@@ -22,6 +33,12 @@ struct kf_checker {
     /* all variations of all inputs, shuffled; `next` is the next to use */
     kf_set_variation *shuffled;
     uint32_t variation_count, next;
+    /* earlier calls of the candidate: how many were right, and whether any wrote an output */
+    int64_t right;
+    bool wrote;
+    /* of the truth of earlier calls; `remembered` grows to REMEMBERED, then wraps around */
+    truth_sample *samples;
+    size_t remembered;
 };
 
 static int class_of(kf_set_variation variation)
@@ -93,6 +110,7 @@ void kf_checker_free(kf_checker *checker)
     free(checker->baseline);
     free(checker->known);
     free(checker->shuffled);
+    free(checker->samples);
     free(checker);
 }
 
@@ -216,22 +234,197 @@ static void describe_variation(const kf_problem *problem, kf_set_variation varia
                  kf_variation_name(variation.variation));
 }
 
-static bool report_mismatch(kf_workbench *bench, const item *it)
+/* ---- why an output is wrong ------------------------------------------------------------------ */
+
+static double element_of(const kf_problem_argument *argument, const void *data, bool truth,
+                         int64_t index)
 {
-    const kf_error_figures *f = &it->figures;
+    if (truth && kf_dtype_is_float(argument->dtype)) return ((const double *)data)[index];
+    return kf_dtype_load(argument->dtype,
+                         (const char *)data + (size_t)index * kf_dtype_size(argument->dtype));
+}
+
+static void take_sample(const kf_problem_argument *argument, const void *data, bool truth,
+                        double values[SAMPLED])
+{
+    for (int i = 0; i < SAMPLED; i++)
+        values[i] = argument->elements
+                        ? element_of(argument, data, truth,
+                                     (int64_t)((double)argument->elements * i / SAMPLED))
+                        : 0;
+}
+
+/* Remembers the truth of a call that was compared. Without memory, nothing. */
+static void remember(kf_checker *checker, const item *it)
+{
+    if (!it->truth) return;
+    if (!checker->samples) checker->samples = calloc(REMEMBERED, sizeof *checker->samples);
+    if (!checker->samples) return;
+    truth_sample *sample = &checker->samples[checker->remembered++ % REMEMBERED];
+    sample->argument = (int)(it->argument - checker->bench->problem->arguments);
+    take_sample(it->argument, it->truth, true, sample->values);
+}
+
+/* True if two samples are one result: equal to an 8th of a bf16 rounding, or all but equal where
+ * few numbers could agree by chance. */
+static bool is_same_result(const kf_problem_argument *argument, const double *a, const double *b)
+{
+    double distance = 0, scale = 0;
+    for (int i = 0; i < SAMPLED; i++) {
+        distance = fmax(distance, fabs(a[i] - b[i]));
+        scale = fmax(scale, fabs(b[i]));
+        if (isnan(a[i]) || isnan(b[i])) return false;
+    }
+    bool exact = !kf_dtype_is_float(argument->dtype);
+    double slack = exact ? 0 : argument->elements >= 8 ? 0x1p-7 : 0x1p-20;
+    return scale > 0 && distance <= slack * scale;
+}
+
+/* True if an output is the right result of another call, and not nearly right for this one. */
+static bool is_stale(const kf_checker *checker, const item *it)
+{
+    size_t count = checker->remembered < REMEMBERED ? checker->remembered : REMEMBERED;
+    double got[SAMPLED], truth[SAMPLED];
+    take_sample(it->argument, it->data, false, got);
+    take_sample(it->argument, it->truth, true, truth);
+    if (is_same_result(it->argument, got, truth)) return false;
+    for (size_t i = 0; i < count; i++) {
+        const truth_sample *sample = &checker->samples[i];
+        if (&checker->bench->problem->arguments[sample->argument] == it->argument &&
+            is_same_result(it->argument, got, sample->values))
+            return true;
+    }
+    return false;
+}
+
+/* True if the judge knows what an output held before the call. */
+static bool has_poison(const kf_checker *checker, const kf_problem_argument *argument)
+{
+    const kf_workbench *bench = checker->bench;
+    return argument->kind == KF_OUTPUT && bench->device->operations->buffers.poison_read &&
+           !kf_runner_is_python(bench->kinds[KF_ROLE_CANDIDATE]);
+}
+
+#define EXAMINED_BYTES 32768
+static kf_wrong_output examine(const kf_checker *checker, kf_sets *sets, const item *it)
+{
+    kf_wrong_output w = {0};
+    const kf_problem_argument *argument = it->argument;
+    size_t size = kf_dtype_size(argument->dtype),
+           truth_size = kf_dtype_is_float(argument->dtype) ? sizeof(double) : size;
+    bool known = has_poison(checker, argument);
+    uint64_t before[EXAMINED_BYTES / 8];
+    for (int64_t first = 0; first < argument->elements;) {
+        int64_t count = argument->elements - first, most = (int64_t)(EXAMINED_BYTES / size);
+        if (count > most) count = most;
+        const char *got = (const char *)it->data + (size_t)first * size;
+        if (known)
+            checker->bench->device->operations->buffers.poison_read(
+                sets, it->set, (int)(argument - checker->bench->problem->arguments),
+                (uint64_t)first * size, (uint64_t)count * size, before);
+        kf_wrong_output_add(&w, argument->dtype, got,
+                            (const char *)it->truth + (size_t)first * truth_size,
+                            known ? (const void *)before : NULL, count);
+        first += count;
+    }
+    return w;
+}
+
+void kf_checker_note_written(kf_checker *checker, kf_sets *sets, uint32_t count)
+{
+    const kf_workbench *bench = checker->bench;
+    const kf_device_operations *device = bench->device->operations;
+    for (int i = 0; i < bench->problem->argument_count && !checker->wrote; i++) {
+        const kf_problem_argument *argument = &bench->problem->arguments[i];
+        /* A copy from a device takes time. */
+        bool small = !device->buffers.device_compare || argument->bytes <= EXAMINED_BYTES;
+        if (!has_poison(checker, argument) || !small) continue;
+        for (uint32_t set = 0; set < count && !checker->wrote; set++) {
+            uint64_t bytes = argument->bytes < 64 ? argument->bytes : 64, before[8];
+            const void *data = device->buffers.output(sets, set, i, NULL);
+            if (!data) return;
+            device->buffers.poison_read(sets, set, i, 0, bytes, before);
+            checker->wrote = memcmp(before, data, bytes) != 0;
+        }
+    }
+}
+
+/* Returns the rule of what looks like a cheat, or NULL. An honest mistake can look like it: a
+ * launch that fails writes nothing. So an output that is written in part is not suspected. */
+static const char *suspicion(const kf_checker *checker, const item *it, const kf_wrong_output *w)
+{
+    bool known = has_poison(checker, it->argument);
+    if (known && kf_is_unwritten(w))
+        return checker->right || checker->wrote ? "state.skips_work" : "output.unwritten";
+    if (is_stale(checker, it)) return "state.stale_output";
+    return kf_is_constant(w) ? "output.constant" : NULL;
+}
+
+/* Returns what to try, or "". */
+static const char *find_remedy(const item *it, const kf_wrong_output *w, bool known)
+{
+    bool larger = it->variation.argument >= 0 && (it->variation.variation == KF_VARY_SCALE_UP ||
+                                                  it->variation.variation == KF_VARY_OFFSET ||
+                                                  it->variation.variation == KF_VARY_OUTLIER);
+    if (it->figures.inaccurate) {
+        switch (it->argument->tf32 ? KF_TF32 : it->argument->dtype) {
+        case KF_F64: return ". The formula is right, but bits are missing: compute in f64";
+        case KF_F32:
+            return ". The formula is right, but bits are missing. f32 products and f32 sums in any "
+                   "order pass; tf32 and f16 keep 10 bits of an operand, bf16 keeps 7. Keep "
+                   "operands, sums and intermediate results in f32, and check constants like an "
+                   "epsilon";
+        case KF_TF32:
+            return ". The formula is right, but bits are missing. Operands in tf32 (10 bits) with "
+                   "f32 sums pass, bf16 (7 bits) does not";
+        default:
+            return ". The formula is right, but bits are missing. Sums in f32 that are rounded once "
+                   "at the end pass; sums in a 16-bit type do not";
+        }
+    }
+    if (isinf(it->figures.max) && larger)
+        return ". Larger inputs give NaN or infinity where the right value is finite: an overflow. "
+               "Before exp, subtract the maximum";
+    if (known && kf_is_added_to(w))
+        return ". Every element is the expected value plus what the buffer held: set it to 0 first";
+    return "";
+}
+
+/* Writes "not written" into the pattern if the wrong elements are exactly those. */
+static void note_unwritten(kf_error_figures *f, const kf_wrong_output *w)
+{
+    const char words[] = ", random values";
+    char *end = strstr(f->pattern, words);
+    if (w->unwritten < f->mismatched) return;
+    size_t length = end ? (size_t)(end - f->pattern) : strlen(f->pattern);
+    snprintf(f->pattern + length, sizeof f->pattern - length, ", not written");
+}
+
+static bool report_mismatch(kf_checker *checker, kf_sets *sets, item *it)
+{
+    kf_workbench *bench = checker->bench;
+    kf_error_figures *f = &it->figures;
     char varied[128], pattern[96] = "", errors[160] = "";
+    kf_wrong_output w = examine(checker, sets, it);
+    bool known = has_poison(checker, it->argument);
+    const char *suspected = f->inaccurate ? NULL : suspicion(checker, it, &w);
+    if (known && !kf_is_added_to(&w)) note_unwritten(f, &w);
     describe_variation(bench->problem, it->variation, varied, sizeof varied);
     if (f->pattern[0]) snprintf(pattern, sizeof pattern, ", pattern: %.60s", f->pattern);
     if (it->argument->tolerance.kind == KF_ERROR_RATIO)
         snprintf(errors, sizeof errors,
                  "; RMS error %.3g, allowed %.3g; maximum %.3g, allowed %.3g", f->rms,
                  f->allowed_rms, f->max, f->allowed_max);
+    if (suspected && !kf_verdict_add_flag(bench->verdict, KF_FLAG_SUSPECTED "%s", suspected))
+        return false;
     return kf_verdict_add_finding(
                bench->verdict, bench->result, KF_WRONG_RESULT, KF_BLAME_CANDIDATE,
-               "output.mismatch", f->max, f->allowed_max,
-               "%s: %lld of %lld elements wrong%s, first at %lld: expected %.9g, got %.9g%s%s",
-               it->argument->name, (long long)f->mismatched, (long long)f->compared, varied,
-               (long long)f->first_index, f->first_expected, f->first_got, pattern, errors) != NULL;
+               f->inaccurate ? "output.inaccurate" : "output.mismatch", f->max, f->allowed_max,
+               "%s: %lld of %lld elements %s%s, first at %lld: expected %.9g, got %.9g%s%s%s",
+               it->argument->name, (long long)f->mismatched, (long long)f->compared,
+               f->inaccurate ? "too inexact" : "wrong", varied, (long long)f->first_index,
+               f->first_expected, f->first_got, pattern, errors,
+               find_remedy(it, &w, known)) != NULL;
 }
 
 /* Checks the baseline, because its error is the candidate's tolerance. Only the size of that error
@@ -406,10 +599,12 @@ bool kf_checker_compare(kf_checker *checker, kf_sets *sets, const kf_set_variati
         if (!it->passed) {
             /* Another output is certainly wrong, and has the finding. */
             if (doubts && may_be_doubted(it, doubts)) continue;
-            if (*passed && !report_mismatch(bench, it))
+            if (*passed && !report_mismatch(checker, sets, it))
                 return kf_fail_memory(error, "a comparison");
             *passed = false;
         }
+        checker->right += it->passed;
+        remember(checker, it);
     }
     return true;
 }

@@ -179,7 +179,7 @@ static bool measure_change(kf_measurement *r, uint32_t doubtful, uint32_t at, kf
         needed = needed || !sums->change_count;
         if (kf_condition_runs(a->elements) > runs) runs = kf_condition_runs(a->elements);
     }
-    if (!needed || !(unit > 0)) return true;
+    if (!needed || !(unit > 0) || !r->device->buffers.nudge_input) return true;
     if (!run_moved(r, doubtful, at, 0, 0, &before, error) || r->over) return r->over;
     for (int run = 0;; run++) {
         double share = run < runs ? 1 : 0;

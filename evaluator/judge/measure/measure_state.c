@@ -32,7 +32,8 @@ static bool is_mismatch(const kf_measurement *r)
 {
     const kf_workload_verdict *result = r->bench->result;
     return r->over && result->finding_count == 1 &&
-           strcmp(result->findings[0].rule, "output.mismatch") == 0;
+           (strcmp(result->findings[0].rule, "output.mismatch") == 0 ||
+            strcmp(result->findings[0].rule, "output.inaccurate") == 0);
 }
 
 static uint32_t called(const kf_measurement *r)

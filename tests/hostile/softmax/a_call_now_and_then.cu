@@ -1,6 +1,7 @@
 // Behind every third pause, as those between batches are, it does nothing in one call, from the sixth on.
 // rule: C6
 // expect: wrong_result output.mismatch
+// suspects: state.skips_work
 // mode: timed
 #include <cuda_runtime.h>
 #include <math.h>
