@@ -107,21 +107,24 @@ bool kf_condition_add(const double *before, const double *after, int64_t count, 
 
 /* 4^-DEEPEST of the inputs change no output. */
 #define DEEPEST 11
-/* The share of fewer elements is uncertain by a factor of 2. */
-#define FEW 64
+/* Elements that make an estimate, and runs at most. */
+#define ENOUGH 64
+#define REPEATS 16
 /* An expected value has changed by more than the float64 oracle's own rounding. */
 #define VISIBLE 0x1p-46
 
-static int middle(const kf_terms_search *search)
+static int depth(const kf_terms_search *search)
 {
-    return (search->low + search->high) / 2;
+    return search->high - search->low > 1 ? (search->low + search->high) / 2 : search->high;
 }
 
+/* Bisects the depth at which few elements change, then repeats it until ENOUGH elements are seen. */
 double kf_terms_share(kf_terms_search *search)
 {
-    if (search->high == 0)
-        *search = (kf_terms_search){.high = DEEPEST, .terms = 1, .distance = (double)INFINITY};
-    return search->high - search->low > 1 ? exp2(-2.0 * middle(search)) : 0;
+    if (search->high == 0) *search = (kf_terms_search){.high = DEEPEST, .terms = 1};
+    bool done = search->high - search->low <= 1 &&
+                (search->seen >= ENOUGH || search->repeats >= REPEATS);
+    return done ? 0 : exp2(-2.0 * depth(search));
 }
 
 void kf_terms_note(kf_terms_search *search, const double *before, const double *after,
@@ -130,16 +133,17 @@ void kf_terms_note(kf_terms_search *search, const double *before, const double *
     int64_t changed = 0;
     for (int64_t i = 0; i < count; i++)
         changed += !(fabs(after[i] - before[i]) <= VISIBLE * fabs(before[i]));
-    double part = count > 0 ? (double)changed / (double)count : 0,
-           share = exp2(-2.0 * middle(search)), distance = fabs(part - 0.6);
-    if (part > 0.6)
-        search->low = middle(search);
-    else
-        search->high = middle(search);
-    /* An element of K terms stays with probability (1 - share)^K. Few elements only give bounds. */
-    if (part > 0.1 && part < 0.95 && distance < search->distance)
-        search->terms = log1p(-part) / log1p(-share) * (count < FEW ? 2 : 1),
-        search->distance = distance;
-    else if (search->distance > 1)
-        search->terms = exp2(2.0 * search->high);
+    if (search->high - search->low > 1) {
+        if ((double)changed > 0.6 * (double)count)
+            search->low = depth(search);
+        else
+            search->high = depth(search);
+        return;
+    }
+    search->repeats++;
+    search->seen += count;
+    search->changed += changed;
+    /* An element of K terms stays with probability (1 - share)^K. */
+    double part = fmin((double)search->changed, (double)search->seen - 0.5) / (double)search->seen;
+    search->terms = fmax(1, log1p(-part) / log1p(-exp2(-2.0 * search->high)));
 }

@@ -40,7 +40,7 @@
  *
  * Long sums. With v the unit roundoff of f32, scale and change as RMS or as maximum:
  *
- *     order   = sqrt(K) * change + (0.8 sqrt(K) + 1e-5 K^1.5) * v * scale, K at most 2^18
+ *     order   = sqrt(K) * change + (0.8 sqrt(K) + 1.2e-5 K^1.5) * v * scale, K at most 2^18
  *     change  of the expected values, if each floating input moves to a neighbouring number of its
  *             type, up or down at random, in proportion to v. It is v times the root of the sum of
  *             the squares of all terms, whatever the terms add up to.
@@ -126,7 +126,10 @@ static inline int kf_condition_runs(int64_t elements)
 typedef struct kf_terms_search {
     /* shares 4^-low and above change most elements; those 4^-high and below do not */
     int low, high;
-    double terms, distance;
+    /* with share 4^-high, once high is low + 1 */
+    int repeats;
+    int64_t seen, changed;
+    double terms;
 } kf_terms_search;
 /* Returns the share of the inputs to move next, or 0 at the end. Then search->terms is known. */
 double kf_terms_share(kf_terms_search *search);
@@ -153,6 +156,13 @@ void kf_error_limits(const kf_problem_argument *argument, const kf_error_sums *o
  * error->code unchanged. */
 bool kf_compare_output(const kf_problem_argument *argument, const void *data, const void *expected,
                        const kf_error_sums *baseline, kf_error_figures *figures, kf_error *error);
+
+/* True if an integer output that differs holds indices into a floating input that are as good: along
+ * one axis, the input has the same values there, and no index is repeated. Equal values may come in
+ * any order (topk, sort, argmax). Inputs without ties allow only the expected indices. False
+ * without memory. */
+bool kf_indices_agree(const kf_problem_argument *output, const void *got, const void *expected,
+                      const kf_problem_argument *input, const void *data);
 
 /* The rule for one element, for a device that compares the elements itself. An element fails unless
  * |got - expected| <= min(DBL_MAX, slope |expected| + base), after kf_comparable

@@ -51,7 +51,7 @@ kf_error_sums *kf_checker_sums(kf_checker *checker, int argument, kf_set_variati
  * for a gigabyte. A caller that repeats a comparison on other inputs already has a finding. */
 void kf_checker_be_brief(kf_checker *checker, bool brief);
 
-/* Notes whether the candidate has written an output of the sets since they were poisoned. */
+/* Notes which outputs of the sets the candidate has written since they were poisoned. */
 void kf_checker_note_written(kf_checker *checker, kf_sets *sets, uint32_t count);
 
 /* Adds a finding about damage against the candidate. False without memory. */
