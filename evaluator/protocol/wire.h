@@ -57,6 +57,8 @@ enum kf_wire_flags {
     KF_WIRE_FORGET = 8,
     /* MAP, before LOAD: maps the device memory of a runner in Python. */
     KF_WIRE_DEVICE_POOL = 16,
+    /* BATCH, CPU device: the warps of each block start in falling order. */
+    KF_WIRE_REVERSED = 32,
 };
 
 typedef struct kf_wire_command {

@@ -80,6 +80,11 @@ void kf_runner_ready(void)
     kfcpu_ready();
 }
 
+void kf_runner_reverse(bool reversed)
+{
+    kfcpu_reverse(reversed);
+}
+
 void kf_runner_nothing(void) {}
 
 int kf_runner_wait_stream(void)

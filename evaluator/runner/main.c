@@ -159,6 +159,7 @@ static int run_batch(const kf_wire_command *command)
         !receive_all(runner.order, command->count * sizeof *runner.order))
         return 0;
     bool empty = (command->flags & KF_WIRE_EMPTY) || !runner.entry;
+    kf_runner_reverse(command->flags & KF_WIRE_REVERSED);
     double started = now();
     if (empty) kf_runner_nothing();
     for (uint32_t i = 0; i < command->count; i++) {

@@ -110,8 +110,6 @@ bool kf_condition_add(const double *before, const double *after, int64_t count, 
 /* Elements that make an estimate, and runs at most. */
 #define ENOUGH 64
 #define REPEATS 16
-/* An expected value has changed by more than the float64 oracle's own rounding. */
-#define VISIBLE 0x1p-46
 
 static int depth(const kf_terms_search *search)
 {
@@ -127,12 +125,15 @@ double kf_terms_share(kf_terms_search *search)
     return done ? 0 : exp2(-2.0 * depth(search));
 }
 
-void kf_terms_note(kf_terms_search *search, const double *before, const double *after,
-                   int64_t count)
+void kf_terms_note(kf_terms_search *search, const double *before, const double *again,
+                   const double *after, int64_t count)
 {
     int64_t changed = 0;
+    double noise = 0;
     for (int64_t i = 0; i < count; i++)
-        changed += !(fabs(after[i] - before[i]) <= VISIBLE * fabs(before[i]));
+        if (before[i] != 0) noise = fmax(noise, 4 * fabs(again[i] - before[i]) / fabs(before[i]));
+    for (int64_t i = 0; i < count; i++)
+        changed += !(fabs(after[i] - before[i]) <= noise * fabs(before[i]));
     if (search->high - search->low > 1) {
         if ((double)changed > 0.6 * (double)count)
             search->low = depth(search);

@@ -53,6 +53,10 @@
  * err by 4000. The second term is for sums of one sign. Their change is smaller by sqrt(K). Terms
  * below half a unit of the sum's last place add an error that grows faster than sqrt(K).
  *
+ * With a few inputs that are much larger (KF_VARY_OUTLIER), a sum in sequence may lose all terms
+ * after a large one. There the second term is K * v * scale, the worst case of any order (Higham,
+ * "The accuracy of floating point summation", SIAM J. Sci. Comput. 14, 1993).
+ *
  * `order` is 0 for f64, and until the judge has run the oracle on moved inputs (measure_compare.c).
  * tests/unit/test_accuracy.c has tables of the arithmetic that passes and fails.
  *
@@ -84,6 +88,8 @@ typedef struct kf_error_sums {
     int64_t change_count;
     /* number of terms; 0 until measured */
     double terms;
+    /* a few inputs are much larger than the others */
+    bool outliers;
 } kf_error_sums;
 #define KF_NO_ERRORS ((kf_error_sums){.first_nonfinite = -1})
 
@@ -133,9 +139,10 @@ typedef struct kf_terms_search {
 } kf_terms_search;
 /* Returns the share of the inputs to move next, or 0 at the end. Then search->terms is known. */
 double kf_terms_share(kf_terms_search *search);
-/* Notes a sample of expected values before and after. */
-void kf_terms_note(kf_terms_search *search, const double *before, const double *after,
-                   int64_t count);
+/* Notes a sample of expected values before and after. `again`: the values before, computed once
+ * more, because an oracle with atomics differs from run to run. */
+void kf_terms_note(kf_terms_search *search, const double *before, const double *again,
+                   const double *after, int64_t count);
 
 /* True if a failed output follows the right formula with too few bits: every element is finite, the
  * RMS error is below 1/64 of the output's RMS, and the largest below 1/16 of its largest value. */

@@ -59,6 +59,8 @@ bool kf_verdict_has_flag(const kf_verdict *verdict, const char *flag);
 /* Adds a flag unless the verdict has it. False without memory. */
 bool kf_verdict_add_flag(kf_verdict *verdict, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* Removes all flags that begin with `prefix`. */
+void kf_verdict_remove_flags(kf_verdict *verdict, const char *prefix);
 /* Replaces an owned string of the verdict by a cleaned copy. Without memory returns false and keeps
  * the old string. */
 bool kf_verdict_set_text(char **field, const char *text);

@@ -134,6 +134,7 @@ typedef struct set {
     /* of the change, once it is measured */
     kf_error_sums change;
     bool measured;
+    kf_variation variation;
 } set;
 
 static set make_set(function what, kf_dtype dtype, kf_distribution_kind kind, int rows, int columns)
@@ -223,6 +224,7 @@ static void draw(set *s, kf_variation variation, uint64_t seed)
     find_expected(s, s->expected);
     s->change = KF_NO_ERRORS;
     s->measured = false;
+    s->variation = variation;
 }
 
 /* Computes the function as a candidate does, into s->out. */
@@ -286,12 +288,13 @@ static void measure_change(set *s)
         int64_t used = kf_condition_sample(s->expected, s->output.elements, before);
         assert_int_equal(kf_condition_sample(moved, s->output.elements, after), used);
         if (run >= runs)
-            kf_terms_note(&search, before, after, used);
+            kf_terms_note(&search, before, before, after, used);
         else
             assert_true(
                 kf_condition_add(before, after, used, kf_nudge_unit(s->x.dtype), &s->change));
     }
     s->change.terms = search.terms;
+    s->change.outliers = s->variation == KF_VARY_OUTLIER;
     for (int i = 0; i < 2; i++) {
         memcpy(s->inputs[i], kept[i], bytes);
         free(kept[i]);
@@ -359,7 +362,7 @@ static void simulate(function what, kf_dtype dtype, kf_distribution_kind kind, c
     memset(passed, 0, (size_t)count * sizeof *passed);
     for (int size = 0; size < SIZES; size++) {
         int rows = sizes[size] > 4096 ? 4 : 16;
-        judgings[size] = sizes[size] > 4096 ? 2 : 8;
+        judgings[size] = sizes[size] > 4096 ? 1 : 4;
         set s = make_set(what, dtype, kind, rows, sizes[size]);
         for (int n = 0; n < judgings[size]; n++) {
             unsigned right = judge(&s, all, count, (uint64_t)(1000 * what + n + 1), 1);
@@ -383,7 +386,8 @@ static void sums_in_any_order_pass(void **state)
 {
     (void)state;
     int passed[HONEST][SIZES], judgings[SIZES];
-    for (int what = DOT; what <= LAYERNORM; what++)
+    const char *only = getenv("ONLY");
+    for (int what = only ? atoi(only) : DOT; what <= LAYERNORM; what++)
         for (int kind = 0; kind < 2; kind++) {
             simulate((function)what, KF_F32, kind ? KF_UNIFORM : KF_NORMAL, honest, HONEST, passed,
                      judgings);

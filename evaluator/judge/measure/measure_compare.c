@@ -166,7 +166,7 @@ static bool measure_change(kf_measurement *r, uint32_t doubtful, uint32_t at, kf
 {
     const kf_problem *problem = r->bench->problem;
     kf_set_variation variation = r->lists.variations[at];
-    autosamples before = {0}, after = {0};
+    autosamples before = {0}, again = {0}, after = {0};
     kf_terms_search searches[KF_MAX_ARGUMENTS] = {0};
     double unit = 0;
     int runs = 0;
@@ -181,6 +181,7 @@ static bool measure_change(kf_measurement *r, uint32_t doubtful, uint32_t at, kf
     }
     if (!needed || !(unit > 0) || !r->device->buffers.nudge_input) return true;
     if (!run_moved(r, doubtful, at, 0, 0, &before, error) || r->over) return r->over;
+    if (!run_moved(r, doubtful, at, 0, 0, &again, error) || r->over) return r->over;
     for (int run = 0;; run++) {
         double share = run < runs ? 1 : 0;
         for (int i = 0; run >= runs && i < problem->argument_count && !share; i++)
@@ -191,7 +192,8 @@ static bool measure_change(kf_measurement *r, uint32_t doubtful, uint32_t at, kf
             kf_error_sums *sums = kf_checker_sums(r->checker, i, variation);
             if (!sums) continue;
             if (run >= runs && kf_terms_share(&searches[i]) == share)
-                kf_terms_note(&searches[i], before.values[i], after.values[i], after.counts[i]);
+                kf_terms_note(&searches[i], before.values[i], again.values[i], after.values[i],
+                              after.counts[i]);
             else if (run < runs && !kf_condition_add(before.values[i], after.values[i],
                                                      after.counts[i], unit, sums))
                 return kf_fail_memory(error, "a comparison");
@@ -199,7 +201,9 @@ static bool measure_change(kf_measurement *r, uint32_t doubtful, uint32_t at, kf
     }
     for (int i = 0; i < problem->argument_count; i++) {
         kf_error_sums *sums = kf_checker_sums(r->checker, i, variation);
-        if (sums) sums->terms = fmax(sums->terms, searches[i].terms);
+        if (!sums) continue;
+        sums->terms = fmax(sums->terms, searches[i].terms);
+        sums->outliers = variation.variation == KF_VARY_OUTLIER;
     }
     r->lists.true_known[at] = false;
     return true;

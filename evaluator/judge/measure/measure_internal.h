@@ -251,6 +251,9 @@ bool kf_measurement_pair(kf_measurement *r, const kf_pair_plan *plan, kf_pair_ti
 
 /* ---- measure_state.c ------------------------------------------------------------------------- */
 
+/* CPU device: finds out whether a wrong result depends on the order of threads, and says so in the
+ * finding. */
+bool kf_measurement_explain_order(kf_measurement *r, kf_error *error);
 /* Finds out whether a solution in Python is wrong because it keeps what it made of its first
  * weights, and says so in the finding. */
 bool kf_measurement_explain_state(kf_measurement *r, kf_error *error);

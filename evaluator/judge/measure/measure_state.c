@@ -1,5 +1,5 @@
-/* Finds out why a solution in Python is wrong: would it be right with other weights than it was
- * given?
+/* Finds out why a candidate is wrong. Does a kernel depend on the order of threads? Would a solution
+ * in Python be right with other weights than it was given?
  *
  * A module has to follow its parameters, and kforge passes them as arguments with new values in
  * each set. Some solutions fold, transpose or convert weights and keep the result. They do so in
@@ -15,6 +15,7 @@
  *
  * A solution that cannot be called with other weights than its constructor's (lacks_weights,
  * wants_its_own) has no results to compare. The round with frozen weights judges it. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -277,4 +278,82 @@ bool kf_measurement_explain_state(kf_measurement *r, kf_error *error)
     if (bench->modules.frozen && found != EVALUATED && found != TRAINED) return true;
     return found == UNKNOWN ||
            reword(&bench->result->findings[0], causes[found].rule, causes[found].words, error);
+}
+
+/* ---- the order of threads -------------------------------------------------------------------- */
+
+/* Counts the elements in which two outputs differ by more than rounding. */
+static int64_t count_differences(const kf_problem_argument *argument, const void *a, const void *b)
+{
+    int64_t count = 0;
+    size_t size = kf_dtype_size(argument->dtype);
+    double slack = kf_dtype_is_float(argument->dtype) ? 0x1p-6 : 0;
+    for (int64_t i = 0; i < argument->elements; i++) {
+        double x = kf_dtype_load(argument->dtype, (const char *)a + (size_t)i * size),
+               y = kf_dtype_load(argument->dtype, (const char *)b + (size_t)i * size);
+        bool same = x == y || (isnan(x) && isnan(y)) || fabs(x - y) <= slack * fmax(fabs(x), fabs(y));
+        count += !same;
+    }
+    return count;
+}
+
+/* Calls sets 0 and 1 as always, and set 2 with the warps of each block in falling order, all on the
+ * same inputs. *depends: 0 and 1 agree, and 2 does not. A fault changes no finding. */
+static bool compare_orders(kf_measurement *r, bool *depends, kf_error *error)
+{
+    const kf_problem *problem = r->bench->problem;
+    if (!fill(r, 0, false, error)) return false;
+    for (uint32_t set = 1; set < MAX_CALLS; set++)
+        for (int i = 0; i < problem->argument_count; i++) {
+            kf_argument_kind kind = problem->arguments[i].kind;
+            if ((kind == KF_INPUT || kind == KF_INOUT) &&
+                !r->device->buffers.copy_input(r->sets, 0, set, i, error))
+                return false;
+        }
+    for (uint32_t i = 0; i < r->set_count; i++) r->lists.order[i] = i;
+    if (!kf_measurement_refresh(r, 0, CANDIDATE, MAX_CALLS, error)) return false;
+    for (uint32_t set = 0; set < MAX_CALLS; set++) {
+        kf_batch batch = {.order = &r->lists.order[set],
+                          .count = 1,
+                          .reversed = set == 2,
+                          .timeout = r->bench->options->timeout_seconds};
+        if (kf_runner_batch(r->runners[CANDIDATE], &batch) != KF_RUNNER_OK) {
+            r->dirty = true;
+            return true;
+        }
+    }
+    for (int i = 0; i < problem->argument_count && !*depends; i++) {
+        const kf_problem_argument *argument = &problem->arguments[i];
+        if (argument->kind != KF_OUTPUT && argument->kind != KF_INOUT) continue;
+        const void *out[MAX_CALLS];
+        for (uint32_t set = 0; set < MAX_CALLS; set++)
+            if (!(out[set] = r->device->buffers.output(r->sets, set, i, error))) return false;
+        *depends = count_differences(argument, out[0], out[1]) == 0 &&
+                   count_differences(argument, out[0], out[2]) > 0;
+    }
+    return true;
+}
+
+bool kf_measurement_explain_order(kf_measurement *r, kf_error *error)
+{
+    kf_workload_verdict *result = r->bench->result;
+    bool depends = false;
+    if (!is_mismatch(r) || kf_runner_is_python(r->bench->kinds[KF_ROLE_CANDIDATE]) ||
+        !r->bench->device->calls_block || r->set_count < MAX_CALLS || !r->runners[CANDIDATE] ||
+        result->findings[0].blame != KF_BLAME_CANDIDATE)
+        return true;
+    if (!compare_orders(r, &depends, error)) return false;
+    kf_finding *finding = &result->findings[0];
+    char *text = NULL;
+    if (!depends) return true;
+    /* an honest mistake */
+    kf_verdict_remove_flags(r->bench->verdict, KF_FLAG_SUSPECTED);
+    if (asprintf(&text,
+                 "%s. The result depends on the order of threads, so it is a race: put "
+                 "__syncthreads() between writing and reading data of other threads",
+                 finding->text) < 0)
+        return kf_fail_memory(error, "a measurement");
+    free(finding->text);
+    finding->text = text;
+    return true;
 }
