@@ -128,12 +128,12 @@ void kf_mismatches_describe(const kf_mismatches *m, char *text, size_t size)
     size -= length;
     if (m->nan == m->count)
         snprintf(end, size, ", NaN");
-    else if (m->overflowed)
-        snprintf(end, size, ", %" PRId64 " NaN or infinite", m->overflowed);
     else if (m->same_value && m->count > 1 && m->first_got == 0)
         snprintf(end, size, ", zeros");
     else if (m->same_value && m->count > 1)
         snprintf(end, size, ", all %g", m->first_got);
-    else if (m->count >= 4 && m->absurd >= m->count - m->count / 2)
+    else if (m->count >= 4 && 2 * (m->absurd - m->overflowed) > m->count - m->overflowed)
         snprintf(end, size, ", random values");
+    else if (m->overflowed)
+        snprintf(end, size, ", %" PRId64 " NaN or infinite", m->overflowed);
 }

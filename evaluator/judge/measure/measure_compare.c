@@ -160,49 +160,71 @@ static bool run_moved(kf_measurement *r, uint32_t from, uint32_t at, double shar
     return true;
 }
 
-/* Measures the change in set `at`, which has the inputs of `doubtful`, unless it is known. The
- * first output that needs it shows the number of terms. */
+/* Finds the numbers of terms, on inputs that are not varied if a set has them: large values hide
+ * others. They are kept for the inputs that are not varied. */
+static bool find_terms(kf_measurement *r, uint32_t from, uint32_t at, kf_error *error)
+{
+    const kf_problem *problem = r->bench->problem;
+    kf_set_variation none = {.argument = -1};
+    autosamples before = {0}, again = {0}, after = {0};
+    kf_autofree kf_terms_search *searches = calloc(KF_MAX_ARGUMENTS, sizeof *searches);
+    if (!searches) return kf_fail_memory(error, "a comparison");
+    for (uint32_t set = 0; set < r->set_count; set++)
+        if (set != at && r->lists.variations[set].argument < 0) from = set;
+    if (!run_moved(r, from, at, 0, 0, &before, error) || r->over) return r->over;
+    if (!run_moved(r, from, at, 0, 0, &again, error) || r->over) return r->over;
+    for (int run = 1;; run++) {
+        double share = 0;
+        for (int i = 0; i < problem->argument_count && !(share > 0); i++)
+            if (kf_checker_sums(r->checker, i, none)) share = kf_terms_share(&searches[i]);
+        if (!(share > 0)) break;
+        if (!run_moved(r, from, at, share, 100 + run, &after, error) || r->over) return r->over;
+        for (int i = 0; i < problem->argument_count; i++)
+            if (kf_checker_sums(r->checker, i, none) && kf_terms_share(&searches[i]) == share)
+                kf_terms_note(&searches[i], before.values[i], again.values[i], after.values[i],
+                              after.counts[i]);
+    }
+    for (int i = 0; i < problem->argument_count; i++) {
+        kf_error_sums *sums = kf_checker_sums(r->checker, i, none);
+        if (sums) sums->terms = searches[i].terms;
+    }
+    return true;
+}
+
+/* Measures the change in set `at`, which has the inputs of `doubtful`, unless it is known. */
 static bool measure_change(kf_measurement *r, uint32_t doubtful, uint32_t at, kf_error *error)
 {
     const kf_problem *problem = r->bench->problem;
-    kf_set_variation variation = r->lists.variations[at];
-    autosamples before = {0}, again = {0}, after = {0};
-    kf_terms_search searches[KF_MAX_ARGUMENTS] = {0};
+    kf_set_variation variation = r->lists.variations[at], none = {.argument = -1};
+    autosamples before = {0}, after = {0};
     double unit = 0;
     int runs = 0;
-    bool needed = false;
+    bool needed = false, counted = true;
     for (int i = 0; i < problem->argument_count; i++) {
         const kf_problem_argument *a = &problem->arguments[i];
         const kf_error_sums *sums = kf_checker_sums(r->checker, i, variation);
         if (a->kind == KF_INPUT) unit = fmax(unit, kf_nudge_unit(a->dtype));
         if (!sums) continue;
         needed = needed || !sums->change_count;
+        counted = counted && kf_checker_sums(r->checker, i, none)->terms > 0;
         if (kf_condition_runs(a->elements) > runs) runs = kf_condition_runs(a->elements);
     }
     if (!needed || !(unit > 0) || !r->device->buffers.nudge_input) return true;
     if (!run_moved(r, doubtful, at, 0, 0, &before, error) || r->over) return r->over;
-    if (!run_moved(r, doubtful, at, 0, 0, &again, error) || r->over) return r->over;
-    for (int run = 0;; run++) {
-        double share = run < runs ? 1 : 0;
-        for (int i = 0; run >= runs && i < problem->argument_count && !share; i++)
-            if (kf_checker_sums(r->checker, i, variation)) share = kf_terms_share(&searches[i]);
-        if (!(share > 0)) break;
-        if (!run_moved(r, doubtful, at, share, run + 1, &after, error) || r->over) return r->over;
+    for (int run = 0; run < runs; run++) {
+        if (!run_moved(r, doubtful, at, 1, run + 1, &after, error) || r->over) return r->over;
         for (int i = 0; i < problem->argument_count; i++) {
             kf_error_sums *sums = kf_checker_sums(r->checker, i, variation);
-            if (!sums) continue;
-            if (run >= runs && kf_terms_share(&searches[i]) == share)
-                kf_terms_note(&searches[i], before.values[i], again.values[i], after.values[i],
-                              after.counts[i]);
-            else if (run < runs && !kf_condition_add(before.values[i], after.values[i],
-                                                     after.counts[i], unit, sums))
+            if (sums && !kf_condition_add(before.values[i], after.values[i], after.counts[i], unit,
+                                          sums))
                 return kf_fail_memory(error, "a comparison");
         }
     }
+    if (!counted && (!find_terms(r, doubtful, at, error) || r->over)) return r->over;
     for (int i = 0; i < problem->argument_count; i++) {
         kf_error_sums *sums = kf_checker_sums(r->checker, i, variation);
         if (!sums) continue;
-        sums->terms = fmax(sums->terms, searches[i].terms);
+        sums->terms = kf_checker_sums(r->checker, i, none)->terms;
         sums->outliers = variation.variation == KF_VARY_OUTLIER;
     }
     r->lists.true_known[at] = false;
