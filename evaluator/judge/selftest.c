@@ -300,8 +300,8 @@ static bool run_case(selftest *t, size_t at, kf_selftest_report *report, void *c
                                      CASE_SECONDS * (c->job->options.verify ? 2 : 1) +
                                      SLACK_SECONDS,
                             .seconds = kf_now() - started};
-    row.passed = allows(expected, row.status, row.finding) && !too_fast(h, verdict) &&
-                 explains(h, verdict);
+    row.passed =
+        allows(expected, row.status, row.finding) && !too_fast(h, verdict) && explains(h, verdict);
     *(c->hostile ? &t->summary->hostile : &t->summary->honest) += 1;
     *(c->hostile ? &t->summary->caught : &t->summary->accepted) += row.passed;
     if (row.seconds > t->summary->longest) t->summary->longest = row.seconds;

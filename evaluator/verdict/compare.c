@@ -240,7 +240,8 @@ void kf_error_limits(const kf_problem_argument *argument, const kf_error_sums *o
                    order_allowance_max(dtype) * unit * own->scale_max + tiny;
     if (!baseline || !baseline->change_count || argument->dtype == KF_F64) return;
     double v = kf_dtype_roundoff(KF_F32), terms = fmin(fmax(baseline->terms, 1), 0x1p18),
-           root = sqrt(terms), one_sign = baseline->outliers ? terms : 0.8 * root + 1.2e-5 * root * terms,
+           root = sqrt(terms),
+           one_sign = baseline->outliers ? terms : 0.8 * root + 1.2e-5 * root * terms,
            change = sqrt(baseline->change_square / (double)baseline->change_count);
     *allowed_rms += root * change + one_sign * v * scale_rms(own);
     *allowed_max += root * baseline->change_max + one_sign * v * own->scale_max;

@@ -21,15 +21,15 @@ static uint64_t mix(uint64_t x)
 
 /* Defines a function that moves elements of one width to a neighbour. Zeros, subnormal numbers and
  * the largest numbers stay. */
-#define KF_NUDGE(name, type, mantissa, exponents)                                                  \
-    static void name(type *bits, int64_t count, uint64_t seed, uint64_t most, uint64_t up)         \
-    {                                                                                              \
-        for (int64_t i = 0; i < count; i++) {                                                      \
-            int exponent = (int)(bits[i] >> (mantissa) & (exponents));                             \
-            uint64_t chance = mix(seed + (uint64_t)i);                                             \
-            if (exponent == 0 || exponent >= (exponents) - 1 || chance >> 11 > most) continue;     \
-            bits[i] = (type)(chance & up ? bits[i] + 1 : bits[i] - 1);                             \
-        }                                                                                          \
+#define KF_NUDGE(name, type, mantissa, exponents)                                            \
+    static void name(type *bits, int64_t count, uint64_t seed, uint64_t most, uint64_t up)   \
+    {                                                                                        \
+        for (int64_t i = 0; i < count; i++) {                                                \
+            int exponent = (int)(bits[i] >> (mantissa) & (exponents));                       \
+            uint64_t chance = mix(seed + (uint64_t)i);                                       \
+            if (exponent == 0 || exponent >= (exponents)-1 || chance >> 11 > most) continue; \
+            bits[i] = (type)(chance & up ? bits[i] + 1 : bits[i] - 1);                       \
+        }                                                                                    \
     }
 KF_NUDGE(nudge_f32, uint32_t, 23, 0xff)
 KF_NUDGE(nudge_f16, uint16_t, 10, 0x1f)
@@ -116,12 +116,13 @@ static int depth(const kf_terms_search *search)
     return search->high - search->low > 1 ? (search->low + search->high) / 2 : search->high;
 }
 
-/* Bisects the depth at which few elements change, then repeats it until ENOUGH elements are seen. */
+/* Bisects the depth at which few elements change, then repeats it until ENOUGH elements are seen.
+ */
 double kf_terms_share(kf_terms_search *search)
 {
     if (search->high == 0) *search = (kf_terms_search){.high = DEEPEST, .terms = 1};
-    bool done = search->high - search->low <= 1 &&
-                (search->seen >= ENOUGH || search->repeats >= REPEATS);
+    bool done =
+        search->high - search->low <= 1 && (search->seen >= ENOUGH || search->repeats >= REPEATS);
     return done ? 0 : exp2(-2.0 * depth(search));
 }
 

@@ -18,8 +18,8 @@ typedef struct kf_wrong_output {
     double first, first_expected;
 } kf_wrong_output;
 
-/* Adds `count` elements. `expected` as in compare.h, `before`: the bits before the call, NULL if they
- * are unknown. */
+/* Adds `count` elements. `expected` as in compare.h, `before`: the bits before the call, NULL if
+ * they are unknown. */
 void kf_wrong_output_add(kf_wrong_output *w, kf_dtype dtype, const void *got, const void *expected,
                          const void *before, int64_t count);
 /* True if the call wrote no element. */

@@ -164,10 +164,10 @@ void kf_error_limits(const kf_problem_argument *argument, const kf_error_sums *o
 bool kf_compare_output(const kf_problem_argument *argument, const void *data, const void *expected,
                        const kf_error_sums *baseline, kf_error_figures *figures, kf_error *error);
 
-/* True if an integer output that differs holds indices into a floating input that are as good: along
- * one axis, the input has the same values there, and no index is repeated. Equal values may come in
- * any order (topk, sort, argmax). Inputs without ties allow only the expected indices. False
- * without memory. */
+/* True if an integer output that differs holds indices into a floating input that are as good:
+ * along one axis, the input has the same values there, and no index is repeated. Equal values may
+ * come in any order (topk, sort, argmax). Inputs without ties allow only the expected indices.
+ * False without memory. */
 bool kf_indices_agree(const kf_problem_argument *output, const void *got, const void *expected,
                       const kf_problem_argument *input, const void *data);
 

@@ -20,7 +20,7 @@
 /* ---- arithmetic ------------------------------------------------------------------------------ */
 
 typedef enum function { DOT, ROW_SUM, MEAN, VARIANCE, SOFTMAX, LAYERNORM } function;
-static const char *const function_names[] = {"gemm", "rowsum",  "mean",
+static const char *const function_names[] = {"gemm",     "rowsum",  "mean",
                                              "variance", "softmax", "layernorm"};
 
 typedef enum order { SEQUENTIAL, PAIRWISE, STRIDED, SPLIT } order;
@@ -220,8 +220,8 @@ static void find_expected(const set *s, double *expected)
 static void draw(set *s, kf_variation variation, uint64_t seed)
 {
     for (uint32_t i = 0; i < 2; i++)
-        kf_input_fill(&s->x, (kf_key){seed, (uint32_t)s->columns, i},
-                      i ? KF_VARY_NONE : variation, s->inputs[i], 0, s->x.elements);
+        kf_input_fill(&s->x, (kf_key){seed, (uint32_t)s->columns, i}, i ? KF_VARY_NONE : variation,
+                      s->inputs[i], 0, s->x.elements);
     load_values(s);
     find_expected(s, s->expected);
     s->change = KF_NO_ERRORS;
@@ -375,8 +375,8 @@ static unsigned judge(set *s, const arithmetic *all, int count, uint64_t seed, i
 
 /* Prints how many judgings each arithmetic passes, and returns the counts of the last size in
  * `passed`, by arithmetic and size. */
-static void simulate(function what, kf_dtype dtype, kf_distribution_kind kind, const arithmetic *all, int count,
-                     int passed[][SIZES], int judgings[SIZES])
+static void simulate(function what, kf_dtype dtype, kf_distribution_kind kind,
+                     const arithmetic *all, int count, int passed[][SIZES], int judgings[SIZES])
 {
     memset(passed, 0, (size_t)count * sizeof *passed);
     for (int size = 0; size < SIZES; size++) {
@@ -391,9 +391,9 @@ static void simulate(function what, kf_dtype dtype, kf_distribution_kind kind, c
     }
     for (int i = 0; i < count; i++) {
         char line[160];
-        int used = snprintf(line, sizeof line, "%-9s %-4s %-7s %-23s", function_names[what],
-                            kf_dtype_name(dtype), kind == KF_NORMAL ? "normal" : "uniform",
-                            all[i].name);
+        int used =
+            snprintf(line, sizeof line, "%-9s %-4s %-7s %-23s", function_names[what],
+                     kf_dtype_name(dtype), kind == KF_NORMAL ? "normal" : "uniform", all[i].name);
         for (int size = 0; size < SIZES; size++)
             used += snprintf(line + used, sizeof line - (size_t)used, " %3d of %-2d",
                              passed[i][size], judgings[size]);

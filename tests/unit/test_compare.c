@@ -668,7 +668,7 @@ static void what_a_wrong_output_holds(void **state)
     assert_false(kf_is_constant(&w));
 }
 
-/* Lost bits are told from wrong numbers. */
+/* Lost bits and wrong numbers have different rules. */
 static void too_few_bits(void **state)
 {
     (void)state;

@@ -67,11 +67,10 @@ bool kf_cuda_nudge_input(kf_sets *handle, uint32_t set, int argument, uint64_t s
     if (!host_copy(sets, set, argument, false, error)) return false;
     void *data = sets->copies[sets->copy_count - 1].data;
     kf_nudge(a->dtype, data, a->elements, seed, share);
-    bool done = kf_cuda_check(gpu,
-                              gpu->cuda.copy_in(kf_cuda_address(sets, b), data, b->bytes,
-                                                gpu->stream),
-                              "copying from the host", error) &&
-                kf_cuda_wait(gpu, "copying from the host", error);
+    bool done =
+        kf_cuda_check(gpu, gpu->cuda.copy_in(kf_cuda_address(sets, b), data, b->bytes, gpu->stream),
+                      "copying from the host", error) &&
+        kf_cuda_wait(gpu, "copying from the host", error);
     kf_cuda_forget_copies(sets);
     return done && kf_cuda_digests(sets, &entry, 1, &b->digest, error);
 }

@@ -404,8 +404,8 @@ static const char *find_remedy(const item *it, const kf_wrong_output *w, bool kn
             return ". The formula is right, but bits are missing. Operands in tf32 (10 bits) with "
                    "f32 sums pass, bf16 (7 bits) does not";
         default:
-            return ". The formula is right, but bits are missing. Sums in f32 that are rounded once "
-                   "at the end pass; sums in a 16-bit type do not";
+            return ". The formula is right, but bits are missing. Sums in f32 that are rounded "
+                   "once at the end pass; sums in a 16-bit type do not";
         }
     }
     if (isinf(it->figures.max) && larger)

@@ -115,7 +115,7 @@ static uint32_t find_overwritable(const kf_measurement *r, uint32_t doubtful,
     return found;
 }
 
-/* ---- the change of expected values by one rounding of the inputs ------------------------------ */
+/* ---- the change of expected values by one rounding of the inputs ----------------------------- */
 
 /* Samples of expected values of every output. */
 typedef struct samples {
@@ -129,8 +129,8 @@ static void free_samples(samples *all)
 }
 #define autosamples __attribute__((cleanup(free_samples))) samples
 
-/* Makes the inputs of set `at` those of set `from`, moves a share of them, runs the oracle and takes
- * samples. */
+/* Makes the inputs of set `at` those of set `from`, moves a share of them, runs the oracle and
+ * takes samples. */
 static bool run_moved(kf_measurement *r, uint32_t from, uint32_t at, double share, int number,
                       samples *taken, kf_error *error)
 {
@@ -140,9 +140,8 @@ static bool run_moved(kf_measurement *r, uint32_t from, uint32_t at, double shar
         if (a->kind != KF_INPUT && a->kind != KF_INOUT) continue;
         if (!r->device->buffers.copy_input(r->sets, from, at, i, error)) return false;
         if (a->kind == KF_INPUT && share > 0 && kf_nudge_unit(a->dtype) > 0 &&
-            !r->device->buffers.nudge_input(r->sets, at, i,
-                                            kf_measurement_draw(r, "nudge", number * 100 + i),
-                                            share, error))
+            !r->device->buffers.nudge_input(
+                r->sets, at, i, kf_measurement_draw(r, "nudge", number * 100 + i), share, error))
             return false;
     }
     r->lists.true_known[at] = false;
@@ -215,8 +214,8 @@ static bool measure_change(kf_measurement *r, uint32_t doubtful, uint32_t at, kf
         if (!run_moved(r, doubtful, at, 1, run + 1, &after, error) || r->over) return r->over;
         for (int i = 0; i < problem->argument_count; i++) {
             kf_error_sums *sums = kf_checker_sums(r->checker, i, variation);
-            if (sums && !kf_condition_add(before.values[i], after.values[i], after.counts[i], unit,
-                                          sums))
+            if (sums &&
+                !kf_condition_add(before.values[i], after.values[i], after.counts[i], unit, sums))
                 return kf_fail_memory(error, "a comparison");
         }
     }

@@ -1,5 +1,5 @@
-/* Finds out why a candidate is wrong. Does a kernel depend on the order of threads? Would a solution
- * in Python be right with other weights than it was given?
+/* Finds out why a candidate is wrong. Does a kernel depend on the order of threads? Would a
+ * solution in Python be right with other weights than it was given?
  *
  * A module has to follow its parameters, and kforge passes them as arguments with new values in
  * each set. Some solutions fold, transpose or convert weights and keep the result. They do so in
@@ -291,7 +291,8 @@ static int64_t count_differences(const kf_problem_argument *argument, const void
     for (int64_t i = 0; i < argument->elements; i++) {
         double x = kf_dtype_load(argument->dtype, (const char *)a + (size_t)i * size),
                y = kf_dtype_load(argument->dtype, (const char *)b + (size_t)i * size);
-        bool same = x == y || (isnan(x) && isnan(y)) || fabs(x - y) <= slack * fmax(fabs(x), fabs(y));
+        bool same =
+            x == y || (isnan(x) && isnan(y)) || fabs(x - y) <= slack * fmax(fabs(x), fabs(y));
         count += !same;
     }
     return count;

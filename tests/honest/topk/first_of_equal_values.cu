@@ -19,7 +19,8 @@ __global__ void choose(const __half *x, __half *values, int64_t *places, int64_t
     }
 }
 
-extern "C" void topk(const __half *x, __half *values, int64_t *places, int64_t rows, int64_t cols, int64_t k, cudaStream_t stream)
+extern "C" void topk(const __half *x, __half *values, int64_t *places,
+                     int64_t rows, int64_t cols, int64_t k, cudaStream_t stream)
 {
     choose<<<(unsigned)rows, 1, 0, stream>>>(x, values, places, cols, k);
 }

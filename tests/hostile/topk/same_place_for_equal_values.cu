@@ -18,12 +18,14 @@ __global__ void choose(const __half *x, __half *values, int64_t *places, int64_t
         values[blockIdx.x * k + i] = row[best];
         places[blockIdx.x * k + i] = best;
     }
-    for (int64_t i = 1; i < k; i++)
-        if (__half2float(values[blockIdx.x * k + i]) == __half2float(values[blockIdx.x * k + i - 1]))
-            places[blockIdx.x * k + i] = places[blockIdx.x * k + i - 1];
+    for (int64_t i = 1; i < k; i++) {
+        int64_t at = blockIdx.x * k + i;
+        if (__half2float(values[at]) == __half2float(values[at - 1])) places[at] = places[at - 1];
+    }
 }
 
-extern "C" void topk(const __half *x, __half *values, int64_t *places, int64_t rows, int64_t cols, int64_t k, cudaStream_t stream)
+extern "C" void topk(const __half *x, __half *values, int64_t *places,
+                     int64_t rows, int64_t cols, int64_t k, cudaStream_t stream)
 {
     choose<<<(unsigned)rows, 1, 0, stream>>>(x, values, places, cols, k);
 }
