@@ -108,12 +108,18 @@ bool kf_condition_add(const double *before, const double *after, int64_t count, 
 /* 4^-DEEPEST of the inputs change no output. */
 #define DEEPEST 11
 /* Elements that make an estimate, and runs at most. */
-#define ENOUGH 64
-#define REPEATS 16
+#define ENOUGH 32
+#define REPEATS 32
 
 static int depth(const kf_terms_search *search)
 {
     return search->high - search->low > 1 ? (search->low + search->high) / 2 : search->high;
+}
+
+static bool is_complete(const kf_terms_search *search)
+{
+    return search->high - search->low <= 1 &&
+           (search->seen >= ENOUGH || search->repeats >= REPEATS);
 }
 
 /* Bisects the depth at which few elements change, then repeats it until ENOUGH elements are seen.
@@ -145,6 +151,16 @@ void kf_terms_note(kf_terms_search *search, const double *before, const double *
     search->repeats++;
     search->seen += count;
     search->changed += changed;
+    if (!is_complete(search)) return;
+    /* One element may have misled the bisection. Goes to the depth at which some change. */
+    int step = search->changed > search->seen * 9 / 10 ? 1
+               : search->changed < search->seen / 10   ? -1
+                                                       : 0;
+    if (step && search->corrections < DEEPEST && search->low + step >= 0) {
+        search->low += step, search->high += step, search->corrections++;
+        search->repeats = 0, search->seen = search->changed = 0;
+        return;
+    }
     /* An element of K terms stays with probability (1 - share)^K. */
     double part = fmin((double)search->changed, (double)search->seen - 0.5) / (double)search->seen;
     search->terms = fmax(1, log1p(-part) / log1p(-exp2(-2.0 * search->high)));

@@ -133,7 +133,7 @@ typedef struct kf_terms_search {
     /* shares 4^-low and above change most elements; those 4^-high and below do not */
     int low, high;
     /* with share 4^-high, once high is low + 1 */
-    int repeats;
+    int repeats, corrections;
     int64_t seen, changed;
     double terms;
 } kf_terms_search;

@@ -376,11 +376,19 @@ void kf_checker_note_written(kf_checker *checker, kf_sets *sets, uint32_t count)
 }
 
 /* Returns the rule of what looks like a cheat, or NULL. An honest mistake can look like it: a
- * launch that fails writes nothing. So an output that is written in part is not suspected. */
-static const char *suspicion(const kf_checker *checker, const item *it, const kf_wrong_output *w)
+ * launch that fails writes nothing. So a call that writes its outputs in part is not suspected. */
+static const char *suspicion(const kf_checker *checker, kf_sets *sets, const item *items,
+                             size_t used, const item *it, const kf_wrong_output *w)
 {
-    bool known = has_poison(checker, it->argument);
-    if (known && kf_is_unwritten(w))
+    bool unwritten = has_poison(checker, it->argument) && kf_is_unwritten(w);
+    for (size_t n = 0; n < used && unwritten; n++) {
+        const item *other = &items[n];
+        if (other->set != it->set || other == it) continue;
+        kf_wrong_output of_other = {0};
+        if (!other->passed && other->data) of_other = examine(checker, sets, other);
+        unwritten = !other->passed && (!other->data || kf_is_unwritten(&of_other));
+    }
+    if (unwritten)
         return checker->right || checker->wrote ? "state.skips_work" : "output.unwritten";
     if (is_stale(checker, it)) return "state.stale_output";
     return kf_is_constant(w) ? "output.constant" : NULL;
@@ -427,14 +435,15 @@ static void note_old_values(kf_error_figures *f, const kf_wrong_output *w)
              added ? ", added to old values" : ", not written");
 }
 
-static bool report_mismatch(kf_checker *checker, kf_sets *sets, item *it)
+static bool report_mismatch(kf_checker *checker, kf_sets *sets, const item *items, size_t used,
+                            item *it)
 {
     kf_workbench *bench = checker->bench;
     kf_error_figures *f = &it->figures;
     char varied[128], pattern[96] = "", errors[160] = "";
     kf_wrong_output w = examine(checker, sets, it);
     bool known = has_poison(checker, it->argument);
-    const char *suspected = f->inaccurate ? NULL : suspicion(checker, it, &w);
+    const char *suspected = f->inaccurate ? NULL : suspicion(checker, sets, items, used, it, &w);
     if (known) note_old_values(f, &w);
     describe_variation(bench->problem, it->variation, varied, sizeof varied);
     if (f->pattern[0]) snprintf(pattern, sizeof pattern, ", pattern: %.60s", f->pattern);
@@ -536,13 +545,14 @@ static bool find_doubts(const kf_workbench *bench, const item *items, size_t use
 
 /* Compares the first output that fails by the device's sums element by element, on the host. One is
  * enough for a finding, and an output of gigabytes takes seconds. That comparison may still accept
- * it, for its last bits. Then the next one follows. */
+ * it, for its last bits. Then the next one follows. Outputs that are just inexact come last. */
 static bool find_first_failure(const kf_workbench *bench, kf_sets *sets, item *items, size_t used,
                                const kf_doubts *doubts, kf_error *error)
 {
-    for (size_t n = 0; n < used; n++) {
-        item *it = &items[n];
+    for (size_t n = 0; n < 2 * used; n++) {
+        item *it = &items[n % used];
         if (!it->fails || (doubts && may_be_doubted(it, doubts))) continue;
+        if (n < used && it->figures.inaccurate) continue;
         if (!bring(it, sets, bench->device->operations,
                    (int)(it->argument - bench->problem->arguments), error))
             return false;
@@ -551,6 +561,19 @@ static bool find_first_failure(const kf_workbench *bench, kf_sets *sets, item *i
         if (!it->passed) return true;
     }
     return true;
+}
+
+/* Returns the failed output that the finding describes: one that is wrong rather than inexact, if
+ * there is one. Inputs that are nearly equal can make wrong results look inexact. */
+static const item *choose_failure(const item *items, size_t used, const kf_doubts *doubts)
+{
+    const item *chosen = NULL;
+    for (size_t n = 0; n < used; n++) {
+        const item *it = &items[n];
+        if (it->passed || !it->data || (doubts && may_be_doubted(it, doubts))) continue;
+        if (!chosen || (chosen->figures.inaccurate && !it->figures.inaccurate)) chosen = it;
+    }
+    return chosen;
 }
 
 void kf_checker_be_brief(kf_checker *checker, bool brief)
@@ -608,6 +631,7 @@ bool kf_checker_compare(kf_checker *checker, kf_sets *sets, const kf_set_variati
     if (!find_first_failure(bench, sets, items, used, doubts, error)) return false;
     /* A certain failure may have been accepted. */
     if (doubts && find_doubts(bench, items, used, doubts)) return true;
+    const item *failure = baseline ? NULL : choose_failure(items, used, doubts);
     for (size_t n = 0; n < used; n++) {
         item *it = &items[n];
         if (!it->passed && it->error.code == KF_ERROR_MEMORY)
@@ -628,7 +652,7 @@ bool kf_checker_compare(kf_checker *checker, kf_sets *sets, const kf_set_variati
         if (!it->passed) {
             /* Another output is certainly wrong, and has the finding. */
             if (doubts && may_be_doubted(it, doubts)) continue;
-            if (*passed && !report_mismatch(checker, sets, it))
+            if (it == failure && !report_mismatch(checker, sets, items, used, it))
                 return kf_fail_memory(error, "a comparison");
             *passed = false;
         }
