@@ -46,6 +46,11 @@ static int class_of(kf_set_variation variation)
     return (variation.argument + 1) * KF_VARIATION_COUNT + (int)variation.variation;
 }
 
+static bool is_offset(kf_set_variation variation)
+{
+    return variation.argument >= 0 && variation.variation == KF_VARY_OFFSET;
+}
+
 static bool is_output(const kf_problem_argument *argument)
 {
     return argument->kind == KF_OUTPUT || argument->kind == KF_INOUT;
@@ -552,7 +557,7 @@ static bool find_first_failure(const kf_workbench *bench, kf_sets *sets, item *i
     for (size_t n = 0; n < 2 * used; n++) {
         item *it = &items[n % used];
         if (!it->fails || (doubts && may_be_doubted(it, doubts))) continue;
-        if (n < used && it->figures.inaccurate) continue;
+        if (n < used && (it->figures.inaccurate || is_offset(it->variation))) continue;
         if (!bring(it, sets, bench->device->operations,
                    (int)(it->argument - bench->problem->arguments), error))
             return false;
@@ -563,16 +568,19 @@ static bool find_first_failure(const kf_workbench *bench, kf_sets *sets, item *i
     return true;
 }
 
-/* Returns the failed output that the finding describes: one that is wrong rather than inexact, if
- * there is one. Inputs that are nearly equal can make wrong results look inexact. */
-static const item *choose_failure(const item *items, size_t used, const kf_doubts *doubts)
+/* Returns the failed output that the finding describes: one that is wrong rather than inexact. */
+static item *choose_failure(item *items, size_t used, const kf_doubts *doubts)
 {
-    const item *chosen = NULL;
+    item *chosen = NULL;
+    int least = 0;
     for (size_t n = 0; n < used; n++) {
-        const item *it = &items[n];
+        item *it = &items[n];
         if (it->passed || !it->data || (doubts && may_be_doubted(it, doubts))) continue;
-        if (!chosen || (chosen->figures.inaccurate && !it->figures.inaccurate)) chosen = it;
+        int rank = is_offset(it->variation) ? 2 : it->figures.inaccurate;
+        if (!chosen || rank < least) chosen = it, least = rank;
     }
+    /* Inputs that are nearly equal make wrong results look inexact. */
+    if (chosen && is_offset(chosen->variation)) chosen->figures.inaccurate = false;
     return chosen;
 }
 
@@ -631,7 +639,7 @@ bool kf_checker_compare(kf_checker *checker, kf_sets *sets, const kf_set_variati
     if (!find_first_failure(bench, sets, items, used, doubts, error)) return false;
     /* A certain failure may have been accepted. */
     if (doubts && find_doubts(bench, items, used, doubts)) return true;
-    const item *failure = baseline ? NULL : choose_failure(items, used, doubts);
+    item *failure = baseline ? NULL : choose_failure(items, used, doubts);
     for (size_t n = 0; n < used; n++) {
         item *it = &items[n];
         if (!it->passed && it->error.code == KF_ERROR_MEMORY)
