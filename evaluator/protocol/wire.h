@@ -59,6 +59,8 @@ enum kf_wire_flags {
     KF_WIRE_DEVICE_POOL = 16,
     /* BATCH, CPU device: the warps of each block start in falling order. */
     KF_WIRE_REVERSED = 32,
+    /* The same, but the last warp stays last. */
+    KF_WIRE_REVERSED_BUT_LAST = 64,
 };
 
 typedef struct kf_wire_command {

@@ -4,8 +4,6 @@
 #define KFORGE_RUNNER_DEVICE_H
 
 #include "counters_wire.h"
-#include <stdbool.h>
-
 #include "wire.h"
 
 /* Starts the device with all threads that it will need. Returns the non-blocking stream for calls.
@@ -20,8 +18,8 @@ void kf_runner_unmap(void);
 extern const double kf_runner_lookout;
 /* Prepares for a batch, before the clock starts. */
 void kf_runner_ready(void);
-/* Sets whether the warps of each block start in falling order. Does nothing on a GPU. */
-void kf_runner_reverse(bool reversed);
+/* Sets the order in which the warps of each block start (kfcpu_reverse). Does nothing on a GPU. */
+void kf_runner_reverse(int order);
 /* Gives the device the least work of this process: the content of an empty batch. */
 void kf_runner_nothing(void);
 /* Wait for the stream, and for all work of this process on the device. Return the device's error

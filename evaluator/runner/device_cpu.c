@@ -80,9 +80,9 @@ void kf_runner_ready(void)
     kfcpu_ready();
 }
 
-void kf_runner_reverse(bool reversed)
+void kf_runner_reverse(int order)
 {
-    kfcpu_reverse(reversed);
+    kfcpu_reverse(order);
 }
 
 void kf_runner_nothing(void) {}

@@ -91,9 +91,9 @@ const double kf_runner_lookout = 0.0003;
 void kf_runner_ready(void) {}
 
 /* Makes the GPU switch to this context, as calls would. */
-void kf_runner_reverse(bool reversed)
+void kf_runner_reverse(int order)
 {
-    (void)reversed;
+    (void)order;
 }
 
 void kf_runner_nothing(void)

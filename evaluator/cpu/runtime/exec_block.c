@@ -139,9 +139,9 @@ static bool prepare_shared(struct worker *worker, size_t size)
 
 static int reversed_order;
 
-void kfcpu_reverse(int on)
+void kfcpu_reverse(int order)
 {
-    reversed_order = on;
+    reversed_order = order;
 }
 
 void kfcpu_run_blocks(struct worker *worker, struct launch *launch)
@@ -152,7 +152,7 @@ void kfcpu_run_blocks(struct worker *worker, struct launch *launch)
     worker->threads = config->block[0] * config->block[1] * config->block[2];
     worker->last = worker->threads - 1;
     worker->view.geometry = config;
-    worker->view.reversed = reversed_order && worker->threads % KFCPU_WARP == 0;
+    worker->view.reversed = worker->threads % KFCPU_WARP ? 0 : (uint32_t)reversed_order;
     if (!prepare_shared(worker, config->dynamic_shared) ||
         (!worker->parked_count && !kfcpu_fibers_add(worker))) {
         kfcpu_record_fault(launch, 2, "no memory for dynamic shared memory or stacks");

@@ -580,7 +580,8 @@ static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch)
     kf_wire_command command = {.type = KF_WIRE_BATCH,
                                .count = batch->count,
                                .flags = (batch->null ? KF_WIRE_EMPTY : 0) |
-                                        (batch->reversed ? KF_WIRE_REVERSED : 0)};
+                                        (batch->warp_order == 1 ? KF_WIRE_REVERSED : 0) |
+                                        (batch->warp_order == 2 ? KF_WIRE_REVERSED_BUT_LAST : 0)};
     batch->code = 0;
     /* A runner needs time to wake up. The ping keeps it out of `seconds`. A candidate's signal
      * handler could run in it, on inputs that are ready, so the caller gets `waking`. */

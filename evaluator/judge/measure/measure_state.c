@@ -298,39 +298,51 @@ static int64_t count_differences(const kf_problem_argument *argument, const void
     return count;
 }
 
-/* Calls sets 0 and 1 as always, and set 2 with the warps of each block in falling order, all on the
- * same inputs. *depends: 0 and 1 agree, and 2 does not. A fault changes no finding. */
-static bool compare_orders(kf_measurement *r, bool *depends, kf_error *error)
+/* Calls one set, with the warps of each block in an order (kfcpu_reverse). *differs: its outputs
+ * differ from those of set 0. False after a fault, which changes no finding. */
+static bool call_in_order(kf_measurement *r, uint32_t set, int order, bool *differs)
 {
     const kf_problem *problem = r->bench->problem;
+    kf_batch batch = {.order = &set,
+                      .count = 1,
+                      .warp_order = order,
+                      .timeout = r->bench->options->timeout_seconds};
+    *differs = false;
+    if (kf_runner_batch(r->runners[CANDIDATE], &batch) != KF_RUNNER_OK) {
+        r->dirty = true;
+        return false;
+    }
+    for (int i = 0; i < problem->argument_count && set > 0 && !*differs; i++) {
+        const kf_problem_argument *argument = &problem->arguments[i];
+        if (argument->kind != KF_OUTPUT) continue;
+        const void *first = r->device->buffers.output(r->sets, 0, i, NULL),
+                   *now = r->device->buffers.output(r->sets, set, i, NULL);
+        *differs = first && now && count_differences(argument, first, now) > 0;
+    }
+    return true;
+}
+
+/* What a result depends on. */
+typedef enum dependence { NOTHING, CALLS, THREADS } dependence;
+
+/* Calls the candidate on equal inputs: twice as always, then with other orders of warps. */
+static bool compare_orders(kf_measurement *r, dependence *on, kf_error *error)
+{
+    const kf_problem *problem = r->bench->problem;
+    bool differs;
     if (!fill(r, 0, false, error)) return false;
     for (uint32_t set = 1; set < MAX_CALLS; set++)
-        for (int i = 0; i < problem->argument_count; i++) {
-            kf_argument_kind kind = problem->arguments[i].kind;
-            if ((kind == KF_INPUT || kind == KF_INOUT) &&
+        for (int i = 0; i < problem->argument_count; i++)
+            if (problem->arguments[i].kind == KF_INPUT &&
                 !r->device->buffers.copy_input(r->sets, 0, set, i, error))
                 return false;
-        }
     for (uint32_t i = 0; i < r->set_count; i++) r->lists.order[i] = i;
     if (!kf_measurement_refresh(r, 0, CANDIDATE, MAX_CALLS, error)) return false;
-    for (uint32_t set = 0; set < MAX_CALLS; set++) {
-        kf_batch batch = {.order = &r->lists.order[set],
-                          .count = 1,
-                          .reversed = set == 2,
-                          .timeout = r->bench->options->timeout_seconds};
-        if (kf_runner_batch(r->runners[CANDIDATE], &batch) != KF_RUNNER_OK) {
-            r->dirty = true;
-            return true;
-        }
-    }
-    for (int i = 0; i < problem->argument_count && !*depends; i++) {
-        const kf_problem_argument *argument = &problem->arguments[i];
-        if (argument->kind != KF_OUTPUT && argument->kind != KF_INOUT) continue;
-        const void *out[MAX_CALLS];
-        for (uint32_t set = 0; set < MAX_CALLS; set++)
-            if (!(out[set] = r->device->buffers.output(r->sets, set, i, error))) return false;
-        *depends = count_differences(argument, out[0], out[1]) == 0 &&
-                   count_differences(argument, out[0], out[2]) > 0;
+    if (!call_in_order(r, 0, 0, &differs) || !call_in_order(r, 1, 0, &differs)) return true;
+    if (differs) *on = CALLS;
+    for (int order = 1; order <= 2 && *on == NOTHING; order++) {
+        if (!call_in_order(r, 2, order, &differs)) return true;
+        if (differs) *on = THREADS;
     }
     return true;
 }
@@ -338,21 +350,27 @@ static bool compare_orders(kf_measurement *r, bool *depends, kf_error *error)
 bool kf_measurement_explain_order(kf_measurement *r, kf_error *error)
 {
     kf_workload_verdict *result = r->bench->result;
-    bool depends = false;
-    if (!is_mismatch(r) || kf_runner_is_python(r->bench->kinds[KF_ROLE_CANDIDATE]) ||
+    dependence on = NOTHING;
+    if (!is_mismatch(r) || kf_runner_is_python(r->bench->kinds[KF_ROLE_CANDIDATE]) || r->in_place ||
         !r->bench->device->calls_block || r->set_count < MAX_CALLS || !r->runners[CANDIDATE] ||
         result->findings[0].blame != KF_BLAME_CANDIDATE)
         return true;
-    if (!compare_orders(r, &depends, error)) return false;
+    if (!compare_orders(r, &on, error)) return false;
     kf_finding *finding = &result->findings[0];
     char *text = NULL;
-    if (!depends) return true;
-    /* an honest mistake */
-    kf_verdict_remove_flags(r->bench->verdict, KF_FLAG_SUSPECTED);
-    if (asprintf(&text,
-                 "%s. The result depends on the order of threads, so it is a race: put "
-                 "__syncthreads() between writing and reading data of other threads",
-                 finding->text) < 0)
+    /* What a call did not write, or added to, differs from call to call. */
+    if (on == NOTHING || (on == CALLS && (strstr(finding->text, ", not written") ||
+                                          strstr(finding->text, "what the buffer held") ||
+                                          strstr(finding->text, ", random values"))))
+        return true;
+    if (on == THREADS) /* an honest mistake */
+        kf_verdict_remove_flags(r->bench->verdict, KF_FLAG_SUSPECTED);
+    if (asprintf(&text, "%s. %s", finding->text,
+                 on == THREADS
+                     ? "The result depends on the order of threads, so it is a race: put "
+                       "__syncthreads() between writing and reading data of other threads"
+                     : "Another call with the same inputs gives another result: a race, memory "
+                       "that is read before it is written, or a result that is kept") < 0)
         return kf_fail_memory(error, "a measurement");
     free(finding->text);
     finding->text = text;

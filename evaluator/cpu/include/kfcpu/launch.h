@@ -71,8 +71,9 @@ __attribute__((always_inline)) static inline void begin_block()
 // Gives the thread that starts now the index of the same lane in the warp as far from the end.
 __attribute__((noinline, unused)) static void reverse_warp()
 {
-    unsigned threads = blockDim.x * blockDim.y * blockDim.z, lane = thread_number % KFCPU_WARP,
-             number = threads - KFCPU_WARP - (thread_number - lane) + lane;
+    unsigned warps = blockDim.x * blockDim.y * blockDim.z / KFCPU_WARP,
+             warp = (2 * warps - kfcpu_self->reversed - thread_number / KFCPU_WARP) % warps,
+             number = warp * KFCPU_WARP + thread_number % KFCPU_WARP;
     threadIdx.x = number % blockDim.x;
     threadIdx.y = number / blockDim.x % blockDim.y;
     threadIdx.z = number / blockDim.x / blockDim.y;
