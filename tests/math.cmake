@@ -16,3 +16,5 @@ kf_tier(slow unit.inputs_element) # arithmetic
 kf_bench(inputs kf_task)
 kf_test(compare kf_task)
 kf_bench(compare kf_task)
+kf_test(accuracy kf_task)
+kf_tier(slow unit.accuracy) # arithmetic

@@ -30,7 +30,7 @@
 
 typedef struct heading {
     char about[LINE], rule[LINE], expected[LINE], expected_cuda[LINE], devices[LINE], mode[LINE],
-        most[LINE];
+        most[LINE], says[LINE], suspects[LINE];
 } heading;
 
 /* The comment lines at the begin of a file. */
@@ -44,7 +44,9 @@ static void read_heading(const char *source, heading *h)
                 {"expect-cuda: ", offsetof(heading, expected_cuda)},
                 {"devices: ", offsetof(heading, devices)},
                 {"mode: ", offsetof(heading, mode)},
-                {"at-most: ", offsetof(heading, most)}};
+                {"at-most: ", offsetof(heading, most)},
+                {"says: ", offsetof(heading, says)},
+                {"suspects: ", offsetof(heading, suspects)}};
     *h = (heading){0};
     while (strncmp(source, "// ", 3) == 0) {
         size_t length = strcspn(source, "\n");
@@ -59,6 +61,18 @@ static void read_heading(const char *source, heading *h)
         snprintf(into, LINE, "%.*s", (int)(length - (size_t)(text - source)), text);
         source += length + (source[length] == '\n');
     }
+}
+
+/* True if the verdict says and suspects what the file asks for. */
+static bool explains(const heading *h, const kf_verdict *verdict)
+{
+    const char *flag = "";
+    for (size_t i = 0; i < verdict->flag_count; i++)
+        if (strncmp(verdict->flags[i], KF_FLAG_SUSPECTED, strlen(KF_FLAG_SUSPECTED)) == 0)
+            flag = verdict->flags[i] + strlen(KF_FLAG_SUSPECTED);
+    bool suspected =
+        !h->suspects[0] || strcmp(flag, strcmp(h->suspects, "nothing") ? h->suspects : "") == 0;
+    return suspected && (!h->says[0] || strstr(verdict->message, h->says));
 }
 
 /* True if "STATUS RULE | STATUS RULE" allows this status and rule. */
@@ -286,7 +300,8 @@ static bool run_case(selftest *t, size_t at, kf_selftest_report *report, void *c
                                      CASE_SECONDS * (c->job->options.verify ? 2 : 1) +
                                      SLACK_SECONDS,
                             .seconds = kf_now() - started};
-    row.passed = allows(expected, row.status, row.finding) && !too_fast(h, verdict);
+    row.passed =
+        allows(expected, row.status, row.finding) && !too_fast(h, verdict) && explains(h, verdict);
     *(c->hostile ? &t->summary->hostile : &t->summary->honest) += 1;
     *(c->hostile ? &t->summary->caught : &t->summary->accepted) += row.passed;
     if (row.seconds > t->summary->longest) t->summary->longest = row.seconds;

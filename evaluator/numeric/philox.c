@@ -172,14 +172,19 @@ static size_t chunk_size(uint64_t first, uint64_t left)
     return (size_t)(left < most ? left : most);
 }
 
-void kf_poison_fill(kf_key key, void *data, uint64_t first, uint64_t count)
+void kf_poison_read(kf_key key, void *bytes, uint64_t first, uint64_t count)
 {
     uint32_t room[CHUNK_BYTES / 4];
-    while (count > 0) {
+    for (unsigned char *out = bytes; count > 0;) {
         size_t size = chunk_size(first, count);
-        memcpy((unsigned char *)data + first, poison_bytes(key, first, size, room), size);
-        first += size, count -= size;
+        memcpy(out, poison_bytes(key, first, size, room), size);
+        out += size, first += size, count -= size;
     }
+}
+
+void kf_poison_fill(kf_key key, void *data, uint64_t first, uint64_t count)
+{
+    kf_poison_read(key, (unsigned char *)data + first, first, count);
 }
 
 bool kf_poison_intact(kf_key key, const void *data, uint64_t first, uint64_t count, uint64_t *where)

@@ -63,6 +63,10 @@ enum kf_wire_flags {
     KF_WIRE_RESULT = 64,
     /* MAP, before LOAD: maps a kf_wire_progress. */
     KF_WIRE_PROGRESS = 128,
+    /* BATCH, CPU device: the warps of each block start in falling order. */
+    KF_WIRE_REVERSED = 256,
+    /* The same, but the last warp stays last. */
+    KF_WIRE_REVERSED_BUT_LAST = 512,
 };
 
 /* Memory that a runner shares with the judge. The judge looks at it while a batch runs. */

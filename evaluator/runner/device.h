@@ -18,6 +18,8 @@ void kf_runner_unmap(void);
 extern const double kf_runner_lookout;
 /* Prepares for a batch, before the clock starts. */
 void kf_runner_ready(void);
+/* Sets the order in which the warps of each block start (kfcpu_reverse). Does nothing on a GPU. */
+void kf_runner_reverse(int order);
 /* Gives the device the least work of this process: the content of an empty batch. */
 void kf_runner_nothing(void);
 /* Takes the judge's stream page (stream_page.h). NULL: the device's own, with open gates. */

@@ -83,6 +83,11 @@ void kf_runner_ready(void)
     kfcpu_ready();
 }
 
+void kf_runner_reverse(int order)
+{
+    kfcpu_reverse(order);
+}
+
 void kf_runner_nothing(void) {}
 
 /* Each operation of this device is over when its function returns, so calls are in order. */

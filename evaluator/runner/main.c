@@ -194,6 +194,9 @@ static int run_batch(const kf_wire_command *command)
         !receive_all(runner.order, command->count * sizeof *runner.order))
         return 0;
     bool empty = (command->flags & KF_WIRE_EMPTY) || !runner.entry;
+    kf_runner_reverse(command->flags & KF_WIRE_REVERSED            ? 1
+                      : command->flags & KF_WIRE_REVERSED_BUT_LAST ? 2
+                                                                   : 0);
     double started = now();
     if (empty) kf_runner_nothing();
     for (uint32_t i = 0; i < command->count; i++) {

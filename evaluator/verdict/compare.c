@@ -163,6 +163,11 @@ void kf_error_merge(kf_error_sums *into, const kf_error_sums *from)
     if (from->nonfinite && (into->nonfinite == 0 || into->first_nonfinite < 0))
         into->first_nonfinite = from->first_nonfinite;
     into->nonfinite += from->nonfinite;
+    into->change_square += from->change_square;
+    into->change_max = fmax(into->change_max, from->change_max);
+    into->change_count += from->change_count;
+    into->terms = fmax(into->terms, from->terms);
+    into->outliers = into->outliers || from->outliers;
 }
 
 double kf_error_rms(const kf_error_sums *sums)
@@ -233,6 +238,20 @@ void kf_error_limits(const kf_problem_argument *argument, const kf_error_sums *o
                    order_allowance(dtype) * unit * scale_rms(own) + tiny;
     *allowed_max = ratio * (baseline ? baseline->max : 0) +
                    order_allowance_max(dtype) * unit * own->scale_max + tiny;
+    if (!baseline || !baseline->change_count || argument->dtype == KF_F64) return;
+    double v = kf_dtype_roundoff(KF_F32), terms = fmin(fmax(baseline->terms, 1), 0x1p18),
+           root = sqrt(terms),
+           one_sign = baseline->outliers ? terms : 0.8 * root + 1.2e-5 * root * terms,
+           change = sqrt(baseline->change_square / (double)baseline->change_count);
+    *allowed_rms += root * change + one_sign * v * scale_rms(own);
+    *allowed_max += root * baseline->change_max + one_sign * v * own->scale_max;
+}
+
+bool kf_is_inaccurate(const kf_problem_argument *argument, const kf_error_sums *own)
+{
+    return argument->tolerance.kind == KF_ERROR_RATIO && kf_dtype_is_float(argument->dtype) &&
+           own->nonfinite == 0 && kf_error_rms(own) < scale_rms(own) / 64 &&
+           own->max < own->scale_max / 16;
 }
 
 /* True if the output passes only because tf32 operands are allowed. */
@@ -360,6 +379,7 @@ static bool judge_ratio(const kf_problem_argument *argument, const void *data, c
     bool coarse = is_coarse(argument->dtype);
     figures->tf32 = rms_passes && max_passes && needs_tf32(argument, own, baseline, figures);
     if (rms_passes && max_passes && !coarse) return true;
+    figures->inaccurate = kf_is_inaccurate(argument, own);
     rule r = {.argument = argument,
               .data = data,
               .expected = expected,
@@ -511,5 +531,6 @@ bool kf_compare_sums(const kf_problem_argument *argument, const kf_error_sums *o
     bool passes = figures->rms <= figures->allowed_rms && figures->max <= figures->allowed_max &&
                   own->nonfinite == 0;
     figures->tf32 = passes && needs_tf32(argument, own, baseline, figures);
+    figures->inaccurate = !passes && kf_is_inaccurate(argument, own);
     return passes;
 }

@@ -68,6 +68,7 @@ void kf_mismatch_add(kf_mismatches *m, int64_t index, double expected, double go
     if (column > m->most_column) m->most_column = column;
     m->count++;
     m->nan += isnan(got);
+    m->overflowed += !isfinite(got) && isfinite(expected);
     double magnitude = fabs(got);
     bool absurd = !(magnitude <= m->most_sane) || (magnitude < m->least_sane && got != 0);
     m->absurd += absurd;
@@ -111,7 +112,8 @@ static void describe_place(const kf_mismatches *m, char *text, size_t size)
     else if (m->count > m->elements - m->elements / 100)
         snprintf(text, size, "nearly everywhere");
     else if (m->count <= m->elements / 100 + 8)
-        snprintf(text, size, "%" PRId64 " scattered, like a race", m->count);
+        snprintf(text, size, "%" PRId64 " scattered%s", m->count,
+                 m->overflowed ? "" : ", like a race");
     else
         snprintf(text, size, "scattered over %" PRId64 " to %" PRId64, m->first, m->last);
 }
@@ -130,6 +132,8 @@ void kf_mismatches_describe(const kf_mismatches *m, char *text, size_t size)
         snprintf(end, size, ", zeros");
     else if (m->same_value && m->count > 1)
         snprintf(end, size, ", all %g", m->first_got);
-    else if (m->count >= 4 && m->absurd >= m->count - m->count / 2)
-        snprintf(end, size, ", not written (still poison)");
+    else if (m->count >= 4 && 2 * (m->absurd - m->overflowed) > m->count - m->overflowed)
+        snprintf(end, size, ", random values");
+    else if (m->overflowed)
+        snprintf(end, size, ", %" PRId64 " NaN or infinite", m->overflowed);
 }

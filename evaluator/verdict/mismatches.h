@@ -23,6 +23,8 @@ typedef struct kf_mismatches {
     bool same_value;
     /* counts of NaN, and of values outside the sane magnitudes (or NaN) */
     int64_t nan, absurd;
+    /* NaN or infinite where a finite value is expected */
+    int64_t overflowed;
 } kf_mismatches;
 
 kf_mismatches kf_mismatches_begin(const kf_problem_argument *argument, double scale);

@@ -251,6 +251,17 @@ bool kf_verdict_add_flag(kf_verdict *verdict, const char *format, ...)
     return true;
 }
 
+void kf_verdict_remove_flags(kf_verdict *verdict, const char *prefix)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < verdict->flag_count; i++)
+        if (strncmp(verdict->flags[i], prefix, strlen(prefix)) == 0)
+            free(verdict->flags[i]);
+        else
+            verdict->flags[kept++] = verdict->flags[i];
+    verdict->flag_count = kept;
+}
+
 /* ---- conclusion ------------------------------------------------------------------------------ */
 
 /* Returns the first finding with the lowest status. Findings with status KF_CORRECT are notes. NULL

@@ -9,19 +9,20 @@
  * KF_ERROR_RATIO applies to the root mean square (RMS) and to the maximum separately, over all
  * elements of a buffer:
  *
- *     error <= ratio * (baseline's error on the same inputs) + c * u * scale + tiny
+ *     error <= ratio * (baseline's error on the same inputs) + c * u * scale + order + tiny
  *
  *     scale  RMS or maximum of the expected values
  *     u      unit roundoff of the output's type
  *     tiny   the smallest number that may be flushed to zero
  *     c      allowance for another order of summation, below
+ *     order  more of it, for an output that fails without it: below, "Long sums"
  *
  * A sum of K terms in sequence errs by about 0.2 sqrt(K) u of its scale, a pairwise sum by 1 u.
  *
  *     type                c     why
  *     f64                 1024  the oracle has no more digits itself
- *     f32                 32    any order up to K = 30,000. f32 arithmetic lowered to tf32 errs by
- *                               4000 u, split into two bf16 by 128 u.
+ *     f32                 32    most orders up to K = 1,000. f32 arithmetic lowered to tf32 errs by
+ *                               4000 u.
  *     tf32                3     for the maximum 5: operands rounded or truncated, which is 4 u of a
  *                               product that may be nearly all of an element. bf16 operands err by
  *                               4 u RMS.
@@ -36,6 +37,28 @@
  * max(4 u (|expected| + scale RMS), 2 * baseline's maximum).
  *
  * The baseline's own output always passes for ratio >= 2.
+ *
+ * Long sums. With v the unit roundoff of f32, scale and change as RMS or as maximum:
+ *
+ *     order   = sqrt(K) * change + (0.8 sqrt(K) + 1.2e-5 K^1.5) * v * scale, K at most 2^18
+ *     change  of the expected values, if each floating input moves to a neighbouring number of its
+ *             type, up or down at random, in proportion to v. It is v times the root of the sum of
+ *             the squares of all terms, whatever the terms add up to.
+ *     K       number of terms, from the share of expected values that change if only a share of
+ *             the inputs moves
+ *
+ * A sum that cancels keeps the rounding errors of its terms, so its scale says little. The first
+ * term allows them in any order of summation. A sum in sequence of terms with mean 0 errs by
+ * 0.2 sqrt(K) changes RMS, and 4 to 5 times as much in the worst of many elements. tf32 operands
+ * err by 4000. The second term is for sums of one sign. Their change is smaller by sqrt(K). Terms
+ * below half a unit of the sum's last place add an error that grows faster than sqrt(K).
+ *
+ * With a few inputs that are much larger (KF_VARY_OUTLIER), a sum in sequence may lose all terms
+ * after a large one. There the second term is K * v * scale, the worst case of any order (Higham,
+ * "The accuracy of floating point summation", SIAM J. Sci. Comput. 14, 1993).
+ *
+ * `order` is 0 for f64, and until the judge has run the oracle on moved inputs (measure_compare.c).
+ * tests/unit/test_accuracy.c has tables of the arithmetic that passes and fails.
  *
  * `tf32` of the argument: c and u of an f32 output are those of tf32. cuDNN chooses a convolution's
  * algorithm by shape, and by trial with torch.backends.cudnn.benchmark. With PyTorch's default
@@ -60,6 +83,13 @@ typedef struct kf_error_sums {
     int64_t nonfinite;
     /* in the last buffer that had any; -1: no such element */
     int64_t first_nonfinite;
+    /* of the changes of expected values by one rounding of the inputs; 0 of them until measured */
+    double change_square, change_max;
+    int64_t change_count;
+    /* number of terms; 0 until measured */
+    double terms;
+    /* a few inputs are much larger than the others */
+    bool outliers;
 } kf_error_sums;
 #define KF_NO_ERRORS ((kf_error_sums){.first_nonfinite = -1})
 
@@ -77,6 +107,47 @@ void kf_error_merge(kf_error_sums *into, const kf_error_sums *from);
 /* Returns the RMS of the error, 0 without elements. */
 double kf_error_rms(const kf_error_sums *sums);
 
+/* Moves a share of the elements of a floating input to the next larger or smaller magnitude of its
+ * type, by chance. A share below 1 moves only to larger ones, so that no two moves cancel exactly.
+ * Zeros and subnormal numbers stay, f64 and integers too. */
+void kf_nudge(kf_dtype dtype, void *data, int64_t count, uint64_t seed, double share);
+/* Returns the unit roundoff of an input that kf_nudge changes, 0 for other types. */
+double kf_nudge_unit(kf_dtype dtype);
+/* Copies at most KF_CONDITION_SAMPLE expected values of an output, at equal distances, and returns
+ * how many. */
+#define KF_CONDITION_SAMPLE 65536
+int64_t kf_condition_sample(const double *values, int64_t count, double *sample);
+/* Adds `change` of a sample of expected values to the sums. `unit`: the largest kf_nudge_unit of
+ * the inputs. Steps of the function (rounding, comparisons) change few elements by much. They do
+ * not count, or they would allow any error. False without memory. */
+bool kf_condition_add(const double *before, const double *after, int64_t count, double unit,
+                      kf_error_sums *sums);
+/* Returns how often to nudge, so that an output of few elements gives enough changes. */
+static inline int kf_condition_runs(int64_t elements)
+{
+    return elements >= 8 ? 1 : elements > 0 ? (int)((8 + elements - 1) / elements) : 0;
+}
+
+/* The search for the number of terms of an output. Starts as zeros. */
+typedef struct kf_terms_search {
+    /* shares 4^-low and above change most elements; those 4^-high and below do not */
+    int low, high;
+    /* with share 4^-high, once high is low + 1 */
+    int repeats, corrections;
+    int64_t seen, changed;
+    double terms;
+} kf_terms_search;
+/* Returns the share of the inputs to move next, or 0 at the end. Then search->terms is known. */
+double kf_terms_share(kf_terms_search *search);
+/* Notes a sample of expected values before and after. `again`: the values before, computed once
+ * more, because an oracle with atomics differs from run to run. */
+void kf_terms_note(kf_terms_search *search, const double *before, const double *again,
+                   const double *after, int64_t count);
+
+/* True if a failed output follows the right formula with too few bits: every element is finite, the
+ * RMS error is below 1/64 of the output's RMS, and the largest below 1/16 of its largest value. */
+bool kf_is_inaccurate(const kf_problem_argument *argument, const kf_error_sums *own);
+
 /* Computes the limits of KF_ERROR_RATIO. `own` gives the scale of the output, `baseline` the
  * baseline's errors (NULL: a baseline without error). */
 void kf_error_limits(const kf_problem_argument *argument, const kf_error_sums *own,
@@ -92,6 +163,13 @@ void kf_error_limits(const kf_problem_argument *argument, const kf_error_sums *o
  * error->code unchanged. */
 bool kf_compare_output(const kf_problem_argument *argument, const void *data, const void *expected,
                        const kf_error_sums *baseline, kf_error_figures *figures, kf_error *error);
+
+/* True if an integer output that differs holds indices into a floating input that are as good:
+ * along one axis, the input has the same values there, and no index is repeated. Equal values may
+ * come in any order (topk, sort, argmax). Inputs without ties allow only the expected indices.
+ * False without memory. */
+bool kf_indices_agree(const kf_problem_argument *output, const void *got, const void *expected,
+                      const kf_problem_argument *input, const void *data);
 
 /* The rule for one element, for a device that compares the elements itself. An element fails unless
  * |got - expected| <= min(DBL_MAX, slope |expected| + base), after kf_comparable

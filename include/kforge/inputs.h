@@ -77,6 +77,8 @@ void kf_input_fill(const kf_problem_argument *argument, kf_key key, kf_variation
 /* Fills bytes [first, first+count) of the buffer at `data` with random bits, for unwritten outputs
  * and guard zones. They never overlap those of kf_input_fill under the same key. */
 void kf_poison_fill(kf_key key, void *data, uint64_t first, uint64_t count);
+/* Writes what bytes [first, first+count) of a buffer hold then. */
+void kf_poison_read(kf_key key, void *bytes, uint64_t first, uint64_t count);
 /* True if bytes [first, first+count) still hold the bits of kf_poison_fill. Otherwise *where gets
  * the first byte that differs. */
 bool kf_poison_intact(kf_key key, const void *data, uint64_t first, uint64_t count,

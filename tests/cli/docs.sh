@@ -61,7 +61,7 @@ def compare(page, sections, code):
     bad.extend("%s lacks %s" % (page, name) for name in sorted(code - there))
     bad.extend("%s: the code does not write %s" % (page, name) for name in sorted(there - code))
 
-compare("verdict-rules.md", ("Rules", "Flags", "Scan flags"), rules - lint)
+compare("verdict-rules.md", ("Rules", "Flags", "Suspicions", "Scan flags"), rules - lint)
 compare("task-format.md", ("Lint",), lint)
 print("\n".join(bad), file=sys.stderr)
 sys.exit(bool(bad) or len(rules) < 60)

@@ -144,6 +144,7 @@ static void add_random_workload(kf_verdict *v)
                                              random_double(),
                                              random_double(),
                                              "",
+                                             false,
                                              false};
         strcpy(output->figures.pattern, random_text());
     }

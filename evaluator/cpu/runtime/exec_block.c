@@ -137,6 +137,13 @@ static bool prepare_shared(struct worker *worker, size_t size)
     return true;
 }
 
+static int reversed_order;
+
+void kfcpu_reverse(int order)
+{
+    reversed_order = order;
+}
+
 void kfcpu_run_blocks(struct worker *worker, struct launch *launch)
 {
     struct kfcpu_view *outer = kfcpu_self;
@@ -145,6 +152,7 @@ void kfcpu_run_blocks(struct worker *worker, struct launch *launch)
     worker->threads = config->block[0] * config->block[1] * config->block[2];
     worker->last = worker->threads - 1;
     worker->view.geometry = config;
+    worker->view.reversed = worker->threads % KFCPU_WARP ? 0 : (uint32_t)reversed_order;
     if (!prepare_shared(worker, config->dynamic_shared) ||
         (!worker->parked_count && !kfcpu_fibers_add(worker))) {
         kfcpu_record_fault(launch, 2, "no memory for dynamic shared memory or stacks");

@@ -300,6 +300,8 @@ static const kf_device_operations cpu_operations = {
     .buffers.read_part = kf_cpu_read_part,
     .buffers.write_part = kf_cpu_write_part,
     .buffers.accept_input = kf_cpu_accept_input,
+    .buffers.nudge_input = kf_cpu_nudge_input,
+    .buffers.poison_read = kf_cpu_poison_read,
 };
 
 kf_device *kf_device_cpu_open(kf_parallel *parallel, const char *cache, kf_error *error)

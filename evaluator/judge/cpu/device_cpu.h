@@ -42,5 +42,9 @@ bool kf_cpu_read_part(kf_sets *sets, uint32_t set, int argument, const kf_part *
 bool kf_cpu_write_part(kf_sets *sets, uint32_t set, int argument, const kf_part *part,
                        const void *data, kf_error *error);
 bool kf_cpu_accept_input(kf_sets *sets, uint32_t set, int argument, kf_error *error);
+bool kf_cpu_nudge_input(kf_sets *sets, uint32_t set, int argument, uint64_t seed, double share,
+                        kf_error *error);
+void kf_cpu_poison_read(kf_sets *sets, uint32_t set, int argument, uint64_t first, uint64_t count,
+                        void *bytes);
 
 #endif

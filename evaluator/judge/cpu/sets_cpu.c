@@ -623,3 +623,27 @@ bool kf_cpu_accept_input(kf_sets *handle, uint32_t set, int argument, kf_error *
     b->given[sets->side] = ++b->drawn;
     return true;
 }
+
+bool kf_cpu_nudge_input(kf_sets *handle, uint32_t set, int argument, uint64_t seed, double share,
+                        kf_error *error)
+{
+    kf_cpu_sets *sets = (kf_cpu_sets *)handle;
+    (void)error;
+    const kf_problem_argument *a = &sets->problem->arguments[argument];
+    buffer *b =
+        &sets->buffers[(size_t)set * (size_t)sets->problem->argument_count + (size_t)argument];
+    kf_nudge(a->dtype, oracle_data_of(sets, b), a->elements, seed, share);
+    b->digest = kf_digest(sets->digest_key, oracle_data_of(sets, b), b->bytes);
+    b->drawn++;
+    return true;
+}
+
+void kf_cpu_poison_read(kf_sets *handle, uint32_t set, int argument, uint64_t first, uint64_t count,
+                        void *bytes)
+{
+    kf_cpu_sets *sets = (kf_cpu_sets *)handle;
+    const buffer *b =
+        &sets->buffers[(size_t)set * (size_t)sets->problem->argument_count + (size_t)argument];
+    kf_poison_read(key_of(sets->poison_secret[sets->side], set, argument), bytes,
+                   b->data_offset + first, count);
+}

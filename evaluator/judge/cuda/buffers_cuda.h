@@ -123,6 +123,10 @@ double kf_cuda_gate_seconds(const kf_device *device);
 const void *kf_cuda_output(kf_sets *sets, uint32_t set, int argument, kf_error *error);
 const void *kf_cuda_truth(kf_sets *sets, uint32_t set, int argument, kf_error *error);
 const void *kf_cuda_input(kf_sets *sets, uint32_t set, int argument, kf_error *error);
+bool kf_cuda_nudge_input(kf_sets *sets, uint32_t set, int argument, uint64_t seed, double share,
+                         kf_error *error);
+void kf_cuda_poison_read(kf_sets *sets, uint32_t set, int argument, uint64_t first, uint64_t count,
+                         void *bytes);
 
 /* ---- shared by the files of the sets --------------------------------------------------------- */
 

@@ -1,4 +1,4 @@
-/* Host copies of buffers on the GPU, for comparisons on the CPU. */
+/* Host copies of buffers on the GPU, for comparisons and changes on the CPU. */
 #include <stdlib.h>
 
 #include "buffers_cuda.h"
@@ -52,4 +52,35 @@ const void *kf_cuda_truth(kf_sets *handle, uint32_t set, int argument, kf_error 
 {
     kf_cuda_sets *sets = (kf_cuda_sets *)handle;
     return host_copy(sets, set, argument, true, error);
+}
+
+/* Changes the input on the CPU, so that both devices have the same numbers. That happens only for
+ * outputs in doubt. */
+bool kf_cuda_nudge_input(kf_sets *handle, uint32_t set, int argument, uint64_t seed, double share,
+                         kf_error *error)
+{
+    kf_cuda_sets *sets = (kf_cuda_sets *)handle;
+    kf_cuda_device *gpu = sets->gpu;
+    const kf_problem_argument *a = &sets->problem->arguments[argument];
+    size_t entry = (size_t)set * (size_t)sets->problem->argument_count + (size_t)argument;
+    kf_cuda_buffer *b = &sets->buffers[entry];
+    if (!host_copy(sets, set, argument, false, error)) return false;
+    void *data = sets->copies[sets->copy_count - 1].data;
+    kf_nudge(a->dtype, data, a->elements, seed, share);
+    bool done =
+        kf_cuda_check(gpu, gpu->cuda.copy_in(kf_cuda_address(sets, b), data, b->bytes, gpu->stream),
+                      "copying from the host", error) &&
+        kf_cuda_wait(gpu, "copying from the host", error);
+    kf_cuda_forget_copies(sets);
+    return done && kf_cuda_digests(sets, &entry, 1, &b->digest, error);
+}
+
+void kf_cuda_poison_read(kf_sets *handle, uint32_t set, int argument, uint64_t first,
+                         uint64_t count, void *bytes)
+{
+    kf_cuda_sets *sets = (kf_cuda_sets *)handle;
+    const kf_cuda_buffer *b =
+        &sets->buffers[(size_t)set * (size_t)sets->problem->argument_count + (size_t)argument];
+    kf_poison_read(kf_cuda_key(sets->poison_secret, set, argument), bytes, b->data_offset + first,
+                   count);
 }

@@ -169,6 +169,12 @@ typedef struct kf_buffer_operations {
                        const void *data, kf_error *error);
     /* Makes the present content of an input its right one, until the next fill. */
     bool (*accept_input)(kf_sets *sets, uint32_t set, int argument, kf_error *error);
+    /* Moves a share of an input's elements to neighbouring numbers (kf_nudge). Not for inouts. */
+    bool (*nudge_input)(kf_sets *sets, uint32_t set, int argument, uint64_t seed, double share,
+                        kf_error *error);
+    /* Writes bytes of an output as they were before the batch. */
+    void (*poison_read)(kf_sets *sets, uint32_t set, int argument, uint64_t first, uint64_t count,
+                        void *bytes);
 } kf_buffer_operations;
 
 /* Functions for devices on which work of a call can leave the call's stream (stream_page.h). All

@@ -708,8 +708,11 @@ static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch)
 {
     kf_wire_answer answer;
     kf_wire_command ping = {.type = KF_WIRE_PING, .flags = batch->keep ? 0 : KF_WIRE_FORGET};
-    kf_wire_command command = {
-        .type = KF_WIRE_BATCH, .count = batch->count, .flags = batch->null ? KF_WIRE_EMPTY : 0};
+    kf_wire_command command = {.type = KF_WIRE_BATCH,
+                               .count = batch->count,
+                               .flags = (batch->null ? KF_WIRE_EMPTY : 0) |
+                                        (batch->warp_order == 1 ? KF_WIRE_REVERSED : 0) |
+                                        (batch->warp_order == 2 ? KF_WIRE_REVERSED_BUT_LAST : 0)};
     batch->code = 0;
     if (batch->running && runner->progress)
         __atomic_store_n(&runner->progress->begun, 0, __ATOMIC_SEQ_CST);

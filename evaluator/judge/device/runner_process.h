@@ -189,6 +189,8 @@ typedef struct kf_batch {
     uint32_t count;
     /* True for an empty batch: everything but the calls. It gives the fixed cost. */
     bool null;
+    /* CPU device: the order in which the warps of each block start (kfcpu_reverse). */
+    int warp_order;
     /* True if the judge still needs the results of the last batch in the runner's own memory. */
     bool keep;
     /* Seconds, as in runner_timeout.h. */

@@ -2,7 +2,10 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "wrong_output.h"
 
 /* times the RMS error, and the largest error, that is allowed */
 #define FAR_OFF 2
@@ -16,6 +19,14 @@ typedef struct variation_list {
     uint32_t count, next, used;
 } variation_list;
 
+/* Elements of one output of one call, at equal distances. */
+#define SAMPLED 32
+#define REMEMBERED 1024
+typedef struct result_sample {
+    int argument;
+    double values[SAMPLED];
+} result_sample;
+
 struct kf_checker {
     kf_workbench *bench;
     int classes;
@@ -28,11 +39,22 @@ struct kf_checker {
     uint32_t phase;
     /* variations of all inputs, shuffled: those that keep the speed of a program, and the others */
     variation_list keeping, changing;
+    /* earlier calls of the candidate: how many were right, and whether any wrote an output */
+    int64_t right;
+    bool wrote;
+    /* of earlier calls; from REMEMBERED on a new one takes the place of the oldest */
+    result_sample *samples;
+    size_t remembered;
 };
 
 static int class_of(kf_set_variation variation)
 {
     return (variation.argument + 1) * KF_VARIATION_COUNT + (int)variation.variation;
+}
+
+static bool is_offset(kf_set_variation variation)
+{
+    return variation.argument >= 0 && variation.variation == KF_VARY_OFFSET;
 }
 
 static bool is_output(const kf_problem_argument *argument)
@@ -131,6 +153,7 @@ void kf_checker_free(kf_checker *checker)
     free(checker->known);
     free(checker->keeping.rows);
     free(checker->changing.rows);
+    free(checker->samples);
     free(checker);
 }
 
@@ -206,6 +229,28 @@ static void judge_by_device_compare(item *it, const kf_device_compare *device_co
     it->fails = !it->settled && it->sums && !it->accumulate;
 }
 
+/* Accepts indices that differ from the oracle's only where an input has ties. */
+static bool accept_ties(const kf_workbench *bench, kf_sets *sets, item *it, kf_error *error)
+{
+    const kf_problem *problem = bench->problem;
+    if (it->passed || !it->data || it->error.code || it->argument->tolerance.kind == KF_ANY_ORDER ||
+        kf_dtype_is_float(it->argument->dtype))
+        return true;
+    for (int i = 0; i < problem->argument_count && !it->passed; i++) {
+        const kf_problem_argument *input = &problem->arguments[i];
+        if (input->kind != KF_INPUT || !kf_dtype_is_float(input->dtype)) continue;
+        const void *data = bench->device->operations->buffers.input(sets, it->set, i, error);
+        if (!data) return false;
+        it->passed = kf_indices_agree(it->argument, it->data, it->truth, input, data);
+    }
+    if (it->passed)
+        it->figures = (kf_error_figures){.compared = it->figures.compared,
+                                         .allowed_rms = it->figures.allowed_rms,
+                                         .allowed_max = it->figures.allowed_max,
+                                         .first_index = -1};
+    return true;
+}
+
 static bool bring(item *it, kf_sets *sets, const kf_device_operations *device, int argument,
                   kf_error *error)
 {
@@ -257,22 +302,211 @@ static void describe_variation(const kf_problem *problem, kf_set_variation varia
                  kf_variation_name(variation.variation));
 }
 
-static bool report_mismatch(kf_workbench *bench, const item *it)
+/* ---- why an output is wrong ------------------------------------------------------------------ */
+
+static double element_of(const kf_problem_argument *argument, const void *data, bool truth,
+                         int64_t index)
 {
-    const kf_error_figures *f = &it->figures;
+    if (truth && kf_dtype_is_float(argument->dtype)) return ((const double *)data)[index];
+    return kf_dtype_load(argument->dtype,
+                         (const char *)data + (size_t)index * kf_dtype_size(argument->dtype));
+}
+
+static void take_sample(const kf_problem_argument *argument, const void *data, bool truth,
+                        double values[SAMPLED])
+{
+    for (int i = 0; i < SAMPLED; i++)
+        values[i] = argument->elements
+                        ? element_of(argument, data, truth,
+                                     (int64_t)((double)argument->elements * i / SAMPLED))
+                        : 0;
+}
+
+/* Remembers the result of a call: its truth, or what the candidate wrote. Without memory, nothing.
+ */
+static void remember(kf_checker *checker, const kf_problem_argument *argument, const void *data,
+                     bool truth)
+{
+    if (!data) return;
+    if (!checker->samples) checker->samples = calloc(REMEMBERED, sizeof *checker->samples);
+    if (!checker->samples) return;
+    result_sample *sample = &checker->samples[checker->remembered++ % REMEMBERED];
+    sample->argument = (int)(argument - checker->bench->problem->arguments);
+    take_sample(argument, data, truth, sample->values);
+}
+
+/* True if two samples are one result: equal to an 8th of a bf16 rounding, or all but equal where
+ * few numbers could agree by chance. */
+static bool is_same_result(const kf_problem_argument *argument, const double *a, const double *b)
+{
+    double distance = 0, scale = 0;
+    for (int i = 0; i < SAMPLED; i++) {
+        distance = fmax(distance, fabs(a[i] - b[i]));
+        scale = fmax(scale, fabs(b[i]));
+        if (isnan(a[i]) || isnan(b[i])) return false;
+    }
+    bool exact = !kf_dtype_is_float(argument->dtype);
+    double slack = exact ? 0 : argument->elements >= 8 ? 0x1p-7 : 0x1p-20;
+    return scale > 0 && distance <= slack * scale;
+}
+
+/* True if an output is the right result of another call, and not nearly right for this one. */
+static bool is_stale(const kf_checker *checker, const item *it)
+{
+    size_t count = checker->remembered < REMEMBERED ? checker->remembered : REMEMBERED;
+    double got[SAMPLED], truth[SAMPLED];
+    take_sample(it->argument, it->data, false, got);
+    take_sample(it->argument, it->truth, true, truth);
+    if (is_same_result(it->argument, got, truth)) return false;
+    for (size_t i = 0; i < count; i++) {
+        const result_sample *sample = &checker->samples[i];
+        if (&checker->bench->problem->arguments[sample->argument] == it->argument &&
+            is_same_result(it->argument, got, sample->values))
+            return true;
+    }
+    return false;
+}
+
+/* True if the judge knows what an output held before the call. */
+static bool has_poison(const kf_checker *checker, const kf_problem_argument *argument)
+{
+    const kf_workbench *bench = checker->bench;
+    return argument->kind == KF_OUTPUT && bench->device->operations->buffers.poison_read &&
+           !kf_runner_is_python(bench->kinds[KF_ROLE_CANDIDATE]);
+}
+
+#define EXAMINED_BYTES 32768
+static kf_wrong_output examine(const kf_checker *checker, kf_sets *sets, const item *it)
+{
+    kf_wrong_output w = {0};
+    const kf_problem_argument *argument = it->argument;
+    size_t size = kf_dtype_size(argument->dtype),
+           truth_size = kf_dtype_is_float(argument->dtype) ? sizeof(double) : size;
+    bool known = has_poison(checker, argument);
+    uint64_t before[EXAMINED_BYTES / 8];
+    for (int64_t first = 0; first < argument->elements;) {
+        int64_t count = argument->elements - first, most = (int64_t)(EXAMINED_BYTES / size);
+        if (count > most) count = most;
+        const char *got = (const char *)it->data + (size_t)first * size;
+        if (known)
+            checker->bench->device->operations->buffers.poison_read(
+                sets, it->set, (int)(argument - checker->bench->problem->arguments),
+                (uint64_t)first * size, (uint64_t)count * size, before);
+        kf_wrong_output_add(&w, argument->dtype, got,
+                            (const char *)it->truth + (size_t)first * truth_size,
+                            known ? (const void *)before : NULL, count);
+        first += count;
+    }
+    return w;
+}
+
+void kf_checker_note_written(kf_checker *checker, kf_sets *sets, uint32_t count)
+{
+    const kf_workbench *bench = checker->bench;
+    const kf_device_operations *device = bench->device->operations;
+    for (int i = 0; i < bench->problem->argument_count; i++) {
+        const kf_problem_argument *argument = &bench->problem->arguments[i];
+        /* A copy from a device takes time. */
+        bool small = !device->buffers.device_compare || argument->bytes <= EXAMINED_BYTES;
+        if (!has_poison(checker, argument) || !small) continue;
+        for (uint32_t set = 0; set < count; set++) {
+            uint64_t bytes = argument->bytes < 64 ? argument->bytes : 64, before[8];
+            const void *data = device->buffers.output(sets, set, i, NULL);
+            if (!data) return;
+            device->buffers.poison_read(sets, set, i, 0, bytes, before);
+            if (memcmp(before, data, bytes) == 0) continue;
+            checker->wrote = true;
+            remember(checker, argument, data, false);
+        }
+    }
+}
+
+/* Returns the rule of what looks like a cheat, or NULL. An honest mistake can look like it: a
+ * launch that fails writes nothing. So a call that writes its outputs in part is not suspected. */
+static const char *suspicion(const kf_checker *checker, kf_sets *sets, const item *items,
+                             size_t used, const item *it, const kf_wrong_output *w)
+{
+    bool unwritten = has_poison(checker, it->argument) && kf_is_unwritten(w);
+    for (size_t n = 0; n < used && unwritten; n++) {
+        const item *other = &items[n];
+        if (other->set != it->set || other == it) continue;
+        kf_wrong_output of_other = {0};
+        if (!other->passed && other->data) of_other = examine(checker, sets, other);
+        unwritten = !other->passed && (!other->data || kf_is_unwritten(&of_other));
+    }
+    if (unwritten)
+        return checker->right || checker->wrote ? "state.skips_work" : "output.unwritten";
+    if (is_stale(checker, it)) return "state.stale_output";
+    return kf_is_constant(w) ? "output.constant" : NULL;
+}
+
+/* Returns what to try, or "". */
+static const char *find_remedy(const item *it, const kf_wrong_output *w, bool known)
+{
+    bool larger = it->variation.argument >= 0 && (it->variation.variation == KF_VARY_SCALE_UP ||
+                                                  it->variation.variation == KF_VARY_OFFSET ||
+                                                  it->variation.variation == KF_VARY_OUTLIER);
+    if (it->figures.inaccurate) {
+        switch (it->argument->tf32 ? KF_TF32 : it->argument->dtype) {
+        case KF_F64: return ". The formula is right, but bits are missing: compute in f64";
+        case KF_F32:
+            return ". The formula is right, but bits are missing. f32 products and f32 sums in any "
+                   "order pass; tf32 and f16 keep 10 bits of an operand, bf16 keeps 7. Keep "
+                   "operands, sums and intermediate results in f32, and check constants like an "
+                   "epsilon";
+        case KF_TF32:
+            return ". The formula is right, but bits are missing. Operands in tf32 (10 bits) with "
+                   "f32 sums pass, bf16 (7 bits) does not";
+        default:
+            return ". The formula is right, but bits are missing. Sums in f32 that are rounded "
+                   "once at the end pass; sums in a 16-bit type do not";
+        }
+    }
+    if (isinf(it->figures.max) && larger)
+        return ". Larger inputs give NaN or infinity where the right value is finite: an overflow. "
+               "Before exp, subtract the maximum";
+    if (known && kf_is_added_to(w))
+        return ". Every element is the expected value plus what the buffer held: set it to 0 first";
+    return "";
+}
+
+/* Replaces "random values" in the pattern if it is known what the wrong elements hold. */
+static void note_old_values(kf_error_figures *f, const kf_wrong_output *w)
+{
+    bool added = kf_is_added_to(w);
+    if (!added && w->unwritten < f->mismatched) return;
+    char *end = strstr(f->pattern, ", random values");
+    size_t length = end ? (size_t)(end - f->pattern) : strlen(f->pattern);
+    snprintf(f->pattern + length, sizeof f->pattern - length, "%s",
+             added ? ", added to old values" : ", not written");
+}
+
+static bool report_mismatch(kf_checker *checker, kf_sets *sets, const item *items, size_t used,
+                            item *it)
+{
+    kf_workbench *bench = checker->bench;
+    kf_error_figures *f = &it->figures;
     char varied[128], pattern[96] = "", errors[160] = "";
+    kf_wrong_output w = examine(checker, sets, it);
+    bool known = has_poison(checker, it->argument);
+    const char *suspected = f->inaccurate ? NULL : suspicion(checker, sets, items, used, it, &w);
+    if (known) note_old_values(f, &w);
     describe_variation(bench->problem, it->variation, varied, sizeof varied);
     if (f->pattern[0]) snprintf(pattern, sizeof pattern, ", pattern: %.60s", f->pattern);
     if (it->argument->tolerance.kind == KF_ERROR_RATIO)
         snprintf(errors, sizeof errors,
                  "; RMS error %.3g, allowed %.3g; maximum %.3g, allowed %.3g", f->rms,
                  f->allowed_rms, f->max, f->allowed_max);
+    if (suspected && !kf_verdict_add_flag(bench->verdict, KF_FLAG_SUSPECTED "%s", suspected))
+        return false;
     return kf_verdict_add_finding(
                bench->verdict, bench->result, KF_WRONG_RESULT, KF_BLAME_CANDIDATE,
-               "output.mismatch", f->max, f->allowed_max,
-               "%s: %lld of %lld elements wrong%s, first at %lld: expected %.9g, got %.9g%s%s",
-               it->argument->name, (long long)f->mismatched, (long long)f->compared, varied,
-               (long long)f->first_index, f->first_expected, f->first_got, pattern, errors) != NULL;
+               f->inaccurate ? "output.inaccurate" : "output.mismatch", f->max, f->allowed_max,
+               "%s: %lld of %lld elements %s%s, first at %lld: expected %.9g, got %.9g%s%s%s",
+               it->argument->name, (long long)f->mismatched, (long long)f->compared,
+               f->inaccurate ? "too inexact" : "wrong", varied, (long long)f->first_index,
+               f->first_expected, f->first_got, pattern, errors,
+               find_remedy(it, &w, known)) != NULL;
 }
 
 /* Checks the baseline, because its error is the candidate's tolerance. Only the size of that error
@@ -307,6 +541,13 @@ static bool check_baseline(kf_workbench *bench, const item *it, bool *passed, kf
                                it->argument->name, how))
         return true;
     return kf_fail_memory(error, "a comparison");
+}
+
+kf_error_sums *kf_checker_sums(kf_checker *checker, int argument, kf_set_variation variation)
+{
+    const kf_problem_argument *a = &checker->bench->problem->arguments[argument];
+    bool ratio = is_output(a) && a->tolerance.kind == KF_ERROR_RATIO && kf_dtype_is_float(a->dtype);
+    return ratio ? &checker->baseline[argument * checker->classes + class_of(variation)] : NULL;
 }
 
 /* True if the baseline may have as large an error on this set. Errors may have a heavy tail, so
@@ -350,13 +591,14 @@ static bool find_doubts(const kf_workbench *bench, const item *items, size_t use
 
 /* Compares the first output that fails by the device's sums element by element, on the host. One is
  * enough for a finding, and an output of gigabytes takes seconds. That comparison may still accept
- * it, for its last bits. Then the next one follows. */
+ * it, for its last bits. Then the next one follows. Outputs that are just inexact come last. */
 static bool find_first_failure(const kf_workbench *bench, kf_sets *sets, item *items, size_t used,
                                const kf_doubts *doubts, kf_error *error)
 {
-    for (size_t n = 0; n < used; n++) {
-        item *it = &items[n];
+    for (size_t n = 0; n < 2 * used; n++) {
+        item *it = &items[n % used];
         if (!it->fails || (doubts && may_be_doubted(it, doubts))) continue;
+        if (n < used && (it->figures.inaccurate || is_offset(it->variation))) continue;
         if (!bring(it, sets, bench->device->operations,
                    (int)(it->argument - bench->problem->arguments), error))
             return false;
@@ -365,6 +607,22 @@ static bool find_first_failure(const kf_workbench *bench, kf_sets *sets, item *i
         if (!it->passed) return true;
     }
     return true;
+}
+
+/* Returns the failed output that the finding describes: one that is wrong rather than inexact. */
+static item *choose_failure(item *items, size_t used, const kf_doubts *doubts)
+{
+    item *chosen = NULL;
+    int least = 0;
+    for (size_t n = 0; n < used; n++) {
+        item *it = &items[n];
+        if (it->passed || !it->data || (doubts && may_be_doubted(it, doubts))) continue;
+        int rank = is_offset(it->variation) ? 2 : it->figures.inaccurate;
+        if (!chosen || rank < least) chosen = it, least = rank;
+    }
+    /* Inputs that are nearly equal make wrong results look inexact. */
+    if (chosen && is_offset(chosen->variation)) chosen->figures.inaccurate = false;
+    return chosen;
 }
 
 void kf_checker_be_brief(kf_checker *checker, bool brief)
@@ -403,13 +661,10 @@ bool kf_checker_compare(kf_checker *checker, kf_sets *sets, const kf_set_variati
         for (int i = 0; i < problem->argument_count; i++) {
             const kf_problem_argument *argument = &problem->arguments[i];
             if (!is_output(argument)) continue;
-            int class = class_of(variations[list[k]]);
             item *it = &items[used++];
             *it = (item){.argument = argument, .set = list[k], .variation = variations[list[k]]};
-            bool ratio =
-                argument->tolerance.kind == KF_ERROR_RATIO && kf_dtype_is_float(argument->dtype);
-            it->sums = ratio ? &checker->baseline[i * checker->classes + class] : NULL;
-            it->accumulate = baseline && ratio;
+            it->sums = kf_checker_sums(checker, i, variations[list[k]]);
+            it->accumulate = baseline && it->sums;
             judge_by_device_compare(
                 it, &comparisons[(size_t)k * (size_t)problem->argument_count + (size_t)i]);
             if (!it->settled && !it->fails && !bring(it, sets, device, i, error)) return false;
@@ -419,10 +674,13 @@ bool kf_checker_compare(kf_checker *checker, kf_sets *sets, const kf_set_variati
         return true;
     }
     kf_parallel_for(bench->parallel, used, compare_one, items);
+    for (size_t n = 0; n < used; n++)
+        if (!accept_ties(bench, sets, &items[n], error)) return false;
     if (doubts && find_doubts(bench, items, used, doubts)) return true;
     if (!find_first_failure(bench, sets, items, used, doubts, error)) return false;
     /* A certain failure may have been accepted. */
     if (doubts && find_doubts(bench, items, used, doubts)) return true;
+    item *failure = baseline ? NULL : choose_failure(items, used, doubts);
     for (size_t n = 0; n < used; n++) {
         item *it = &items[n];
         if (!it->passed && it->error.code == KF_ERROR_MEMORY)
@@ -443,10 +701,12 @@ bool kf_checker_compare(kf_checker *checker, kf_sets *sets, const kf_set_variati
         if (!it->passed) {
             /* Another output is certainly wrong, and has the finding. */
             if (doubts && may_be_doubted(it, doubts)) continue;
-            if (*passed && !report_mismatch(bench, it))
+            if (it == failure && !report_mismatch(checker, sets, items, used, it))
                 return kf_fail_memory(error, "a comparison");
             *passed = false;
         }
+        checker->right += it->passed;
+        remember(checker, it->argument, it->truth, true);
     }
     return true;
 }

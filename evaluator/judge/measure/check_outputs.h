@@ -53,10 +53,17 @@ bool kf_checker_compare(kf_checker *checker, kf_sets *sets, const kf_set_variati
 bool kf_checker_find_wrong(kf_checker *checker, kf_sets *sets, const kf_set_variation *variations,
                            const uint32_t *list, uint32_t count, bool *wrong, kf_error *error);
 
+/* Returns what is known of the baseline's errors in an output under this variation. The caller adds
+ * the change of expected values (compare.h, "Long sums"). NULL for outputs that do not need it. */
+kf_error_sums *kf_checker_sums(kf_checker *checker, int argument, kf_set_variation variation);
+
 /* From now on an output that the device's sums show to be wrong only sets *passed to false, without
  * a finding, if no doubts are allowed. A finding needs the output on the host, which takes seconds
  * for a gigabyte. A caller that repeats a comparison on other inputs already has a finding. */
 void kf_checker_be_brief(kf_checker *checker, bool brief);
+
+/* Notes which outputs of the sets the candidate has written since they were poisoned. */
+void kf_checker_note_written(kf_checker *checker, kf_sets *sets, uint32_t count);
 
 /* Adds a finding about damage against the candidate. False without memory. */
 bool kf_checker_damage(kf_checker *checker, const kf_damage *damage);

@@ -1,6 +1,7 @@
 /* Results: fetching them, the truth from the oracle, comparing both, and running the baseline on
  * doubtful sets. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "measure_internal.h"
@@ -131,6 +132,121 @@ static uint32_t find_overwritable(const kf_measurement *r, uint32_t doubtful,
     return found;
 }
 
+/* ---- the change of expected values by one rounding of the inputs ----------------------------- */
+
+/* Samples of expected values of every output. */
+typedef struct samples {
+    double *values[KF_MAX_ARGUMENTS];
+    int64_t counts[KF_MAX_ARGUMENTS];
+} samples;
+
+static void free_samples(samples *all)
+{
+    for (int i = 0; i < KF_MAX_ARGUMENTS; i++) free(all->values[i]);
+}
+#define autosamples __attribute__((cleanup(free_samples))) samples
+
+/* Makes the inputs of set `at` those of set `from`, moves a share of them, runs the oracle and
+ * takes samples. */
+static bool run_moved(kf_measurement *r, uint32_t from, uint32_t at, double share, int number,
+                      samples *taken, kf_error *error)
+{
+    const kf_problem *problem = r->bench->problem;
+    for (int i = 0; i < problem->argument_count; i++) {
+        const kf_problem_argument *a = &problem->arguments[i];
+        if (a->kind != KF_INPUT && a->kind != KF_INOUT) continue;
+        if (!r->device->buffers.copy_input(r->sets, from, at, i, error)) return false;
+        if (a->kind == KF_INPUT && share > 0 && kf_nudge_unit(a->dtype) > 0 &&
+            !r->device->buffers.nudge_input(
+                r->sets, at, i, kf_measurement_draw(r, "nudge", number * 100 + i), share, error))
+            return false;
+    }
+    r->lists.true_known[at] = false;
+    if (!kf_measurement_find_truth(r, &at, 1, error) || r->over) return r->over;
+    for (int i = 0; i < problem->argument_count; i++) {
+        if (!kf_checker_sums(r->checker, i, r->lists.variations[at])) continue;
+        if (!taken->values[i])
+            taken->values[i] = malloc(KF_CONDITION_SAMPLE * sizeof *taken->values[i]);
+        const double *truth = r->device->buffers.truth(r->sets, at, i, error);
+        if (!truth) return false;
+        if (!taken->values[i]) return kf_fail_memory(error, "a comparison");
+        taken->counts[i] =
+            kf_condition_sample(truth, problem->arguments[i].elements, taken->values[i]);
+    }
+    return true;
+}
+
+/* Finds the numbers of terms, on inputs that are not varied if a set has them: large values hide
+ * others. They are kept for the inputs that are not varied. */
+static bool find_terms(kf_measurement *r, uint32_t from, uint32_t at, kf_error *error)
+{
+    const kf_problem *problem = r->bench->problem;
+    kf_set_variation none = {.argument = -1};
+    autosamples before = {0}, again = {0}, after = {0};
+    kf_autofree kf_terms_search *searches = calloc(KF_MAX_ARGUMENTS, sizeof *searches);
+    if (!searches) return kf_fail_memory(error, "a comparison");
+    for (uint32_t set = 0; set < r->set_count; set++)
+        if (set != at && r->lists.variations[set].argument < 0) from = set;
+    if (!run_moved(r, from, at, 0, 0, &before, error) || r->over) return r->over;
+    if (!run_moved(r, from, at, 0, 0, &again, error) || r->over) return r->over;
+    for (int run = 1;; run++) {
+        double share = 0;
+        for (int i = 0; i < problem->argument_count && !(share > 0); i++)
+            if (kf_checker_sums(r->checker, i, none)) share = kf_terms_share(&searches[i]);
+        if (!(share > 0)) break;
+        if (!run_moved(r, from, at, share, 100 + run, &after, error) || r->over) return r->over;
+        for (int i = 0; i < problem->argument_count; i++)
+            if (kf_checker_sums(r->checker, i, none) && kf_terms_share(&searches[i]) == share)
+                kf_terms_note(&searches[i], before.values[i], again.values[i], after.values[i],
+                              after.counts[i]);
+    }
+    for (int i = 0; i < problem->argument_count; i++) {
+        kf_error_sums *sums = kf_checker_sums(r->checker, i, none);
+        if (sums) sums->terms = searches[i].terms;
+    }
+    return true;
+}
+
+/* Measures the change in set `at`, which has the inputs of `doubtful`, unless it is known. */
+static bool measure_change(kf_measurement *r, uint32_t doubtful, uint32_t at, kf_error *error)
+{
+    const kf_problem *problem = r->bench->problem;
+    kf_set_variation variation = r->lists.variations[at], none = {.argument = -1};
+    autosamples before = {0}, after = {0};
+    double unit = 0;
+    int runs = 0;
+    bool needed = false, counted = true;
+    for (int i = 0; i < problem->argument_count; i++) {
+        const kf_problem_argument *a = &problem->arguments[i];
+        const kf_error_sums *sums = kf_checker_sums(r->checker, i, variation);
+        if (a->kind == KF_INPUT) unit = fmax(unit, kf_nudge_unit(a->dtype));
+        if (!sums) continue;
+        needed = needed || !sums->change_count;
+        counted = counted && kf_checker_sums(r->checker, i, none)->terms > 0;
+        if (kf_condition_runs(a->elements) > runs) runs = kf_condition_runs(a->elements);
+    }
+    if (!needed || !(unit > 0) || !r->device->buffers.nudge_input) return true;
+    if (!run_moved(r, doubtful, at, 0, 0, &before, error) || r->over) return r->over;
+    for (int run = 0; run < runs; run++) {
+        if (!run_moved(r, doubtful, at, 1, run + 1, &after, error) || r->over) return r->over;
+        for (int i = 0; i < problem->argument_count; i++) {
+            kf_error_sums *sums = kf_checker_sums(r->checker, i, variation);
+            if (sums &&
+                !kf_condition_add(before.values[i], after.values[i], after.counts[i], unit, sums))
+                return kf_fail_memory(error, "a comparison");
+        }
+    }
+    if (!counted && (!find_terms(r, doubtful, at, error) || r->over)) return r->over;
+    for (int i = 0; i < problem->argument_count; i++) {
+        kf_error_sums *sums = kf_checker_sums(r->checker, i, variation);
+        if (!sums) continue;
+        sums->terms = kf_checker_sums(r->checker, i, none)->terms;
+        sums->outliers = variation.variation == KF_VARY_OUTLIER;
+    }
+    r->lists.true_known[at] = false;
+    return true;
+}
+
 bool kf_measurement_run_baseline_on(kf_measurement *r, uint32_t doubtful, kf_doubts *doubts,
                                     uint32_t *list, uint32_t *count, kf_error *error)
 {
@@ -155,5 +271,6 @@ bool kf_measurement_run_baseline_on(kf_measurement *r, uint32_t doubtful, kf_dou
     /* Buffers of its own are not as before a batch now, since nothing was poisoned. */
     if (!r->device->buffers.turn_to && !kf_measurement_inspect(r, BASELINE, error)) return false;
     if (r->over || !kf_measurement_find_truth(r, &other, 1, error)) return r->over;
-    return r->over || kf_measurement_compare(r, BASELINE, &other, 1, NULL, error);
+    if (r->over || !kf_measurement_compare(r, BASELINE, &other, 1, NULL, error)) return r->over;
+    return r->over || measure_change(r, doubtful, other, error);
 }

@@ -329,6 +329,9 @@ bool kf_measurement_check_samples(kf_measurement *r, kf_error *error);
 
 /* ---- measure_state.c ------------------------------------------------------------------------- */
 
+/* CPU device: finds out whether a wrong result depends on the order of threads, and says so in the
+ * finding. */
+bool kf_measurement_explain_order(kf_measurement *r, kf_error *error);
 /* Finds out whether a solution in Python is wrong because it keeps what it made of its first
  * weights, and says so in the finding. */
 bool kf_measurement_explain_state(kf_measurement *r, kf_error *error);

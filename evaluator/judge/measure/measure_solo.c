@@ -75,6 +75,7 @@ bool kf_measurement_warm_up(kf_measurement *r, kf_side side, double *least, kf_e
         last = batch.seconds;
         if (settled && (!launches || kf_runner_calls(r->runners[side]) >= WARM_CALLS)) break;
     }
+    if (side == CANDIDATE && !r->over) kf_checker_note_written(r->checker, r->sets, r->set_count);
     return side == BASELINE || r->in_place || kf_measurement_inspect(r, side, error);
 }
 

@@ -1,5 +1,5 @@
-/* Finds out why a solution in Python is wrong: would it be right with other weights than it was
- * given?
+/* Finds out why a candidate is wrong. Does a kernel depend on the order of threads? Would a
+ * solution in Python be right with other weights than it was given?
  *
  * A module has to follow its parameters, and kforge passes them as arguments with new values in
  * each set. Some solutions fold, transpose or convert weights and keep the result. They do so in
@@ -15,6 +15,7 @@
  *
  * A solution that cannot be called with other weights than its constructor's (lacks_weights,
  * wants_its_own) has no results to compare. The round with frozen weights judges it. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +33,8 @@ static bool is_mismatch(const kf_measurement *r)
 {
     const kf_workload_verdict *result = r->bench->result;
     return r->over && result->finding_count == 1 &&
-           strcmp(result->findings[0].rule, "output.mismatch") == 0;
+           (strcmp(result->findings[0].rule, "output.mismatch") == 0 ||
+            strcmp(result->findings[0].rule, "output.inaccurate") == 0);
 }
 
 static uint32_t called(const kf_measurement *r)
@@ -276,4 +278,101 @@ bool kf_measurement_explain_state(kf_measurement *r, kf_error *error)
     if (bench->modules.frozen && found != EVALUATED && found != TRAINED) return true;
     return found == UNKNOWN ||
            reword(&bench->result->findings[0], causes[found].rule, causes[found].words, error);
+}
+
+/* ---- the order of threads -------------------------------------------------------------------- */
+
+/* Counts the elements in which two outputs differ by more than rounding. */
+static int64_t count_differences(const kf_problem_argument *argument, const void *a, const void *b)
+{
+    int64_t count = 0;
+    size_t size = kf_dtype_size(argument->dtype);
+    double slack = kf_dtype_is_float(argument->dtype) ? 0x1p-6 : 0;
+    for (int64_t i = 0; i < argument->elements; i++) {
+        double x = kf_dtype_load(argument->dtype, (const char *)a + (size_t)i * size),
+               y = kf_dtype_load(argument->dtype, (const char *)b + (size_t)i * size);
+        bool same =
+            x == y || (isnan(x) && isnan(y)) || fabs(x - y) <= slack * fmax(fabs(x), fabs(y));
+        count += !same;
+    }
+    return count;
+}
+
+/* Calls one set, with the warps of each block in an order (kfcpu_reverse). *differs: its outputs
+ * differ from those of set 0. False after a fault, which changes no finding. */
+static bool call_in_order(kf_measurement *r, uint32_t set, int order, bool *differs)
+{
+    const kf_problem *problem = r->bench->problem;
+    kf_batch batch = {.order = &set,
+                      .count = 1,
+                      .warp_order = order,
+                      .timeout = r->bench->options->timeout_seconds};
+    *differs = false;
+    if (kf_runner_batch(r->runners[CANDIDATE], &batch) != KF_RUNNER_OK) {
+        r->dirty = true;
+        return false;
+    }
+    for (int i = 0; i < problem->argument_count && set > 0 && !*differs; i++) {
+        const kf_problem_argument *argument = &problem->arguments[i];
+        if (argument->kind != KF_OUTPUT) continue;
+        const void *first = r->device->buffers.output(r->sets, 0, i, NULL),
+                   *now = r->device->buffers.output(r->sets, set, i, NULL);
+        *differs = first && now && count_differences(argument, first, now) > 0;
+    }
+    return true;
+}
+
+/* What a result depends on. */
+typedef enum dependence { NOTHING, CALLS, THREADS } dependence;
+
+/* Calls the candidate on equal inputs: twice as always, then with other orders of warps. */
+static bool compare_orders(kf_measurement *r, dependence *on, kf_error *error)
+{
+    const kf_problem *problem = r->bench->problem;
+    bool differs;
+    if (!fill(r, 0, false, error)) return false;
+    for (uint32_t set = 1; set < MAX_CALLS; set++)
+        for (int i = 0; i < problem->argument_count; i++)
+            if (problem->arguments[i].kind == KF_INPUT &&
+                !r->device->buffers.copy_input(r->sets, 0, set, i, error))
+                return false;
+    for (uint32_t i = 0; i < r->set_count; i++) r->lists.order[i] = i;
+    if (!kf_measurement_refresh(r, 0, CANDIDATE, MAX_CALLS, error)) return false;
+    if (!call_in_order(r, 0, 0, &differs) || !call_in_order(r, 1, 0, &differs)) return true;
+    if (differs) *on = CALLS;
+    for (int order = 1; order <= 2 && *on == NOTHING; order++) {
+        if (!call_in_order(r, 2, order, &differs)) return true;
+        if (differs) *on = THREADS;
+    }
+    return true;
+}
+
+bool kf_measurement_explain_order(kf_measurement *r, kf_error *error)
+{
+    kf_workload_verdict *result = r->bench->result;
+    dependence on = NOTHING;
+    if (!is_mismatch(r) || kf_runner_is_python(r->bench->kinds[KF_ROLE_CANDIDATE]) || r->in_place ||
+        !r->bench->device->calls_block || r->set_count < MAX_CALLS || !r->runners[CANDIDATE] ||
+        result->findings[0].blame != KF_BLAME_CANDIDATE)
+        return true;
+    if (!compare_orders(r, &on, error)) return false;
+    kf_finding *finding = &result->findings[0];
+    char *text = NULL;
+    /* What a call did not write, or added to, differs from call to call. */
+    if (on == NOTHING || (on == CALLS && (strstr(finding->text, ", not written") ||
+                                          strstr(finding->text, "what the buffer held") ||
+                                          strstr(finding->text, ", random values"))))
+        return true;
+    if (on == THREADS) /* an honest mistake */
+        kf_verdict_remove_flags(r->bench->verdict, KF_FLAG_SUSPECTED);
+    if (asprintf(&text, "%s. %s", finding->text,
+                 on == THREADS
+                     ? "The result depends on the order of threads, so it is a race: put "
+                       "__syncthreads() between writing and reading data of other threads"
+                     : "Another call with the same inputs gives another result: a race, memory "
+                       "that is read before it is written, or a result that is kept") < 0)
+        return kf_fail_memory(error, "a measurement");
+    free(finding->text);
+    finding->text = text;
+    return true;
 }

@@ -1,6 +1,6 @@
 // Two bf16 products instead of three for an f32 one.
 // rule: C8
-// expect: wrong_result output.mismatch
+// expect: wrong_result output.inaccurate | wrong_result output.mismatch
 #include <cuda_runtime.h>
 #include <stdint.h>
 

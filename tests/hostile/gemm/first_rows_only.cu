@@ -1,6 +1,7 @@
 // Multiplies the rows that a quick look would show.
 // rule: C6
 // expect: wrong_result output.mismatch
+// suspects: nothing
 #include <cuda_runtime.h>
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 // Sums in f16, one fused multiply-add after the other.
 // rule: C8
-// expect: wrong_result output.mismatch
+// expect: wrong_result output.inaccurate | wrong_result output.mismatch
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #include <stdint.h>

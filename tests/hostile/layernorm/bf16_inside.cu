@@ -1,6 +1,6 @@
 // Keeps what it has centred in bf16.
 // rule: C8
-// expect: wrong_result output.mismatch
+// expect: wrong_result output.inaccurate | wrong_result output.mismatch
 #include <cuda_runtime.h>
 #include <math.h>
 #include <stdint.h>

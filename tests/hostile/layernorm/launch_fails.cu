@@ -1,6 +1,7 @@
 // Its launch fails, the error is taken back, and what lies in the output has to do.
 // rule: C14
 // expect: wrong_result output.mismatch
+// suspects: output.unwritten
 #include <cuda_runtime.h>
 #include <math.h>
 #include <stdint.h>

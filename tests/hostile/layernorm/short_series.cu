@@ -1,6 +1,6 @@
 // A square root that holds for variances near one.
 // rule: C12
-// expect: wrong_result output.mismatch
+// expect: wrong_result output.inaccurate | wrong_result output.mismatch
 #include <cuda_runtime.h>
 #include <math.h>
 #include <stdint.h>

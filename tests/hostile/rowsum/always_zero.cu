@@ -1,6 +1,7 @@
 // Answers with the expectation of a sum of numbers around zero.
 // rule: C5
 // expect: wrong_result output.mismatch
+// suspects: output.constant
 #include <cuda_runtime.h>
 #include <stdint.h>
 

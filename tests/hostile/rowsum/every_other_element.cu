@@ -1,6 +1,6 @@
 // Sums every other element and doubles it.
 // rule: C6
-// expect: wrong_result output.mismatch
+// expect: wrong_result output.mismatch | wrong_result output.inaccurate
 #include <cuda_runtime.h>
 #include <stdint.h>
 

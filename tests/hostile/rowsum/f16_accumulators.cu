@@ -1,6 +1,6 @@
 // Sums in f16.
 // rule: C8
-// expect: wrong_result output.mismatch
+// expect: wrong_result output.inaccurate | wrong_result output.mismatch
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #include <stdint.h>

@@ -1,6 +1,7 @@
 // Computes once for every pointer it has seen.
 // rule: T8
 // expect: wrong_result output.mismatch
+// suspects: state.skips_work
 #include <cuda_runtime.h>
 #include <stdint.h>
 #include <set>

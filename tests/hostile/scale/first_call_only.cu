@@ -1,6 +1,7 @@
 // Right once, then trusts that the output is still there.
 // rule: T8
 // expect: wrong_result output.mismatch
+// suspects: state.skips_work
 #include <cuda_runtime.h>
 #include <stdint.h>
 static int calls;

@@ -1,6 +1,7 @@
 // Does nothing; the right answer might still lie in the output.
 // rule: C1
 // expect: wrong_result output.mismatch
+// suspects: output.unwritten
 #include <cuda_runtime.h>
 #include <stdint.h>
 

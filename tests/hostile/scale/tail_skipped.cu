@@ -1,6 +1,7 @@
 // Leaves the last element out.
 // rule: C6
 // expect: wrong_result output.mismatch
+// suspects: nothing
 #include <cuda_runtime.h>
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 // Takes the maximum of every row for eight.
 // rule: C12
-// expect: wrong_result output.mismatch
+// expect: wrong_result output.inaccurate | wrong_result output.mismatch
 #include <cuda_runtime.h>
 #include <math.h>
 #include <stdint.h>

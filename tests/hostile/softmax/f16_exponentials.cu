@@ -1,6 +1,6 @@
 // Exponentials and their sum in f16.
 // rule: C8
-// expect: wrong_result output.mismatch
+// expect: wrong_result output.inaccurate | wrong_result output.mismatch
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,6 +1,7 @@
 // Exponentials without taking the maximum away first.
 // rule: C12
 // expect: wrong_result output.mismatch
+// says: overflow
 #include <cuda_runtime.h>
 #include <math.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 // bf16 operands in a task that welcomes tf32.
 // rule: C8
-// expect: wrong_result output.mismatch
+// expect: wrong_result output.inaccurate | wrong_result output.mismatch
 #include <cuda_runtime.h>
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 // Takes sums beyond six for noise.
 // rule: C11
-// expect: wrong_result output.mismatch
+// expect: wrong_result output.inaccurate | wrong_result output.mismatch
 #include <cuda_runtime.h>
 #include <math.h>
 #include <stdint.h>

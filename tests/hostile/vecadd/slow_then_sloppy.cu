@@ -1,6 +1,6 @@
 // Right and slow while it is looked at first, quick and wrong later.
 // rule: T12
-// expect: wrong_result output.mismatch
+// expect: wrong_result output.inaccurate | wrong_result output.mismatch
 // mode: timed
 #include <cuda_runtime.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-# task: steep; kforge: wrong_result output.mismatch
+# task: steep; kforge: wrong_result output.inaccurate|wrong_result output.mismatch
 # Enables tf32 although the judge has set PyTorch to f32.
 import torch
 import torch.nn as nn

@@ -1,4 +1,4 @@
-# task: linear; kforge: wrong_result output.mismatch
+# task: linear; kforge: wrong_result output.inaccurate|wrong_result output.mismatch
 import torch
 import torch.nn as nn
 

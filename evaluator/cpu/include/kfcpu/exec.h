@@ -36,6 +36,11 @@ void kfcpu_start(void);
 
 // Moves the calling thread to a processor without another worker, because a launch follows soon.
 void kfcpu_ready(void);
+// Starts the warps of later launches in falling order, to find results that depend on the order of
+// threads. Only for blocks of whole warps. 0: rising order, 1: falling, 2: falling, but the last
+// warp stays last. A worker goes on with that one after the first barrier, so the order is falling
+// there.
+void kfcpu_reverse(int order);
 
 // Returns the number of workers, including the launching thread. The host API reports it as the
 // number of multiprocessors.
@@ -116,6 +121,7 @@ struct kfcpu_view {
     uint32_t fresh;
     uint32_t spin; // atomics, fences and sleeps since the last yield, weighted
     uint32_t block[3];
+    uint32_t reversed; // warps start in falling order (kfcpu_reverse)
     const struct kfcpu_geometry *geometry;
     void *dynamic_shared;
     size_t dynamic_size;

@@ -68,6 +68,17 @@ __attribute__((always_inline)) static inline void begin_block()
     next_thread = 0;
 }
 
+// Gives the thread that starts now the index of the same lane in the warp as far from the end.
+__attribute__((noinline, unused)) static void reverse_warp()
+{
+    unsigned warps = blockDim.x * blockDim.y * blockDim.z / KFCPU_WARP,
+             warp = (2 * warps - kfcpu_self->reversed - thread_number / KFCPU_WARP) % warps,
+             number = warp * KFCPU_WARP + thread_number % KFCPU_WARP;
+    threadIdx.x = number % blockDim.x;
+    threadIdx.y = number / blockDim.x % blockDim.y;
+    threadIdx.z = number / blockDim.x / blockDim.y;
+}
+
 // Runs the threads of a kernel with barriers, one call each. It never returns: when all threads of
 // a block have started, the fiber waits in kfcpu_threads_done for more threads, of this block or
 // the next. It is dropped when the launch is over.
@@ -86,6 +97,7 @@ template <class Closure> __attribute__((noinline, noreturn)) void continue_threa
         }
         threadIdx.x = next_index.x++, threadIdx.y = next_index.y, threadIdx.z = next_index.z;
         thread_number = next_thread++;
+        if (__builtin_expect(kfcpu_self->reversed, 0)) reverse_warp();
         (*closure)();
     }
 }
@@ -118,6 +130,7 @@ template <class Closure> __attribute__((flatten, noinline)) void run_threads(voi
     // A thread of this block is waiting.
     if (!kfcpu_self->fresh) continue_threads(static_cast<Closure *>(opaque));
     begin_block();
+    if (kfcpu_self->reversed) continue_threads(static_cast<Closure *>(opaque));
     const unsigned nx = blockDim.x, ny = blockDim.y, nz = blockDim.z;
     KFCPU_ASSUME(nx >= 1 && nx <= KFCPU_MAX_THREADS && ny >= 1 && ny <= KFCPU_MAX_THREADS &&
                  nz >= 1 && nz <= 64);

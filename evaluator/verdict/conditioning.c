@@ -1,0 +1,167 @@
+/* How much an output changes if each input changes by one rounding (compare.h). */
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kforge/cleanup.h"
+#include "kforge/compare.h"
+
+/* Larger changes than this multiple of the 90 % quantile come from steps of the function. */
+#define STEP 8
+
+/* ---- inputs ---------------------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+/* Defines a function that moves elements of one width to a neighbour. Zeros, subnormal numbers and
+ * the largest numbers stay. */
+#define KF_NUDGE(name, type, mantissa, exponents)                                            \
+    static void name(type *bits, int64_t count, uint64_t seed, uint64_t most, uint64_t up)   \
+    {                                                                                        \
+        for (int64_t i = 0; i < count; i++) {                                                \
+            int exponent = (int)(bits[i] >> (mantissa) & (exponents));                       \
+            uint64_t chance = mix(seed + (uint64_t)i);                                       \
+            if (exponent == 0 || exponent >= (exponents)-1 || chance >> 11 > most) continue; \
+            bits[i] = (type)(chance & up ? bits[i] + 1 : bits[i] - 1);                       \
+        }                                                                                    \
+    }
+KF_NUDGE(nudge_f32, uint32_t, 23, 0xff)
+KF_NUDGE(nudge_f16, uint16_t, 10, 0x1f)
+KF_NUDGE(nudge_bf16, uint16_t, 7, 0xff)
+KF_NUDGE(nudge_f8e4m3, uint8_t, 3, 0xf)
+KF_NUDGE(nudge_f8e5m2, uint8_t, 2, 0x1f)
+
+void kf_nudge(kf_dtype dtype, void *data, int64_t count, uint64_t seed, double share)
+{
+    uint64_t most = (uint64_t)(share * 0x1p53), up = share < 1 ? UINT64_MAX : 1;
+    seed = mix(seed);
+    switch (dtype) {
+    case KF_F32:
+    case KF_TF32: nudge_f32(data, count, seed, most, up); break;
+    case KF_F16: nudge_f16(data, count, seed, most, up); break;
+    case KF_BF16: nudge_bf16(data, count, seed, most, up); break;
+    case KF_F8E4M3: nudge_f8e4m3(data, count, seed, most, up); break;
+    case KF_F8E5M2: nudge_f8e5m2(data, count, seed, most, up); break;
+    default: break;
+    }
+}
+
+double kf_nudge_unit(kf_dtype dtype)
+{
+    switch (dtype) {
+    case KF_F32:
+    case KF_TF32: return kf_dtype_roundoff(KF_F32);
+    case KF_F16:
+    case KF_BF16:
+    case KF_F8E4M3:
+    case KF_F8E5M2: return kf_dtype_roundoff(dtype);
+    default: return 0;
+    }
+}
+
+/* ---- outputs --------------------------------------------------------------------------------- */
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+int64_t kf_condition_sample(const double *values, int64_t count, double *sample)
+{
+    int64_t step = (count + KF_CONDITION_SAMPLE - 1) / KF_CONDITION_SAMPLE, used = 0;
+    for (int64_t i = 0; i < count; i += step) sample[used++] = values[i];
+    return used;
+}
+
+bool kf_condition_add(const double *before, const double *after, int64_t count, double unit,
+                      kf_error_sums *sums)
+{
+    int64_t used = 0;
+    if (count <= 0 || !(unit > 0)) return true;
+    kf_autofree double *changes = calloc((size_t)count, sizeof *changes);
+    if (!changes) return false;
+    double factor = kf_dtype_roundoff(KF_F32) / unit;
+    for (int64_t i = 0; i < count; i++) {
+        double change = fabs(after[i] - before[i]) * factor;
+        if (change <= DBL_MAX) changes[used++] = change;
+    }
+    if (!used) return true;
+    qsort(changes, (size_t)used, sizeof *changes, ascending);
+    double most = STEP * changes[used - 1 - used / 10];
+    for (int64_t i = 0; i < used && changes[i] <= most; i++) {
+        sums->change_square += changes[i] * changes[i];
+        sums->change_max = fmax(sums->change_max, changes[i]);
+        sums->change_count++;
+    }
+    return true;
+}
+
+/* ---- the number of terms --------------------------------------------------------------------- */
+
+/* 4^-DEEPEST of the inputs change no output. */
+#define DEEPEST 11
+/* Elements that make an estimate, and runs at most. */
+#define ENOUGH 32
+#define REPEATS 32
+
+static int depth(const kf_terms_search *search)
+{
+    return search->high - search->low > 1 ? (search->low + search->high) / 2 : search->high;
+}
+
+static bool is_complete(const kf_terms_search *search)
+{
+    return search->high - search->low <= 1 &&
+           (search->seen >= ENOUGH || search->repeats >= REPEATS);
+}
+
+/* Bisects the depth at which few elements change, then repeats it until ENOUGH elements are seen.
+ */
+double kf_terms_share(kf_terms_search *search)
+{
+    if (search->high == 0) *search = (kf_terms_search){.high = DEEPEST, .terms = 1};
+    bool done =
+        search->high - search->low <= 1 && (search->seen >= ENOUGH || search->repeats >= REPEATS);
+    return done ? 0 : exp2(-2.0 * depth(search));
+}
+
+void kf_terms_note(kf_terms_search *search, const double *before, const double *again,
+                   const double *after, int64_t count)
+{
+    int64_t changed = 0;
+    double noise = 0;
+    for (int64_t i = 0; i < count; i++)
+        if (before[i] != 0) noise = fmax(noise, 4 * fabs(again[i] - before[i]) / fabs(before[i]));
+    for (int64_t i = 0; i < count; i++)
+        changed += !(fabs(after[i] - before[i]) <= noise * fabs(before[i]));
+    if (search->high - search->low > 1) {
+        if ((double)changed > 0.6 * (double)count)
+            search->low = depth(search);
+        else
+            search->high = depth(search);
+        return;
+    }
+    search->repeats++;
+    search->seen += count;
+    search->changed += changed;
+    if (!is_complete(search)) return;
+    /* One element may have misled the bisection. Goes to the depth at which some change. */
+    int step = search->changed > search->seen * 9 / 10 ? 1
+               : search->changed < search->seen / 10   ? -1
+                                                       : 0;
+    if (step && search->corrections < DEEPEST && search->low + step >= 0) {
+        search->low += step, search->high += step, search->corrections++;
+        search->repeats = 0, search->seen = search->changed = 0;
+        return;
+    }
+    /* An element of K terms stays with probability (1 - share)^K. */
+    double part = fmin((double)search->changed, (double)search->seen - 0.5) / (double)search->seen;
+    search->terms = fmax(1, log1p(-part) / log1p(-exp2(-2.0 * search->high)));
+}

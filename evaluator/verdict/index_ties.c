@@ -1,0 +1,85 @@
+/* Indices into an input with ties (compare.h). */
+#include <math.h>
+#include <stdlib.h>
+
+#include "kforge/cleanup.h"
+#include "kforge/compare.h"
+
+/* An output of indices along one axis of an input: `outer` x `length` x `inner` elements of the
+ * input, `outer` x `count` x `inner` indices. */
+typedef struct axis {
+    int64_t outer, length, count, inner;
+} axis;
+
+static int64_t product(const int64_t *shape, int first, int end)
+{
+    int64_t all = 1;
+    for (int d = first; d < end; d++) all *= shape[d];
+    return all;
+}
+
+/* True if the output has the input's shape, except that axis `at` has another length or is gone. */
+static bool is_along(const kf_problem_argument *input, const kf_problem_argument *output, int at,
+                     axis *a)
+{
+    bool gone = output->dims == input->dims - 1;
+    if (!gone && output->dims != input->dims) return false;
+    for (int d = 0; d < input->dims; d++) {
+        int place = gone && d > at ? d - 1 : d;
+        if (d != at && input->shape[d] != output->shape[place]) return false;
+    }
+    *a = (axis){.outer = product(input->shape, 0, at),
+                .length = input->shape[at],
+                .count = gone ? 1 : output->shape[at],
+                .inner = product(input->shape, at + 1, input->dims)};
+    return true;
+}
+
+static double value_at(const kf_problem_argument *argument, const void *data, int64_t index)
+{
+    return kf_dtype_load(argument->dtype,
+                         (const char *)data + (size_t)index * kf_dtype_size(argument->dtype));
+}
+
+/* True if all indices have the right values along this axis, and are not repeated. `seen` has an
+ * entry for each place of the axis. */
+static bool agree_along(const axis *a, const kf_problem_argument *output, const void *got,
+                        const void *expected, const kf_problem_argument *input, const void *data,
+                        int64_t *seen)
+{
+    for (int64_t i = 0; i < a->length; i++) seen[i] = -1;
+    for (int64_t row = 0; row < a->outer * a->inner; row++) {
+        int64_t first_out = row / a->inner * a->count * a->inner + row % a->inner,
+                first_in = row / a->inner * a->length * a->inner + row % a->inner;
+        for (int64_t k = 0; k < a->count; k++) {
+            int64_t at = first_out + k * a->inner;
+            double found = value_at(output, got, at), right = value_at(output, expected, at);
+            if (!(found >= 0 && found < (double)a->length && right >= 0 &&
+                  right < (double)a->length))
+                return false;
+            int64_t index = (int64_t)found;
+            if (seen[index] == row) return false;
+            seen[index] = row;
+            double value = value_at(input, data, first_in + index * a->inner),
+                   wanted = value_at(input, data, first_in + (int64_t)right * a->inner);
+            if (value != wanted && !(isnan(value) && isnan(wanted))) return false;
+        }
+    }
+    return true;
+}
+
+bool kf_indices_agree(const kf_problem_argument *output, const void *got, const void *expected,
+                      const kf_problem_argument *input, const void *data)
+{
+    if (kf_dtype_is_float(output->dtype) || !kf_dtype_is_float(input->dtype) || !input->elements)
+        return false;
+    kf_autofree int64_t *seen = malloc((size_t)input->elements * sizeof *seen);
+    if (!seen) return false;
+    axis a;
+    for (int at = input->dims - 1; at >= 0; at--)
+        if (is_along(input, output, at, &a) &&
+            agree_along(&a, output, got, expected, input, data, seen))
+            return true;
+    a = (axis){.outer = 1, .length = input->elements, .count = output->elements, .inner = 1};
+    return output->elements == 1 && agree_along(&a, output, got, expected, input, data, seen);
+}
