@@ -1392,7 +1392,7 @@ static void one_launch_for_a_batch_is_impossible(void **state)
 static void calls_that_read_ahead_are_found(void **state)
 {
     (void)state;
-    /* A device whose work stops with its process needs no occupation. */
+    /* No occupation is needed where work stops with its process. */
     kf_device_operations stoppable = operations;
     stoppable.buffers.occupy = NULL;
     for (int kind = 0; kind < 4; kind++)

@@ -57,6 +57,15 @@ typedef struct seal {
     bool sealed, loaded;
 } seal;
 
+typedef struct limits {
+    /* kf_now() at the end of the candidate's time. 0: no deadline. */
+    double deadline;
+    /* With a deadline: of all commands but LOAD and BATCH together. */
+    kf_runner_timeout command;
+    /* Seconds that it took to stop the runner after these commands. */
+    double stopping;
+} limits;
+
 struct kf_runner {
     kf_sandbox *sandbox;
     uint64_t memory_limit;
@@ -81,12 +90,7 @@ struct kf_runner {
     double awake_until;
     seal held;
     next_look look;
-    /* kf_now() at the end of the candidate's time. 0: no deadline. */
-    double deadline;
-    /* With a deadline: of all commands but LOAD and BATCH together. */
-    kf_runner_timeout command_timeout;
-    /* Seconds that it took to stop the runner after these commands. */
-    double stopping;
+    limits limits;
     kf_error error;
 };
 
@@ -260,16 +264,16 @@ static kf_runner_event ask(kf_runner *runner, kf_wire_command *command, const vo
 static kf_runner_timeout *command_timeout(kf_runner *runner, kf_runner_timeout *own)
 {
     double now = kf_now();
-    if (!runner->deadline) {
+    if (!runner->limits.deadline) {
         kf_runner_timeout_begin(own, COMMAND_SECONDS, now);
         return own;
     }
-    kf_runner_timeout *shared = &runner->command_timeout;
+    kf_runner_timeout *shared = &runner->limits.command;
     shared->looked = now;
     /* Queueing before this command does not count. */
     shared->threads = -1;
     shared->seconds =
-        fmin(COMMAND_SECONDS, shared->used + fmax(runner->deadline - now, LATE_SECONDS)) +
+        fmin(COMMAND_SECONDS, shared->used + fmax(runner->limits.deadline - now, LATE_SECONDS)) +
         shared->granted;
     return shared;
 }
@@ -318,7 +322,7 @@ static kf_runner_event freeze(kf_runner *runner)
     kf_error error;
     double asked = kf_now();
     bool stopped = kf_sandbox_freeze(runner->sandbox, &error);
-    runner->stopping += kf_now() - asked;
+    runner->limits.stopping += kf_now() - asked;
     if (!stopped) {
         if (kf_sandbox_pump(runner->sandbox, 0)) return end(runner, KF_RUNNER_ENDED);
         runner->error = error;
@@ -536,16 +540,16 @@ void kf_runner_set_interrupt(kf_runner *runner, const volatile int *stop)
 
 void kf_runner_set_deadline(kf_runner *runner, double deadline)
 {
-    runner->deadline = deadline;
+    runner->limits.deadline = deadline;
     kf_sandbox_distrust(runner->sandbox);
-    kf_runner_timeout_begin(&runner->command_timeout, COMMAND_SECONDS, kf_now());
-    runner->stopping = 0;
-    kf_runner_timeout_watch(&runner->command_timeout, kf_sandbox_pid(runner->sandbox));
+    kf_runner_timeout_begin(&runner->limits.command, COMMAND_SECONDS, kf_now());
+    runner->limits.stopping = 0;
+    kf_runner_timeout_watch(&runner->limits.command, kf_sandbox_pid(runner->sandbox));
 }
 
 double kf_runner_late_seconds(const kf_runner *runner)
 {
-    return runner->deadline ? runner->command_timeout.used + runner->stopping : 0;
+    return runner->limits.deadline ? runner->limits.command.used + runner->limits.stopping : 0;
 }
 
 uint64_t kf_runner_calls(const kf_runner *runner)
@@ -751,12 +755,12 @@ static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch)
     batch->stalled = runner_timeout.stalled;
     if (batch->answered) batch->seconds = kf_now() - started;
     if (batch->answered && event == KF_RUNNER_OK) batch->answered(batch->context);
-    double stopping = runner->stopping;
+    double stopping = runner->limits.stopping;
     if (event == KF_RUNNER_OK) event = freeze(runner);
     if (!batch->answered) {
         /* Without the time in which the judge looked at stopped threads. */
         batch->seconds = kf_sandbox_stopped_at(runner->sandbox) - started;
-        runner->stopping = stopping;
+        runner->limits.stopping = stopping;
     }
     if (event != KF_RUNNER_OK) return event;
     batch->claimed = answer.claimed_seconds;
@@ -780,7 +784,7 @@ kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch)
     kf_runner_event event = run_batch(runner, batch);
     if (event == KF_RUNNER_OK && batch->answered) {
         /* Only runners without a deadline: a candidate could choose its waking time. */
-        if (!runner->deadline) kf_cpu_idle_guard_note(runner->idle_guard, batch->waking);
+        if (!runner->limits.deadline) kf_cpu_idle_guard_note(runner->idle_guard, batch->waking);
         kf_cpu_idle_guard_keep(runner->idle_guard);
         if (bound)
             kf_launch_affinity_free_threads(&runner->affinity, kf_sandbox_pid(runner->sandbox));
