@@ -132,7 +132,8 @@ static bool check_texts(kf_store *store, damage *found, kf_error *error)
 
 bool kf_store_check(kf_store *store, kf_error *error)
 {
-    if (!no_rows(store, "PRAGMA integrity_check(1)", "ok", error) ||
+    if (!kf_schema_objects_check(store, kf_store_schema(), error) ||
+        !no_rows(store, "PRAGMA integrity_check(1)", "ok", error) ||
         !no_rows(store, "PRAGMA foreign_key_check", NULL, error))
         return false;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
@@ -140,5 +141,5 @@ bool kf_store_check(kf_store *store, kf_error *error)
     damage found = {0};
     bool sound = check_texts(store, &found, error);
     kf_buffer_free(&found.names);
-    return sound;
+    return sound && kf_row_sums_check(store, error);
 }

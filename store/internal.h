@@ -148,6 +148,21 @@ bool kf_old_unpack(const kf_packed *packed, char **text, kf_error *error);
 
 /* Brings a store that is open for writing up to date. */
 bool kf_migrate(kf_store *store, kf_error *error);
+/* Applies migrations 1 to `version` to an empty database, without its texts and sums. */
+bool kf_migrate_empty(sqlite3 *db, int version, kf_error *error);
+
+/* ---- schema_objects.c ------------------------------------------------------------------------ */
+/* Compares tables and indices with those that kforge makes. Fills *error (KF_ERROR_INPUT) if the
+ * store of this version has others, lacks one, or has a view, a trigger or a generated column. */
+bool kf_schema_objects_check(kf_store *store, int version, kf_error *error);
+
+/* ---- row_sums.c ------------------------------------------------------------------------------ */
+/* Makes this connection keep table_sum true from now on. */
+bool kf_row_sums_keep(kf_store *store, kf_error *error);
+/* Computes all sums anew, after a migration. Call it in a transaction. */
+bool kf_row_sums_fill(kf_store *store, kf_error *error);
+/* Compares the rows of every table with their sum. */
+bool kf_row_sums_check(kf_store *store, kf_error *error);
 
 /* ---- functions.c ----------------------------------------------------------------------------- */
 /* Adds kf_plain, kf_sound and kf_equal to the SQL of this connection. */

@@ -251,3 +251,11 @@ CREATE TABLE asked (
 -- them, and a store may hold old and new codecs.
 
 -- migration 7: all texts are re-encoded
+
+-- migration 8: sums over the rows of each table (store/row_sums.c), which store/migrate.c fills
+
+CREATE TABLE table_sum (
+    name TEXT PRIMARY KEY, -- of the table
+    rows INTEGER NOT NULL,
+    sum  INTEGER NOT NULL -- of the hashes of its rows, modulo 2^64
+) STRICT, WITHOUT ROWID;
