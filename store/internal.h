@@ -228,6 +228,9 @@ bool kf_member_apply(kf_store *store, int64_t run, int64_t candidate, int64_t at
                      const char *cell, const kf_standing *standing, const kf_member_change *change,
                      kf_error *error);
 
+/* Gives members that `verdict` stands for its new status, after it was re-opened. */
+bool kf_members_follow(kf_store *store, int64_t verdict, kf_error *error);
+
 /* ---- candidate.c ----------------------------------------------------------------------------- */
 /* The columns of a kf_store_candidate, in a query over candidate c, task t, run r, member m,
  * verdict v and device d. */

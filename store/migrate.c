@@ -73,8 +73,11 @@ bool kf_migrate_empty(sqlite3 *db, int version, kf_error *error)
         kf_autofree char *text = strndup(sql, size);
         if (!text) return kf_fail_memory(error, "a migration");
         if (sqlite3_exec(db, text, NULL, NULL, NULL) != SQLITE_OK)
-            return kf_fail(error, KF_ERROR_INTERNAL, "migration %d: %s: this is a bug in kforge",
-                           number, sqlite3_errmsg(db));
+            return sqlite3_errcode(db) == SQLITE_NOMEM
+                       ? kf_fail_memory(error, "a schema")
+                       : kf_fail(error, KF_ERROR_INTERNAL,
+                                 "migration %d: %s: this is a bug in kforge", number,
+                                 sqlite3_errmsg(db));
     }
     return true;
 }

@@ -65,6 +65,9 @@ static bool equal(sqlite3_stmt *a, sqlite3_stmt *b, bool *memory)
 static bool refuse(kf_store *store, sqlite3_stmt *object, const char *what, kf_error *error)
 {
     char type[16], name[64];
+    /* A text that could not be read for lack of memory looks like another one. */
+    if (sqlite3_errcode(sqlite3_db_handle(object)) == SQLITE_NOMEM)
+        return kf_fail_memory(error, "a schema");
     snprintf(type, sizeof type, "%s", text_of(object, 0));
     snprintf(name, sizeof name, "%s", text_of(object, 1));
     for (char *c = name; *c; c++)

@@ -271,6 +271,20 @@ static void roll_back(kf_store *store)
     end_quick(store);
 }
 
+/* True if the store's path still names the open file. Otherwise each write would succeed, and be
+ * lost with the file that no path names any more. */
+static bool still_there(kf_store *store, kf_error *error)
+{
+    int moved = 0;
+    if (sqlite3_file_control(store->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) != SQLITE_OK ||
+        !moved)
+        return true;
+    return kf_fail(error, KF_ERROR_IO,
+                   "%s: the store was deleted or replaced while kforge wrote to it: the last "
+                   "results are lost: restore the file, or start again with a new store",
+                   store->path);
+}
+
 static bool begin(kf_store *store, kf_error *error)
 {
     store->attempts = 0; /* Other processes may have written meanwhile. */
@@ -279,12 +293,12 @@ static bool begin(kf_store *store, kf_error *error)
             error, KF_ERROR_INTERNAL,
             "%s: writing to a store that was opened for reading: this is a bug in kforge",
             store->path);
-    return kf_sql_do(store, error, "BEGIN IMMEDIATE", "");
+    return still_there(store, error) && kf_sql_do(store, error, "BEGIN IMMEDIATE", "");
 }
 
 static bool commit(kf_store *store, kf_error *error)
 {
-    if (kf_sql_do(store, error, "COMMIT", "")) return true;
+    if (kf_sql_do(store, error, "COMMIT", "")) return still_there(store, error);
     roll_back(store);
     return false;
 }

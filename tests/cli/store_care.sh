@@ -52,7 +52,7 @@ expect 0 store migrate --store copy.db
 says "up to date"
 python3 - <<'END'
 import sqlite3
-c = sqlite3.connect("copy.db"); c.executescript("drop table note; drop table ceiling; drop table counters; drop index candidate_form; alter table candidate drop column form; drop table asked; alter table attempt drop column began; pragma user_version = 1"); c.commit()
+c = sqlite3.connect("copy.db"); c.executescript("drop table note; drop table ceiling; drop table counters; drop index candidate_form; alter table candidate drop column form; drop table asked; drop table table_sum; alter table attempt drop column began; pragma user_version = 1"); c.commit()
 END
 expect 2 list --store copy.db
 complains "kforge store migrate"
