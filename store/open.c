@@ -35,6 +35,9 @@ const char *kf_store_path(const kf_store *store)
     return store->path;
 }
 
+/* The largest value of a column: a text in a frame that does not compress it. */
+#define VALUE_BYTES ((int)KF_STORE_BLOB_BYTES + (16 << 20))
+
 /* Steps of SQLite's virtual machine between two looks: well under a millisecond. */
 #define INTERRUPT_STEPS 10000
 
@@ -99,6 +102,7 @@ static bool connect_database(kf_store *store, const char *name, int flags, kf_er
     sqlite3_busy_timeout(store->db, (int)(busy_seconds() * 1000));
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    sqlite3_limit(store->db, SQLITE_LIMIT_LENGTH, VALUE_BYTES);
     return true;
 }
 

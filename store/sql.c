@@ -271,15 +271,19 @@ static void roll_back(kf_store *store)
     end_quick(store);
 }
 
-/* True if the store's path still names the open file. Otherwise each write would succeed, and be
- * lost with the file that no path names any more. */
-static bool still_there(kf_store *store, kf_error *error)
+bool kf_store_is_there(kf_store *store)
 {
     int moved = 0;
-    if (sqlite3_file_control(store->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) != SQLITE_OK ||
-        !moved)
-        return true;
-    return kf_fail(error, KF_ERROR_IO,
+    return sqlite3_file_control(store->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) != SQLITE_OK ||
+           !moved;
+}
+
+/* Fills *error if the store is gone. Otherwise each write would succeed, and be lost with the file
+ * that no path names any more. */
+static bool still_there(kf_store *store, kf_error *error)
+{
+    return kf_store_is_there(store) ||
+           kf_fail(error, KF_ERROR_IO,
                    "%s: the store was deleted or replaced while kforge wrote to it: the last "
                    "results are lost: restore the file, or start again with a new store",
                    store->path);

@@ -44,6 +44,51 @@ complains "exists already"
 expect 3 store backup none/copy.db --store abc.db
 complains "none/copy.db"
 
+# A killed backup leaves nothing that the next one does not remove. Another process still writes its own.
+mkdir copies
+for delay in 0 0.003 0.01; do
+    "$program" store backup copies/killed.db --store abc.db >/dev/null 2>&1 &
+    sleep $delay
+    kill -9 $!
+    wait $! 2>/dev/null
+    rm -f copies/killed.db
+done
+echo old >copies/.kforge-backup-00000001
+echo busy >copies/.kforge-backup-00000002
+exec 9<copies/.kforge-backup-00000002
+flock 9
+expect 0 store backup copies/whole.db --store abc.db
+[ "$(ls -A copies)" = ".kforge-backup-00000002"$'\n'"whole.db" ] || fail "left over: $(ls -A copies)"
+exec 9<&-
+expect 0 store check --store copies/whole.db
+[ "$(stat -c %a copies/whole.db)" = 600 ] || fail "others can read the backup"
+expect 2 store backup copies/whole.db --store abc.db
+rm copies/whole.db
+expect 0 store backup copies/whole.db --store abc.db
+[ "$(ls -A copies)" = whole.db ] || fail "left over: $(ls -A copies)"
+
+# A label of an older version that a signal from outside caused: check names it, repair re-opens it.
+"$bin/../tests/make_store" woken.db "$task" woken >/dev/null || fail "make_store woken"
+labels() { "$program" export --format raw --store woken.db -o - --force | python3 -c 'import json, sys; print(*sorted(json.loads(l)["status"] for l in sys.stdin))'; }
+[[ $(labels) == *cheating* ]] || fail "no cheating: $(labels)"
+expect 0 store check --store woken.db
+says "verdict 4 of axpy: cheating"
+says "store repair"
+expect 0 store repair --store woken.db
+says "1 verdicts re-opened"
+expect 0 store repair --store woken.db
+says "nothing to repair"
+expect 0 store check --store woken.db
+[[ $out != *cheating* ]] || fail "still named: $out"
+[[ $(labels) != *cheating* ]] || fail "still exported: $(labels)"
+expect 0 show latest --store woken.db
+# Other labels stay as they are.
+expect 0 store check --store a.db
+[[ $out == *sound && $out != *repair* ]] || fail "check: $out"
+before=$(digest a.db)
+expect 0 store repair --store a.db
+[ "$(digest a.db)" = "$before" ] || fail "repair changed other verdicts"
+
 expect 0 store vacuum --drop-samples --older-than 0s --store copy.db
 says "raw timings of"
 expect 0 store check --store copy.db
