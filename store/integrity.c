@@ -44,8 +44,8 @@ static const char *const rules[] = {
      "WHERE standing = 1"
      " GROUP BY candidate, device HAVING count(*) > 1"),
     ("SELECT 'population of run ' || m.run || ', candidate ' || m.candidate || ': its score is not "
-     "that of verdict ' || v.id FROM member m JOIN verdict v ON v.id = m.verdict WHERE m.reverified "
-     "<> v.reverified OR (m.score IS NOT NULL AND m.score IS NOT v.speedup)"),
+     "that of verdict ' || v.id FROM member m JOIN verdict v ON v.id = m.verdict WHERE "
+     "m.reverified <> v.reverified OR (m.score IS NOT NULL AND m.score IS NOT v.speedup)"),
     ("SELECT 'verdict ' || v.id || ': its task is not that of its candidate' FROM verdict v JOIN "
      "candidate c ON c.id = v.candidate WHERE v.task <> c.task"),
     ("SELECT 'candidate ' || candidate || ': no verdict stands' FROM verdict GROUP BY candidate, "
@@ -71,10 +71,10 @@ static bool no_rows(kf_store *store, const char *sql, const char *fine, kf_error
     return damaged_row(store, text ? text : "unreadable", error);
 }
 
-/* ---- columns that are copies ------------------------------------------------------------------ */
+/* ---- columns that are copies ----------------------------------------------------------------- */
 
 /* The columns of a verdict that its JSON has under the same name, after its number. */
-#define VERDICT_COLUMNS                                                                        \
+#define VERDICT_COLUMNS                                                                          \
     "status, blame, message, binary_hash, code_hash, reverified, build_seconds, judge_seconds, " \
     "speedup, low, high"
 #define SPEEDUP_COLUMNS 3
@@ -118,8 +118,7 @@ static bool same_verdict(sqlite3_stmt *row, const cJSON *json, const char **wron
         /* Only timed verdicts have these columns. */
         if (is_speedup && sqlite3_column_type(row, i) == SQLITE_NULL) continue;
         const char *key = is_speedup && i == count - SPEEDUP_COLUMNS ? "value" : name;
-        if (!same_value(row, i,
-                        cJSON_GetObjectItemCaseSensitive(is_speedup ? speedup : json, key)))
+        if (!same_value(row, i, cJSON_GetObjectItemCaseSensitive(is_speedup ? speedup : json, key)))
             return false;
     }
     return true;
@@ -171,8 +170,8 @@ static bool has_hash(kf_store *store, sqlite3_stmt *row, bool *same, kf_error *e
 
 static bool check_candidates(kf_store *store, kf_error *error)
 {
-    kf_auto(kf_store_cursor) cursor = kf_cursor(
-        store, error, "SELECT id, hash, flags, source FROM candidate ORDER BY id", "");
+    kf_auto(kf_store_cursor) cursor =
+        kf_cursor(store, error, "SELECT id, hash, flags, source FROM candidate ORDER BY id", "");
     int row = cursor ? 1 : -1;
     while (row == 1 && (row = kf_cursor_step(cursor, error)) == 1) {
         bool same;

@@ -37,9 +37,11 @@ bool kf_store_get_stats(kf_store *store, kf_store_stats *stats, kf_error *error)
     } rows[] = {
         {"SELECT p.page_size * f.freelist_count FROM pragma_page_size p, pragma_freelist_count f",
          {&stats->unused}},
-        {"SELECT count(*), CAST(total(candidates) AS INTEGER) FROM task", {&stats->tasks, &stats->candidates}},
+        {"SELECT count(*), CAST(total(candidates) AS INTEGER) FROM task",
+         {&stats->tasks, &stats->candidates}},
         {"SELECT count(*) FROM device", {&stats->devices}},
-        {"SELECT count(*), CAST(total(attempts) AS INTEGER) FROM run", {&stats->runs, &stats->attempts}},
+        {"SELECT count(*), CAST(total(attempts) AS INTEGER) FROM run",
+         {&stats->runs, &stats->attempts}},
         {"SELECT count(*), sum(status = 'correct') FROM verdict",
          {&stats->verdicts, &stats->correct}},
         {"SELECT count(*) FROM model_call", {&stats->model_calls}},

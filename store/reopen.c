@@ -26,11 +26,11 @@ static bool reopen_json(cJSON *verdict, const char *message)
     cJSON *old = cJSON_AddObjectToObject(verdict, "reopened");
     cJSON *workload;
     const char *status = kf_status_name(KF_JUDGE_ERROR);
-    bool ok = old && replace_field(verdict, "status", cJSON_CreateString(status), old) &&
-              replace_field(verdict, "blame",
-                            cJSON_CreateString(kf_blame_name(KF_BLAME_MACHINE)), old) &&
-              replace_field(verdict, "message", cJSON_CreateString(message), old) &&
-              replace_field(verdict, "findings", cJSON_CreateArray(), old);
+    bool ok =
+        old && replace_field(verdict, "status", cJSON_CreateString(status), old) &&
+        replace_field(verdict, "blame", cJSON_CreateString(kf_blame_name(KF_BLAME_MACHINE)), old) &&
+        replace_field(verdict, "message", cJSON_CreateString(message), old) &&
+        replace_field(verdict, "findings", cJSON_CreateArray(), old);
     cJSON *workloads = ok ? cJSON_AddArrayToObject(old, "workloads") : NULL;
     cJSON_ArrayForEach(workload, cJSON_GetObjectItemCaseSensitive(verdict, "workloads"))
     {

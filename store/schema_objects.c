@@ -1,4 +1,4 @@
-/* Refuses a store whose tables and indices are not exactly those that kforge makes.
+/* Refuses a store with other tables and indices than kforge makes.
  *
  * A store may come from elsewhere. A view in place of a table, a trigger, a generated column or an
  * index over an expression would run its author's SQL at every read or write, without an end if it

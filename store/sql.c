@@ -266,6 +266,7 @@ static void end_quick(kf_store *store)
 static void roll_back(kf_store *store)
 {
     if (!sqlite3_get_autocommit(store->db)) kf_sql_do(store, NULL, "ROLLBACK", "");
+    kf_row_sums_forget(store);
     store->group = false;
     store->run_key[0] = '\0'; /* The rollback may have undone that row. */
     end_quick(store);
@@ -302,7 +303,8 @@ static bool begin(kf_store *store, kf_error *error)
 
 static bool commit(kf_store *store, kf_error *error)
 {
-    if (kf_sql_do(store, error, "COMMIT", "")) return still_there(store, error);
+    if (kf_row_sums_write(store, error) && kf_sql_do(store, error, "COMMIT", ""))
+        return still_there(store, error);
     roll_back(store);
     return false;
 }

@@ -101,7 +101,7 @@ static int run_merge(const kf_invocation *invocation, const void *values, kf_err
 
 /* ---- labels that events from outside caused ------------------------------------------------- */
 
-#define REOPENED                                                                             \
+#define REOPENED                                                                              \
     "judged again when it comes up: `kforge store repair` took back a verdict that a signal " \
     "from outside, or too little memory, may have caused"
 /* Labels that are listed one by one. */

@@ -31,9 +31,9 @@
  * fork: open another one there.
  *
  * Errors. KF_ERROR_INPUT: not a store, a store of a newer version or with tables, views or triggers
- * that kforge did not make, a folder, an unknown or ambiguous id. KF_ERROR_IO: the disk is full; the
- * store is unreadable, read-only, damaged, or was deleted or replaced.
- * KF_ERROR_BUSY: locked. KF_ERROR_MEMORY. KF_ERROR_LIMIT: a text over KF_STORE_BLOB_BYTES.
+ * that kforge did not make, a folder, an unknown or ambiguous id. KF_ERROR_IO: the disk is full;
+ * the store is unreadable, read-only, damaged, or was deleted or replaced. KF_ERROR_BUSY: locked.
+ * KF_ERROR_MEMORY. KF_ERROR_LIMIT: a text over KF_STORE_BLOB_BYTES.
  */
 #ifndef KFORGE_STORE_H
 #define KFORGE_STORE_H

@@ -1,7 +1,7 @@
-/* make_store FILE TASK [woken]: a store with one finished run of TASK in it, for the shell tests of `list`
- * and `show`: a correct seed, a faster child that was measured twice, a wrong result, a compile
- * error, a verdict that is the machine's fault, and attempts without a candidate. With "woken",
- * the wrong result is a cheating that a signal from outside may have caused. */
+/* make_store FILE TASK [woken]: a store with one finished run of TASK in it, for the shell tests of
+ * `list`, `show` and `store`: a correct seed, a faster child that was measured twice, a wrong
+ * result, a compile error, a verdict that is the machine's fault, and attempts without a candidate.
+ * With "woken", the wrong result is a cheating that a signal from outside may have caused. */
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <string.h>

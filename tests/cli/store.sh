@@ -41,11 +41,15 @@ wait "$locker" 2>/dev/null
 
 # A store that is deleted, or replaced, while a run writes to it
 fake=$bin/../tests/fake_worker
+has_attempts() {
+    python3 -c 'import sqlite3, sys; c = sqlite3.connect("file:%s?mode=ro" % sys.argv[1], uri=True)
+assert c.execute("select count(*) from attempt").fetchone()[0]' "$1"
+}
 for how in "rm -f" "cp --remove-destination good.db"; do
-    FAKE_SLEEP=0.2 "$program" optimize "$task" --workers "$fake" --time 60s --store gone.db --output "$work/gone.cu" \
-        >"$work/out" 2>"$work/err" </dev/null &
+    FAKE_SLEEP=0.2 "$program" optimize "$task" --workers "$fake" --time 60s --store gone.db \
+        --output "$work/gone.cu" >"$work/out" 2>"$work/err" </dev/null &
     run=$!
-    await python3 -c 'import sqlite3; assert sqlite3.connect("file:gone.db?mode=ro", uri=True).execute("select count(*) from attempt").fetchone()[0]'
+    await has_attempts gone.db
     $how gone.db
     wait $run
     [ $? = 3 ] || fail "$how: $(cat "$work/err")"

@@ -1,7 +1,8 @@
 /* Tests of damaged and hostile store files: each flipped bit and each truncation that changes a
  * value is reported, and nothing that a file holds runs.
  *
- * KFORGE_TEST_FLIPS is the number of flips. The second tier makes more. */
+ * KFORGE_TEST_FLIPS is the number of flips. The second tier makes more. KFORGE_TEST_SEED draws
+ * others. */
 #include "test_store_common.h"
 
 #include "test_main.h"
@@ -44,8 +45,8 @@ static void fill(fixture *f)
         for (int k = 0; k < 20 * i; k++) kf_buffer_format(&source, "// line %d\n", k * i);
         kf_sample samples[6];
         for (int k = 0; k < 6; k++)
-            samples[k] = (kf_sample){k % 2 ? 'c' : 'b', k / 2, 16, 1e-3 / (k + i + 1), NAN, 1980,
-                                     0};
+            samples[k] =
+                (kf_sample){k % 2 ? 'c' : 'b', k / 2, 16, 1e-3 / (k + i + 1), NAN, 1980, 0};
         kf_workload_verdict workload = {
             .workload = (char *)"main", .samples = samples, .sample_count = 6};
         kf_verdict verdict = make_verdict(i % 3 == 2 ? KF_WRONG_RESULT : KF_CORRECT, 1 + i * 0.1);
@@ -272,11 +273,14 @@ static void each_changed_column_is_reported(void **state)
 static void a_lost_row_is_reported(void **state)
 {
     fixture *f = *state;
-    static const char *const lost[] = {
-        "DELETE FROM note WHERE id = 3",      "DELETE FROM ceiling",
-        "DELETE FROM asked",                  "DELETE FROM counters WHERE candidate = 2",
-        "DELETE FROM sample WHERE verdict = 2", "DELETE FROM lineage WHERE attempt = 5",
-        "DELETE FROM run_state",              "DELETE FROM table_sum WHERE name = 'note'"};
+    static const char *const lost[] = {"DELETE FROM note WHERE id = 3",
+                                       "DELETE FROM ceiling",
+                                       "DELETE FROM asked",
+                                       "DELETE FROM counters WHERE candidate = 2",
+                                       "DELETE FROM sample WHERE verdict = 2",
+                                       "DELETE FROM lineage WHERE attempt = 5",
+                                       "DELETE FROM run_state",
+                                       "DELETE FROM table_sum WHERE name = 'note'"};
     kf_error error;
     fill(f);
     for (size_t i = 0; i < sizeof lost / sizeof *lost; i++) {
@@ -297,8 +301,8 @@ static void foreign_objects_are_refused(void **state)
     fixture *f = *state;
     kf_error error;
     static const char *const foreign[] = {
-        "CREATE VIEW more AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT "
-        "i FROM n",
+        "CREATE VIEW more AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
+        "SELECT i FROM n",
         "DROP TABLE note; CREATE VIEW note AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i "
         "+ 1 FROM n) SELECT i AS id, NULL AS task, NULL AS run, NULL AS device, NULL AS candidate, "
         "'paid' AS kind, '' AS text, 1.0 AS effect, 0.0 AS created FROM n",
@@ -395,7 +399,8 @@ static void a_reopened_verdict_no_longer_counts(void **state)
     bool found;
     char hash[KF_HASH_HEX];
     kf_store_candidate_hash("S", 1, NULL, 0, hash);
-    assert_ok(&error, kf_store_find_candidate(f->store, TASK, hash, "cpu test", &c, &found, &error));
+    assert_ok(&error,
+              kf_store_find_candidate(f->store, TASK, hash, "cpu test", &c, &found, &error));
     assert_true(found);
     /* The correct verdict of before stands again. */
     assert_int_equal(c.verdict, first.verdict);
@@ -411,8 +416,9 @@ static void a_reopened_verdict_no_longer_counts(void **state)
 
 int test_program(void)
 {
-    const char *more = getenv("KFORGE_TEST_FLIPS");
+    const char *more = getenv("KFORGE_TEST_FLIPS"), *seed = getenv("KFORGE_TEST_SEED");
     if (more) flips = atoi(more);
+    if (seed) random_state = strtoull(seed, NULL, 10);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(each_changed_value_is_reported, set_up, tear_down),
         cmocka_unit_test_setup_teardown(each_changed_column_is_reported, set_up, tear_down),
