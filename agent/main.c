@@ -38,6 +38,7 @@
     ROW(export) \
     ROW(store_merge) \
     ROW(store_check) \
+    ROW(store_repair) \
     ROW(store_stats) \
     ROW(store_backup) \
     ROW(store_vacuum) \

@@ -11,6 +11,8 @@
 /* Slots of the statement cache: a power of two well above the number of statements. */
 #define KF_STATEMENTS 256
 #define KF_IDLE_CURSORS 16
+/* More than the store has tables. */
+#define KF_TABLES 32
 /* "kfor": PRAGMA application_id of a store */
 #define KF_APPLICATION_ID 0x6b666f72
 
@@ -38,6 +40,13 @@ struct kf_store {
      * run_key. */
     char run_key[KF_RUN_ID];
     int64_t run, run_task, run_device;
+    /* Changes of rows in the open transaction, for each table: see row_sums.c. */
+    struct {
+        char name[24];
+        int64_t rows;
+        uint64_t sum;
+        bool changed;
+    } sums[KF_TABLES];
     /* Number of attempts of that run, known from the first attempt in the open group on; else 0. */
     int64_t attempts;
 };
@@ -148,6 +157,25 @@ bool kf_old_unpack(const kf_packed *packed, char **text, kf_error *error);
 
 /* Brings a store that is open for writing up to date. */
 bool kf_migrate(kf_store *store, kf_error *error);
+/* Applies migrations 1 to `version` to an empty database, without its texts and sums. */
+bool kf_migrate_empty(sqlite3 *db, int version, kf_error *error);
+
+/* ---- schema_objects.c ------------------------------------------------------------------------ */
+/* Compares tables and indices with those that kforge makes. Fills *error (KF_ERROR_INPUT) if the
+ * store of this version has others, lacks one, or has a view, a trigger or a generated column. */
+bool kf_schema_objects_check(kf_store *store, int version, kf_error *error);
+
+/* ---- row_sums.c ------------------------------------------------------------------------------ */
+/* Makes this connection note changes of rows from now on. */
+bool kf_row_sums_keep(kf_store *store, kf_error *error);
+/* Adds the noted changes to table_sum, at the end of a transaction. */
+bool kf_row_sums_write(kf_store *store, kf_error *error);
+/* Forgets them, after a rollback. */
+void kf_row_sums_forget(kf_store *store);
+/* Computes all sums anew, after a migration. Call it in a transaction. */
+bool kf_row_sums_fill(kf_store *store, kf_error *error);
+/* Compares the rows of every table with their sum. */
+bool kf_row_sums_check(kf_store *store, kf_error *error);
 
 /* ---- functions.c ----------------------------------------------------------------------------- */
 /* Adds kf_plain, kf_sound and kf_equal to the SQL of this connection. */
@@ -212,6 +240,9 @@ bool kf_member_plan(kf_store *store, int64_t run, int64_t candidate, bool is_new
 bool kf_member_apply(kf_store *store, int64_t run, int64_t candidate, int64_t attempt, int island,
                      const char *cell, const kf_standing *standing, const kf_member_change *change,
                      kf_error *error);
+
+/* Gives members that `verdict` stands for its new status, after it was re-opened. */
+bool kf_members_follow(kf_store *store, int64_t verdict, kf_error *error);
 
 /* ---- candidate.c ----------------------------------------------------------------------------- */
 /* The columns of a kf_store_candidate, in a query over candidate c, task t, run r, member m,

@@ -2,10 +2,12 @@
 #include "kforge/store_maintenance.h"
 
 #include <cjson/cJSON.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,9 +37,11 @@ bool kf_store_get_stats(kf_store *store, kf_store_stats *stats, kf_error *error)
     } rows[] = {
         {"SELECT p.page_size * f.freelist_count FROM pragma_page_size p, pragma_freelist_count f",
          {&stats->unused}},
-        {"SELECT count(*), sum(candidates) FROM task", {&stats->tasks, &stats->candidates}},
+        {"SELECT count(*), CAST(total(candidates) AS INTEGER) FROM task",
+         {&stats->tasks, &stats->candidates}},
         {"SELECT count(*) FROM device", {&stats->devices}},
-        {"SELECT count(*), sum(attempts) FROM run", {&stats->runs, &stats->attempts}},
+        {"SELECT count(*), CAST(total(attempts) AS INTEGER) FROM run",
+         {&stats->runs, &stats->attempts}},
         {"SELECT count(*), sum(status = 'correct') FROM verdict",
          {&stats->verdicts, &stats->correct}},
         {"SELECT count(*) FROM model_call", {&stats->model_calls}},
@@ -196,11 +200,34 @@ bool kf_store_digest(kf_store *store, char hex[KF_HASH_HEX], kf_error *error)
 
 /* ---- backup ---------------------------------------------------------------------------------- */
 
-static bool copy_pages(kf_store *store, const char *path, kf_error *error)
+/* A copy is written under this name in the folder of the backup. Its process holds a lock on it. */
+#define PART ".kforge-backup-"
+
+/* Fills *error after SQLite failed with `rc`. `path` is that of the backup. */
+static bool fail_copy(kf_store *store, const char *path, int rc, int system_error, kf_error *error)
+{
+    if ((rc & 0xff) == SQLITE_FULL || system_error == ENOSPC)
+        return kf_fail(error, KF_ERROR_IO,
+                       "%s: copying: the disk is full: free some space and try again", path);
+    if ((rc & 0xff) == SQLITE_CORRUPT)
+        return kf_fail(error, KF_ERROR_IO,
+                       "%s: the store is damaged: restore a copy, or recover what is left with "
+                       "sqlite3's .recover command",
+                       store->path);
+    return kf_fail(error, KF_ERROR_IO,
+                   "%s: copying: %s%s%s: check that the folder exists and is writable", path,
+                   sqlite3_errstr(rc), system_error ? ": " : "",
+                   system_error ? strerror(system_error) : "");
+}
+
+static bool copy_pages(kf_store *store, const char *part, const char *path, kf_error *error)
 {
     sqlite3 *copy = NULL;
-    int rc = sqlite3_open_v2(
-        path, &copy, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
+    int rc = sqlite3_open_v2(part, &copy, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+    /* The copy has no journal, which a killed process would leave. */
+    if (rc == SQLITE_OK)
+        rc = sqlite3_exec(copy, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF", NULL, NULL,
+                          NULL);
     sqlite3_backup *backup =
         rc == SQLITE_OK ? sqlite3_backup_init(copy, "main", store->db, "main") : NULL;
     if (backup) {
@@ -210,30 +237,76 @@ static bool copy_pages(kf_store *store, const char *path, kf_error *error)
     } else if (rc == SQLITE_OK)
         rc = sqlite3_errcode(copy);
     int system_error = copy ? sqlite3_system_errno(copy) : 0;
-    bool ok = rc == SQLITE_OK;
-    /* The copy is one file without a log. */
-    if (ok) ok = sqlite3_exec(copy, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL) == SQLITE_OK;
-    if (!ok && ((rc & 0xff) == SQLITE_FULL || system_error == ENOSPC))
-        kf_fail(error, KF_ERROR_IO, "%s: copying: the disk is full: free some space and try again",
-                path);
-    else if (!ok && (rc & 0xff) == SQLITE_CORRUPT)
-        kf_fail(error, KF_ERROR_IO,
-                "%s: the store is damaged: restore a copy, or recover what is left with sqlite3's "
-                ".recover command",
-                store->path);
-    else if (!ok)
-        kf_fail(error, KF_ERROR_IO,
-                "%s: copying: %s%s%s: check that the folder exists and is writable", path,
-                sqlite3_errstr(rc), system_error ? ": " : "",
-                system_error ? strerror(system_error) : "");
     sqlite3_close_v2(copy);
-    return ok;
+    return rc == SQLITE_OK || fail_copy(store, path, rc, system_error, error);
 }
 
-static bool sync_file(const char *path)
+/* Marks the file as one without a log: bytes 18 and 19 of SQLite's header. */
+static bool finish_file(int fd)
 {
-    kf_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
-    return fd >= 0 && fsync(fd) == 0;
+    return pwrite(fd, "\1\1", 2, 18) == 2 && fsync(fd) == 0;
+}
+
+/* True if the lock on the file is ours, and the file still has its name. */
+static bool lock_file(int folder, const char *name, int fd)
+{
+    struct stat open_file, named;
+    return flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &open_file) == 0 &&
+           fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+           open_file.st_dev == named.st_dev && open_file.st_ino == named.st_ino;
+}
+
+/* Removes the unlocked copies that killed processes left in the folder. Ignores errors. */
+static void remove_abandoned(int folder)
+{
+    int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *names = again >= 0 ? fdopendir(again) : NULL;
+    if (!names && again >= 0) close(again);
+    for (struct dirent *entry; names && (entry = readdir(names));) {
+        if (strncmp(entry->d_name, PART, sizeof PART - 1) != 0) continue;
+        kf_autoclose int fd =
+            openat(folder, entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        if (fd >= 0 && lock_file(folder, entry->d_name, fd)) unlinkat(folder, entry->d_name, 0);
+    }
+    if (names) closedir(names);
+}
+
+/* Makes a locked file for the copy, and returns its descriptor; -1 on error. */
+static int make_part(int folder, char *name, size_t size)
+{
+    for (int tries = 0; tries < 100; tries++) {
+        uint32_t chance = 0;
+        if (!kf_random(&chance, sizeof chance)) return -1;
+        snprintf(name, size, PART "%08x", (unsigned)chance);
+        kf_autoclose int fd = openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (fd < 0 && errno != EEXIST) return -1;
+        /* Another process may have taken it for an abandoned one before the lock. */
+        if (fd >= 0 && lock_file(folder, name, fd)) {
+            int locked = fd;
+            fd = -1;
+            return locked;
+        }
+        if (fd >= 0) unlinkat(folder, name, 0);
+    }
+    return -1;
+}
+
+static bool copy_into(kf_store *store, const char *path, const char *above, int folder,
+                      kf_error *error)
+{
+    char name[64];
+    kf_autoclose int fd = make_part(folder, name, sizeof name);
+    if (fd < 0)
+        return kf_fail(error, KF_ERROR_IO,
+                       "%s: copying: %s: check that the folder exists and is writable", path,
+                       strerror(errno));
+    kf_autofree char *part = kf_path_join(above, name);
+    bool ok = part ? copy_pages(store, part, path, error) : kf_fail_memory(error, "a path");
+    /* link, unlike rename, overwrites no file that appeared meanwhile. */
+    if (ok && (!finish_file(fd) || link(part, path) != 0))
+        ok = kf_fail(error, KF_ERROR_IO, "%s: %s", path, strerror(errno));
+    unlinkat(folder, name, 0);
+    return ok;
 }
 
 bool kf_store_backup(kf_store *store, const char *path, kf_error *error)
@@ -242,16 +315,16 @@ bool kf_store_backup(kf_store *store, const char *path, kf_error *error)
     if (stat(path, &status) == 0)
         return kf_fail(error, KF_ERROR_INPUT,
                        "%s: exists already: name another file, or move this one away", path);
-    kf_autobuffer part = {0};
-    kf_buffer_format(&part, "%s.part-%ld", path, (long)getpid());
-    if (part.failed) return kf_fail_memory(error, "a path");
-    unlink(part.data);
-    bool ok = copy_pages(store, part.data, error);
-    /* link, unlike rename, overwrites no file that appeared meanwhile. */
-    if (ok && (!sync_file(part.data) || link(part.data, path) != 0))
-        ok = kf_fail(error, KF_ERROR_IO, "%s: %s", path, strerror(errno));
-    unlink(part.data);
-    return ok;
+    const char *slash = strrchr(path, '/');
+    kf_autofree char *above = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    if (!above) return kf_fail_memory(error, "a path");
+    kf_autoclose int folder = open(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0)
+        return kf_fail(error, KF_ERROR_IO,
+                       "%s: copying: %s: check that the folder exists and is writable", path,
+                       strerror(errno));
+    remove_abandoned(folder);
+    return copy_into(store, path, above, folder, error);
 }
 
 /* ---- vacuum ---------------------------------------------------------------------------------- */

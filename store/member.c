@@ -185,6 +185,26 @@ bool kf_member_apply(kf_store *store, int64_t run, int64_t candidate, int64_t at
            relocate(store, run, candidate, old, old->island, bucket_of_standing(standing), error);
 }
 
+bool kf_members_follow(kf_store *store, int64_t verdict, kf_error *error)
+{
+    kf_auto(kf_store_cursor) members =
+        kf_cursor(store, error,
+                  "SELECT m.run, m.candidate, v.id, v.status, v.blame, v.speedup, v.reverified "
+                  "FROM member m JOIN verdict v ON v.id = m.verdict WHERE v.id = ? ORDER BY m.run",
+                  "i", verdict);
+    int row = members ? 1 : -1;
+    while (row == 1 && (row = kf_cursor_step(members, error)) == 1) {
+        int64_t run = sqlite3_column_int64(members->statement, 0);
+        int64_t candidate = sqlite3_column_int64(members->statement, 1);
+        kf_standing standing = kf_standing_read(members->statement, 2);
+        kf_member_change change = {.needed = true};
+        if (!find_member(store, run, candidate, &change.old, error) ||
+            !kf_member_apply(store, run, candidate, 0, 0, NULL, &standing, &change, error))
+            return false;
+    }
+    return row == 0;
+}
+
 static bool move(kf_store *store, const char *run, int64_t candidate, int island, const char *cell,
                  kf_error *error)
 {

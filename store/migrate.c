@@ -65,6 +65,29 @@ static bool apply_migrations(kf_store *store, int64_t from, int64_t until, kf_er
     return true;
 }
 
+bool kf_migrate_empty(sqlite3 *db, int version, kf_error *error)
+{
+    size_t size;
+    const char *sql;
+    for (int number = 1; number <= version && (sql = migration(number, &size)); number++) {
+        kf_autofree char *text = strndup(sql, size);
+        if (!text) return kf_fail_memory(error, "a migration");
+        if (sqlite3_exec(db, text, NULL, NULL, NULL) != SQLITE_OK)
+            return sqlite3_errcode(db) == SQLITE_NOMEM
+                       ? kf_fail_memory(error, "a schema")
+                       : kf_fail(error, KF_ERROR_INTERNAL,
+                                 "migration %d: %s: this is a bug in kforge", number,
+                                 sqlite3_errmsg(db));
+    }
+    return true;
+}
+
+/* Fills the sums over rows once the schema is complete. Migrations before that change rows, too. */
+static bool fill_sums(kf_store *store, int64_t from, int64_t version, kf_error *error)
+{
+    return from == version || version != kf_store_schema() || kf_row_sums_fill(store, error);
+}
+
 /* Applies migrations as far as number `until`, in one transaction. *version becomes the version
  * after it. Another process may have migrated the store while this one waited for the lock. A new
  * store has no texts to re-encode and gets all migrations at once. */
@@ -75,7 +98,7 @@ static bool migrate_to(kf_store *store, int64_t until, int64_t *version, kf_erro
     if (kf_sql_once(store, "PRAGMA user_version", &from, doing, error) &&
         apply_migrations(store, from, from ? until : kf_store_schema(), error) &&
         kf_sql_once(store, "PRAGMA user_version", version, doing, error) &&
-        kf_sql_execute(store, "COMMIT", doing, error))
+        fill_sums(store, from, *version, error) && kf_sql_execute(store, "COMMIT", doing, error))
         return true;
     if (!sqlite3_get_autocommit(store->db)) sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
     return false;

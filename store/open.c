@@ -35,6 +35,9 @@ const char *kf_store_path(const kf_store *store)
     return store->path;
 }
 
+/* The largest value of a column: a text in a frame that does not compress it. */
+#define VALUE_BYTES ((int)KF_STORE_BLOB_BYTES + (16 << 20))
+
 /* Steps of SQLite's virtual machine between two looks: well under a millisecond. */
 #define INTERRUPT_STEPS 10000
 
@@ -99,6 +102,7 @@ static bool connect_database(kf_store *store, const char *name, int flags, kf_er
     sqlite3_busy_timeout(store->db, (int)(busy_seconds() * 1000));
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    sqlite3_limit(store->db, SQLITE_LIMIT_LENGTH, VALUE_BYTES);
     return true;
 }
 
@@ -123,6 +127,23 @@ static bool connect_immutable(kf_store *store, kf_error *error)
            connect_database(store, uri.data, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, error);
 }
 
+/* True if the file is a store of a version that this program knows, with the tables that kforge
+ * makes, or is empty. */
+static bool is_store(kf_store *store, int64_t application, int version, bool empty, kf_error *error)
+{
+    if (empty) return true;
+    if (application != KF_APPLICATION_ID)
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "%s: not a kforge store but another program's database: name another file",
+                       store->path);
+    if (version > kf_store_schema())
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "%s: written by a newer kforge (schema %d, this one knows %d): update "
+                       "kforge, or name another store in KFORGE_STORE",
+                       store->path, version, kf_store_schema());
+    return kf_schema_objects_check(store, version, error);
+}
+
 /* Reads the version of the store. *empty: the file has no bytes, or is an SQLite database without
  * tables. It takes one read transaction, since another process may be creating the store. */
 static bool identify(kf_store *store, int *version, bool *empty, kf_error *error)
@@ -134,19 +155,10 @@ static bool identify(kf_store *store, int *version, bool *empty, kf_error *error
               kf_sql_once(store, "SELECT count(*) FROM sqlite_schema", &objects, "opening", error);
     /* The caller needs SQLite's error. It closes or reconnects, which ends the transaction. */
     if (!ok) return false;
-    if (!kf_sql_execute(store, "COMMIT", "opening", error)) return false;
     *version = (int)number;
     *empty = application == 0 && *version == 0 && objects == 0;
-    if (!*empty && application != KF_APPLICATION_ID)
-        return kf_fail(error, KF_ERROR_INPUT,
-                       "%s: not a kforge store but another program's database: name another file",
-                       store->path);
-    if (*version > kf_store_schema())
-        return kf_fail(error, KF_ERROR_INPUT,
-                       "%s: written by a newer kforge (schema %d, this one knows %d): update "
-                       "kforge, or name another store in KFORGE_STORE",
-                       store->path, *version, kf_store_schema());
-    return true;
+    return is_store(store, application, *version, *empty, error) &&
+           kf_sql_execute(store, "COMMIT", "opening", error);
 }
 
 /* Switches to WAL. That needs an exclusive lock, for which SQLite does not always wait by itself.
@@ -196,7 +208,7 @@ static bool set_up_writer(kf_store *store, kf_error *error)
                "PRAGMA wal_autocheckpoint = 2000; PRAGMA journal_size_limit = 67108864; PRAGMA "
                "secure_delete = OFF",
                "opening", error) &&
-           kf_migrate(store, error);
+           kf_migrate(store, error) && kf_row_sums_keep(store, error);
 }
 
 static bool set_up_reader(kf_store *store, int version, bool empty, kf_error *error)

@@ -271,3 +271,11 @@ UPDATE attempt SET unverified = 1,
 DROP TABLE first_use;
 UPDATE member SET score = NULL WHERE score IS NOT NULL
     AND candidate <> (SELECT candidate FROM verdict WHERE id = member.verdict);
+
+-- migration 9: sums over the rows of each table (store/row_sums.c), which store/migrate.c fills
+
+CREATE TABLE table_sum (
+    name TEXT PRIMARY KEY, -- of the table
+    rows INTEGER NOT NULL,
+    sum  INTEGER NOT NULL -- of the hashes of its rows, modulo 2^64
+) STRICT, WITHOUT ROWID;

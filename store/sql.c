@@ -266,9 +266,28 @@ static void end_quick(kf_store *store)
 static void roll_back(kf_store *store)
 {
     if (!sqlite3_get_autocommit(store->db)) kf_sql_do(store, NULL, "ROLLBACK", "");
+    kf_row_sums_forget(store);
     store->group = false;
     store->run_key[0] = '\0'; /* The rollback may have undone that row. */
     end_quick(store);
+}
+
+bool kf_store_is_there(kf_store *store)
+{
+    int moved = 0;
+    return sqlite3_file_control(store->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) != SQLITE_OK ||
+           !moved;
+}
+
+/* Fills *error if the store is gone. Otherwise each write would succeed, and be lost with the file
+ * that no path names any more. */
+static bool still_there(kf_store *store, kf_error *error)
+{
+    return kf_store_is_there(store) ||
+           kf_fail(error, KF_ERROR_IO,
+                   "%s: the store was deleted or replaced while kforge wrote to it: the last "
+                   "results are lost: restore the file, or start again with a new store",
+                   store->path);
 }
 
 static bool begin(kf_store *store, kf_error *error)
@@ -279,12 +298,13 @@ static bool begin(kf_store *store, kf_error *error)
             error, KF_ERROR_INTERNAL,
             "%s: writing to a store that was opened for reading: this is a bug in kforge",
             store->path);
-    return kf_sql_do(store, error, "BEGIN IMMEDIATE", "");
+    return still_there(store, error) && kf_sql_do(store, error, "BEGIN IMMEDIATE", "");
 }
 
 static bool commit(kf_store *store, kf_error *error)
 {
-    if (kf_sql_do(store, error, "COMMIT", "")) return true;
+    if (kf_row_sums_write(store, error) && kf_sql_do(store, error, "COMMIT", ""))
+        return still_there(store, error);
     roll_back(store);
     return false;
 }

@@ -302,7 +302,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
                             .output = wanted->output};
     if (!ran) {
         /* Everything is in the store. Print the command that continues. */
-        if (result.progress.run[0] && error->code != KF_ERROR_INPUT &&
+        if (result.progress.run[0] && error->code != KF_ERROR_INPUT && kf_store_is_there(store) &&
             kf_optimize_result_word_resume(&o, kf_store_path(store), NULL))
             fprintf(invocation->log, "all results are stored; continue with: %s\n", o.resume);
         return -1;

@@ -1,9 +1,11 @@
-/* `kforge store merge|check|vacuum|migrate|stats|backup` (kforge/store_care.h). */
+/* `kforge store merge|check|repair|vacuum|migrate|stats|backup` (kforge/store_maintenance.h). */
 #include <math.h>
 #include <string.h>
 #include <time.h>
 
 #include "kforge/store_maintenance.h"
+#include "kforge/verdict.h"
+#include "machine_failures.h"
 #include "output.h"
 
 typedef struct settings {
@@ -97,14 +99,83 @@ static int run_merge(const kf_invocation *invocation, const void *values, kf_err
     return KF_EXIT_DONE;
 }
 
+/* ---- labels that events from outside caused ------------------------------------------------- */
+
+#define REOPENED                                                                              \
+    "judged again when it comes up: `kforge store repair` took back a verdict that a signal " \
+    "from outside, or too little memory, may have caused"
+/* Labels that are listed one by one. */
+#define LISTED 12
+
+/* True if the verdict rests on a finding that something outside kforge may have caused. */
+static bool is_doubtful(const char *text, size_t size)
+{
+    kf_auto(cJSON) json = cJSON_ParseWithLength(text, size);
+    kf_auto(kf_verdict) verdict = json ? kf_verdict_from_json(json, NULL) : NULL;
+    return verdict && kf_verdict_is_doubtful_old(verdict);
+}
+
+static void print_doubtful(FILE *out, int64_t id, const char *text, size_t size)
+{
+    kf_auto(cJSON) json = cJSON_ParseWithLength(text, size);
+    kf_auto(kf_verdict) verdict = json ? kf_verdict_from_json(json, NULL) : NULL;
+    if (!verdict) return;
+    kf_autofree char *message = kf_text_clean(verdict->message, strlen(verdict->message), true);
+    fprintf(out, "verdict %lld of %s: %s: %s\n", (long long)id, verdict->task,
+            kf_status_name(verdict->status), message ? message : "");
+}
+
+/* Lists the doubtful labels of a store, and with `repair` re-opens them. *count: how many. */
+static bool each_doubtful(const kf_invocation *invocation, kf_store *store, bool repair,
+                          int64_t *count, kf_error *error)
+{
+    int64_t id = 0;
+    int row;
+    *count = 0;
+    while ((row = kf_store_next_accusation(store, id, &id, error)) == 1) {
+        size_t size;
+        kf_autofree char *text = kf_store_verdict_json(store, id, &size, error);
+        if (!text) return false;
+        if (!is_doubtful(text, size)) continue;
+        if (++*count <= LISTED) print_doubtful(invocation->output, id, text, size);
+        if (repair && !kf_store_reopen(store, id, REOPENED, error)) return false;
+    }
+    if (*count > LISTED)
+        fprintf(invocation->output, "… and %lld more\n", (long long)(*count - LISTED));
+    return row == 0;
+}
+
+static int run_repair(const kf_invocation *invocation, const void *values, kf_error *error)
+{
+    const settings *wanted = values;
+    int64_t count;
+    kf_auto(kf_store) store = kf_store_open(wanted->store, KF_STORE_WRITE, error);
+    if (!store || !kf_store_check(store, error) || !kf_store_begin(store, error)) return -1;
+    if (!each_doubtful(invocation, store, true, &count, error)) {
+        kf_store_rollback(store);
+        return -1;
+    }
+    if (!kf_store_commit(store, error)) return -1;
+    if (count)
+        fprintf(invocation->output,
+                "%s: %lld verdicts re-opened: they no longer count, and their candidates are "
+                "judged again when they come up\n",
+                kf_store_path(store), (long long)count);
+    else
+        fprintf(invocation->output, "%s: nothing to repair\n", kf_store_path(store));
+    return KF_EXIT_DONE;
+}
+
 /* ---- check, migrate, backup, vacuum ---------------------------------------------------------- */
 
 static int run_check(const kf_invocation *invocation, const void *values, kf_error *error)
 {
     const settings *wanted = values;
     kf_auto(kf_store) store = kf_store_open(wanted->store, KF_STORE_READ, error);
-    int64_t unverified;
-    if (!store || !kf_store_check(store, error) || !kf_store_unverified(store, &unverified, error))
+    int64_t unverified, doubtful;
+    if (!store || !kf_store_check(store, error) ||
+        !kf_store_unverified(store, &unverified, error) ||
+        !each_doubtful(invocation, store, false, &doubtful, error))
         return -1;
     fprintf(invocation->output, "%s: sound\n", kf_store_path(store));
     if (unverified)
@@ -112,6 +183,11 @@ static int run_check(const kf_invocation *invocation, const void *values, kf_err
                 "%lld attempts of older versions do not count: their verdicts are of other texts "
                 "with an equal hash. Judge such a candidate again with: kforge eval\n",
                 (long long)unverified);
+    if (doubtful)
+        fprintf(invocation->output,
+                "a signal from outside, or too little memory, may have caused the %lld verdicts "
+                "above: `kforge store repair` re-opens them\n",
+                (long long)doubtful);
     return KF_EXIT_DONE;
 }
 
@@ -272,10 +348,26 @@ const kf_command kf_command_store_check = {
     .name = "store check",
     .synopsis = "",
     .summary = "Check every page, reference, count and hash of a store",
-    .description = "Prints \"sound\" with status 0, or names the first fault.",
+    .description =
+        "Prints \"sound\" with status 0, or names the first fault. Also lists verdicts of older "
+        "versions that a signal from outside, or too little memory, may have caused.",
     .options = store_options,
     .settings_size = sizeof(settings),
     .run = run_check,
+};
+
+const kf_command kf_command_store_repair = {
+    .name = "store repair",
+    .synopsis = "",
+    .summary = "Re-open verdicts that events outside kforge caused",
+    .description =
+        "Older versions blamed a candidate or a task when something else killed their process, or "
+        "when the machine had too little memory. These verdicts become faults of the machine: they "
+        "no longer count, exports leave them out, and their candidates are judged again when they "
+        "come up. A damaged store stays as it is.",
+    .options = store_options,
+    .settings_size = sizeof(settings),
+    .run = run_repair,
 };
 
 const kf_command kf_command_store_stats = {

@@ -30,9 +30,10 @@
  * Threads. A kf_store belongs to one thread and to the process that opened it. Do not use it across
  * fork: open another one there.
  *
- * Errors. KF_ERROR_INPUT: not a store, a store of a newer version, a folder, an unknown or
- * ambiguous id. KF_ERROR_IO: the disk is full; the store is unreadable, read-only or damaged.
- * KF_ERROR_BUSY: locked. KF_ERROR_MEMORY. KF_ERROR_LIMIT: a text over KF_STORE_BLOB_BYTES.
+ * Errors. KF_ERROR_INPUT: not a store, a store of a newer version or with tables, views or triggers
+ * that kforge did not make, a folder, an unknown or ambiguous id. KF_ERROR_IO: the disk is full;
+ * the store is unreadable, read-only, damaged, or was deleted or replaced. KF_ERROR_BUSY: locked.
+ * KF_ERROR_MEMORY. KF_ERROR_LIMIT: a text over KF_STORE_BLOB_BYTES.
  */
 #ifndef KFORGE_STORE_H
 #define KFORGE_STORE_H
@@ -85,11 +86,14 @@ void kf_store_close(kf_store *store);
 KF_DEFINE_AUTO(kf_store, kf_store_close)
 /* Returns the path, borrowed. */
 const char *kf_store_path(const kf_store *store);
+/* True if the path still names the open file. If it does not, writes fail with KF_ERROR_IO. */
+bool kf_store_is_there(kf_store *store);
 /* Returns the newest schema version that this build knows. */
 int kf_store_schema(void);
-/* Checks pages, indices, references, counts against rows, and the checksum of every text. The first
- * problem becomes the error (KF_ERROR_IO). Of damaged texts it names the first twelve, each by its
- * table and id. */
+/* Checks the schema, pages, indices, references, counts against rows, verdicts against their JSON,
+ * candidates against their hash, the checksum of every text, and the sum over the rows of every
+ * table. The first problem becomes the error (KF_ERROR_IO; KF_ERROR_INPUT for the schema). Of
+ * damaged texts it names the first twelve, each by its table and id. */
 bool kf_store_check(kf_store *store, kf_error *error);
 /* Counts the attempts with the verdict of another text (kf_store_attempt.unverified). */
 bool kf_store_unverified(kf_store *store, int64_t *count, kf_error *error);

@@ -83,6 +83,13 @@ bool kf_store_backup(kf_store *store, const char *path, kf_error *error);
  * number of verdicts that lost their samples. */
 bool kf_store_vacuum(kf_store *store, double samples_days, int64_t *dropped, kf_error *error);
 
+/* Finds the next verdict after number `after` that blames a candidate or a task. Returns 1, 0 at
+ * the end, -1 on error. */
+int kf_store_next_accusation(kf_store *store, int64_t after, int64_t *verdict, kf_error *error);
+/* Turns a verdict into a fault of the machine, with `message`, so that its candidate is judged
+ * again. Its JSON keeps the old status, blame, message and findings under "reopened". */
+bool kf_store_reopen(kf_store *store, int64_t verdict, const char *message, kf_error *error);
+
 /* Brings a file up to date, as opening it for writing does. *from and *to are schema versions. */
 bool kf_store_migrate(const char *path, int *from, int *to, kf_error *error);
 

@@ -374,8 +374,9 @@ static bool lone_verdicts(kf_exporter *e, const unsigned char *used, int64_t ver
 static bool plan(kf_exporter *e, kf_buffer *chunks, kf_error *error)
 {
     kf_auto(kf_store_cursor) cursor = kf_cursor(e->store, error,
-                                                "SELECT id, attempts FROM run WHERE (?1 = 0 OR id "
-                                                "= ?1) AND (?2 = 0 OR task = ?2) ORDER BY key",
+                                                "SELECT id, (SELECT count(*) FROM attempt WHERE "
+                                                "run = r.id) FROM run r WHERE (?1 = 0 OR id = "
+                                                "?1) AND (?2 = 0 OR task = ?2) ORDER BY key",
                                                 "ii", e->only_run, e->only_task);
     int row = cursor ? 1 : -1;
     while (row == 1 && (row = kf_cursor_step(cursor, error)) == 1) {

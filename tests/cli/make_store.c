@@ -1,6 +1,7 @@
-/* make_store FILE TASK: a store with one finished run of TASK in it, for the shell tests of `list`
- * and `show`: a correct seed, a faster child that was measured twice, a wrong result, a compile
- * error, a verdict that is the machine's fault, and attempts without a candidate. */
+/* make_store FILE TASK [woken]: a store with one finished run of TASK in it, for the shell tests of
+ * `list`, `show` and `store`: a correct seed, a faster child that was measured twice, a wrong
+ * result, a compile error, a verdict that is the machine's fault, and attempts without a candidate.
+ * With "woken", the wrong result is a cheating that a signal from outside may have caused. */
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <string.h>
@@ -62,6 +63,9 @@ static kf_verdict *make_verdict(const kf_task *task, kf_status status, double sp
             kf_verdict_add_finding(verdict, workload, status, KF_BLAME_MACHINE,
                                    "timing.interference", 0.12, 0.03,
                                    "the baseline beside the candidate is slower than alone");
+        if (status == KF_CHEATING)
+            kf_verdict_add_finding(verdict, workload, status, KF_BLAME_CANDIDATE, "runner.woken",
+                                   NAN, NAN, "the process was made to run while it was stopped");
         if (status == KF_CORRECT && speedup > 0) {
             workload->speedup = (kf_interval){speedup, speedup * 0.99, speedup * 1.01};
             workload->baseline_seconds = 1.24e-3;
@@ -110,7 +114,8 @@ static const proposal proposals[] = {
 
 int main(int argc, char **argv)
 {
-    if (argc != 3) return 2;
+    if (argc < 3) return 2;
+    bool woken = argc == 4 && !strcmp(argv[3], "woken");
     kf_auto(kf_store) store = kf_store_open(argv[1], KF_STORE_CREATE, &error);
     kf_auto(kf_task) task = kf_task_load(argv[2], &error);
     if (!store || !task) give_up("opening");
@@ -139,7 +144,9 @@ int main(int argc, char **argv)
                                         .step = p->step,
                                         .parents = &parent,
                                         .parent_count = p->source && candidates[p->parent] != 0};
-        kf_auto(kf_verdict) verdict = p->source ? make_verdict(task, p->status, p->speedup) : NULL;
+        kf_auto(kf_verdict) verdict = NULL;
+        kf_status status = woken && p->status == KF_WRONG_RESULT ? KF_CHEATING : p->status;
+        if (p->source) verdict = make_verdict(task, status, p->speedup);
         cJSON *json = NULL;
         if (verdict) {
             verdict->reverified = p->twice;

@@ -39,6 +39,25 @@ try 3 good.db
 kill "$locker"
 wait "$locker" 2>/dev/null
 
+# A store that is deleted, or replaced, while a run writes to it
+fake=$bin/../tests/fake_worker
+has_attempts() {
+    python3 -c 'import sqlite3, sys; c = sqlite3.connect("file:%s?mode=ro" % sys.argv[1], uri=True)
+assert c.execute("select count(*) from attempt").fetchone()[0]' "$1"
+}
+for how in "rm -f" "cp --remove-destination good.db"; do
+    FAKE_SLEEP=0.2 "$program" optimize "$task" --workers "$fake" --time 60s --store gone.db \
+        --output "$work/gone.cu" >"$work/out" 2>"$work/err" </dev/null &
+    run=$!
+    await has_attempts gone.db
+    $how gone.db
+    wait $run
+    [ $? = 3 ] || fail "$how: $(cat "$work/err")"
+    grep -q "^kforge: .*deleted or replaced" "$work/err" || fail "$how: $(cat "$work/err")"
+    grep -q "all results are stored" "$work/err" && fail "$how: $(cat "$work/err")"
+    rm -f gone.db*
+done
+
 # A disk that is full, one that is read-only
 mkdir small
 if unshare -rm mount -t tmpfs -o size=16k none small 2>/dev/null; then

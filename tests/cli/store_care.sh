@@ -44,6 +44,54 @@ complains "exists already"
 expect 3 store backup none/copy.db --store abc.db
 complains "none/copy.db"
 
+# The next backup removes the parts of killed ones, but not those of running ones.
+mkdir copies
+for delay in 0 0.003 0.01; do
+    "$program" store backup copies/killed.db --store abc.db >/dev/null 2>&1 &
+    sleep $delay
+    kill -9 $!
+    wait $! 2>/dev/null
+    rm -f copies/killed.db
+done
+echo old >copies/.kforge-backup-00000001
+echo busy >copies/.kforge-backup-00000002
+exec 9<copies/.kforge-backup-00000002
+flock 9
+expect 0 store backup copies/whole.db --store abc.db
+[ "$(ls -A copies | xargs)" = ".kforge-backup-00000002 whole.db" ] || fail "left over: $(ls -A copies)"
+exec 9<&-
+expect 0 store check --store copies/whole.db
+[ "$(stat -c %a copies/whole.db)" = 600 ] || fail "others can read the backup"
+expect 2 store backup copies/whole.db --store abc.db
+rm copies/whole.db
+expect 0 store backup copies/whole.db --store abc.db
+[ "$(ls -A copies)" = whole.db ] || fail "left over: $(ls -A copies)"
+
+# A label of an older version that a signal from outside caused: check names it, repair re-opens it.
+"$bin/../tests/make_store" woken.db "$task" woken >/dev/null || fail "make_store woken"
+labels() {
+    "$program" export --format raw --store woken.db -o - --force |
+        python3 -c 'import json, sys; print(*sorted(json.loads(l)["status"] for l in sys.stdin))'
+}
+[[ $(labels) == *cheating* ]] || fail "no cheating: $(labels)"
+expect 0 store check --store woken.db
+says "verdict 4 of axpy: cheating"
+says "store repair"
+expect 0 store repair --store woken.db
+says "1 verdicts re-opened"
+expect 0 store repair --store woken.db
+says "nothing to repair"
+expect 0 store check --store woken.db
+[[ $out != *cheating* ]] || fail "still named: $out"
+[[ $(labels) != *cheating* ]] || fail "still exported: $(labels)"
+expect 0 show latest --store woken.db
+# Other labels stay as they are.
+expect 0 store check --store a.db
+[[ $out == *sound && $out != *repair* ]] || fail "check: $out"
+before=$(digest a.db)
+expect 0 store repair --store a.db
+[ "$(digest a.db)" = "$before" ] || fail "repair changed other verdicts"
+
 expect 0 store vacuum --drop-samples --older-than 0s --store copy.db
 says "raw timings of"
 expect 0 store check --store copy.db
@@ -52,7 +100,7 @@ expect 0 store migrate --store copy.db
 says "up to date"
 python3 - <<'END'
 import sqlite3
-c = sqlite3.connect("copy.db"); c.executescript("drop table note; drop table ceiling; drop table counters; drop index candidate_form; alter table candidate drop column form; drop table asked; alter table attempt drop column began; alter table attempt drop column unverified; pragma user_version = 1"); c.commit()
+c = sqlite3.connect("copy.db"); c.executescript("drop table note; drop table ceiling; drop table counters; drop index candidate_form; alter table candidate drop column form; drop table asked; drop table table_sum; alter table attempt drop column began; alter table attempt drop column unverified; pragma user_version = 1"); c.commit()
 END
 expect 2 list --store copy.db
 complains "kforge store migrate"

@@ -169,7 +169,7 @@ static void every_flipped_byte_is_reported(void **state)
                                               "data = CAST(data || x'00' AS BLOB)",
                                               "data = x''"};
         for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
-            snprintf(sql, sizeof sql, "CREATE TABLE kept AS SELECT * FROM %s", tables[t]);
+            snprintf(sql, sizeof sql, "CREATE TEMP TABLE kept AS SELECT * FROM %s", tables[t]);
             run_sql(db, sql);
             snprintf(sql, sizeof sql, "UPDATE %s SET %s", tables[t], changes[i]);
             run_sql(db, sql);

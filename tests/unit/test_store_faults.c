@@ -723,19 +723,25 @@ static void a_changed_verdict_is_noticed(void **state)
                                                               .verdict_json = json.data,
                                                               .verdict_size = json.size},
                                       &recorded, &error));
-    sql(f->path, "CREATE TABLE kept AS SELECT data FROM verdict_json");
+    char text[600];
+    kf_autofree char *side = kf_path_join(f->folder, "side.db");
+    snprintf(text, sizeof text,
+             "ATTACH '%s' AS side; CREATE TABLE side.kept AS SELECT data FROM verdict_json", side);
+    sql(f->path, text);
     for (int at = 1; at < 500; at += 7) {
-        char text[200];
         snprintf(text, sizeof text,
-                 "UPDATE verdict_json SET data = (SELECT CAST(substr(data, 1, %d) || x'%02x' || "
-                 "substr(data, %d) AS BLOB) FROM kept)",
-                 at - 1, at % 256, at + 1);
+                 "ATTACH '%s' AS side; UPDATE verdict_json SET data = (SELECT CAST(substr(data, 1, "
+                 "%d) || x'%02x' || substr(data, %d) AS BLOB) FROM kept)",
+                 side, at - 1, at % 256, at + 1);
         sql(f->path, text);
         kf_autofree char *back = kf_store_verdict_json(f->store, recorded.verdict, NULL, &error);
         if (back) assert_string_equal(back, json.data); /* the byte was the same one */
     }
-    sql(f->path,
-        "UPDATE verdict_json SET data = (SELECT substr(data, 1, length(data) - 1) FROM kept)");
+    snprintf(text, sizeof text,
+             "ATTACH '%s' AS side; UPDATE verdict_json SET data = (SELECT substr(data, 1, "
+             "length(data) - 1) FROM kept)",
+             side);
+    sql(f->path, text);
     assert_fails(&error, KF_ERROR_IO, "damaged",
                  kf_store_verdict_json(f->store, recorded.verdict, NULL, &error));
     assert_fails(&error, KF_ERROR_IO, "damaged", kf_store_check(f->store, &error));

@@ -525,7 +525,7 @@ static void test_migrate(void **state)
     kf_store_close(f->store);
     f->store = NULL;
     sql(f->path, "DROP TABLE note; DROP TABLE ceiling; DROP TABLE counters; DROP INDEX "
-                 "candidate_form; DROP TABLE asked;"
+                 "candidate_form; DROP TABLE asked; DROP TABLE table_sum;"
                  " ALTER TABLE candidate DROP COLUMN form; ALTER TABLE attempt DROP COLUMN began; "
                  "ALTER TABLE attempt DROP COLUMN unverified; "
                  "PRAGMA user_version = 1");

@@ -619,8 +619,11 @@ bool kf_cpu_accept_input(kf_sets *handle, uint32_t set, int argument, kf_error *
     buffer *b =
         &sets->buffers[(size_t)set * (size_t)sets->problem->argument_count + (size_t)argument];
     b->digest = kf_digest(sets->digest_key, oracle_data_of(sets, b), b->bytes);
-    /* The other side gets it at its next turn. */
-    b->given[sets->side] = ++b->drawn;
+    /* write_part has given it to this side. The other one, and a side that lacks the rest of the
+     * input, get it at their next turn. */
+    bool current = b->given[sets->side] == b->drawn;
+    b->drawn++;
+    if (current) b->given[sets->side] = b->drawn;
     return true;
 }
 
