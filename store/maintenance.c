@@ -198,6 +198,9 @@ bool kf_store_digest(kf_store *store, char hex[KF_HASH_HEX], kf_error *error)
 static bool copy_pages(kf_store *store, const char *path, kf_error *error)
 {
     sqlite3 *copy = NULL;
+    /* the user's alone; a failure stays for SQLite to report */
+    int made = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (made >= 0) close(made);
     int rc = sqlite3_open_v2(
         path, &copy, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
     sqlite3_backup *backup =
