@@ -36,6 +36,8 @@
 /* How often to look for the end of a process if the kernel has no pidfd (before Linux 5.3). */
 #define POLL_SECONDS 0.02
 #define FIRST_PAUSE 0.1
+/* Time for a worker to end by itself. */
+#define ASK_SECONDS 1.0
 /* Time for a killed worker to end. */
 #define END_SECONDS 5
 
@@ -193,12 +195,25 @@ static int await_end(pid_t pid)
     return status;
 }
 
-/* Kills the group, then reaps its leader: until then the group's number is not reused. Returns the
+/* Sends SIGTERM to a group and gives it a moment, until all that inherited its output are gone.
+ * srun, ssh and kubectl then end the worker on the other machine. Killed at once, srun leaves its
+ * job, which holds the node. */
+static void ask_to_end(const pipe_channel *p)
+{
+    double until = kf_now() + ASK_SECONDS, left;
+    struct pollfd out = {.fd = p->out};
+    if (p->out < 0 || kill(-p->pid, SIGTERM) != 0) return;
+    while ((left = until - kf_now()) > 0 && !(out.revents & POLLHUP))
+        if (poll(&out, 1, (int)(left * 1000) + 1) < 0 && errno != EINTR) return;
+}
+
+/* Ends the group, then reaps its leader: until then the group's number is not reused. Returns the
  * wait status. */
 static int reap(pipe_channel *p)
 {
     int status = 0;
     if (p->pid) {
+        ask_to_end(p);
         kill(-p->pid, SIGKILL);
         kill(p->pid, SIGKILL);
         status = await_end(p->pid);

@@ -10,7 +10,8 @@ paste() { # LABEL ARGUMENT…
     line=$(sed -n "s/^$1 .*\(kforge .*\)/\1/p" out)
     [ -n "$line" ] || fail "no command behind $1: $out"
     shift
-    eval "$line $(printf ' %q' "$@")" >pasted 2>&1 </dev/null || fail "$line: exit status $?; $(cat pasted)"
+    [ $# = 0 ] || line+=$(printf ' %q' "$@")
+    eval "$line" >pasted 2>&1 </dev/null || fail "$line: exit status $?; $(cat pasted)"
 }
 
 # A printed command can be pasted, whatever the store's name.
@@ -24,11 +25,10 @@ for name in 'a b' "it's" '"$HOME" `id` \n' $'two\nlines' $'tab\tand\x1b[2J' '-da
     paste resume --workers "$fake"
     [ -e "$store" ] || fail "$name: no store of this name"
 done
-[ "$(find names -name '*.db' -o -type f ! -name '*-wal' ! -name '*-shm' | wc -l)" = 13 ] || fail "other stores: $(ls -b names)"
-expect 0 task new "new' task"
+[ "$(find names -type f ! -name '*-wal' ! -name '*-shm' -printf . | wc -c)" = 13 ] || fail "other stores: $(ls -b names)"
+expect 0 task new "new' folder/mine"
 line=$(sed -n 's/.*"\(kforge task .*\)" lists.*/\1/p' out)
 eval "${line/lint/show}" >pasted 2>&1 || fail "$line: $(cat pasted)"
-rm -rf "new' task" ./-dash.db*
 
 # Whatever the umask is, files that kforge names are the user's alone. Files that the user names get the user's umask.
 mode() { stat -c %a "$1" 2>/dev/null; }
