@@ -74,8 +74,8 @@ static void take_hangup(int signal_number)
     if (!interrupts) interrupts = 1;
 }
 
-/* Lets a write to a closed pipe fail with EPIPE, and one beyond the limit of `ulimit -f` with EFBIG.
- * It is a handler, because child programs would inherit SIG_IGN. */
+/* Lets a write to a closed pipe fail with EPIPE, and one beyond the limit of `ulimit -f` with
+ * EFBIG. It is a handler, because child programs would inherit SIG_IGN. */
 static void take_failed_write(int signal_number)
 {
     (void)signal_number;

@@ -48,8 +48,9 @@ char *kf_file_read(const char *path, size_t limit, size_t *size, kf_error *error
     return kf_steal(&text);
 }
 
-/* Creates PATH.tmp.RANDOM in the folder, or the working folder, and writes its name to `temporary`. Returns -1 with errno. The mode comes
- * from the umask, because sandboxes without a mount namespace deny fchmod. */
+/* Creates PATH.tmp.RANDOM in the folder, or the working folder, and writes its name to `temporary`.
+ * Returns -1 with errno. The mode comes from the umask, because sandboxes without a mount namespace
+ * deny fchmod. */
 static int create_temporary(int folder, const char *path, mode_t mode, char *temporary, size_t size)
 {
     for (int attempt = 0; attempt < 100; attempt++) {

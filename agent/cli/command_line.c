@@ -84,7 +84,8 @@ static void append_value(kf_buffer *out, const kf_option *option, const void *se
         break;
     case KF_OPTION_LIST: {
         const kf_option_list *list = place;
-        for (size_t i = 0; i < list->count; i++) kf_command_append_option(out, option->name, list->items[i]);
+        for (size_t i = 0; i < list->count; i++)
+            kf_command_append_option(out, option->name, list->items[i]);
         break;
     }
     case KF_OPTION_INTEGER:

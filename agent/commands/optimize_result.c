@@ -50,8 +50,7 @@ bool kf_optimize_result_has_place(const char *output, const char *task, const ch
     kf_autofree char *path = place_of_best(output, task, *run ? run : "new");
     if (!path) return kf_fail_memory(error, "the result");
     bool can = output ? kf_file_can_write(path, &why) : kf_file_can_write_own(path, &why);
-    return can ||
-           kf_fail(error, why.code, "%s; choose another file with --output", why.text);
+    return can || kf_fail(error, why.code, "%s; choose another file with --output", why.text);
 }
 
 static bool write_best(kf_optimize_result *o, kf_store *store, kf_error *error)

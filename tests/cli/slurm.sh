@@ -97,10 +97,10 @@ echo $n >count
 printf '```cuda\n'
 case $((n % 3)) in
 0) printf 'int expect_compile_error_%s(\n' $n ;;
-1) sed '/^__global__/i constexpr float expect_correct_'$n = $n';
-s/a \* x\[i\] + y\[i\]/a * x[i] + y[i] * (expect_correct_'$n' \/ (float)'$n')/' baseline.cu ;;
-2) sed '/^__global__/i constexpr float expect_wrong_result_'$n = $n';
-s/a \* x\[i\]/expect_wrong_result_'$n' * 2 * a * x[i]/' baseline.cu ;;
+1) sed "/^__global__/i constexpr int64_t expect_correct_$n = $n;
+s/^    if (i < n)/    if (i == (1LL << 40) + expect_correct_$n) y[0] = 0;\n&/" baseline.cu ;;
+2) sed "/^__global__/i constexpr float expect_wrong_result_$n = $n;
+s/a \\* x\\[i\\]/expect_wrong_result_$n * 2 * a * x[i]/" baseline.cu ;;
 esac
 printf '```\n'
 END_OF_FILE
@@ -183,6 +183,7 @@ wait $run_pid
 run_pid=''
 no_jobs() { [ -z "$(squeue -h)" ]; }
 await no_jobs
+interrupted=$(verdicts)
 expect 0 optimize --resume last --workers "srun -Q -n1 $program worker --device cpu*2" --time 1300s --budget-requests $(($(cat count) + 3)) --store run.db
 await no_jobs
 expect 0 export --format raw --store run.db
