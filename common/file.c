@@ -136,7 +136,9 @@ bool kf_file_can_write_own(const char *path, kf_error *error)
     kf_autofree char *folders = strdup(path);
     if (!folders) return kf_fail_memory(error, path);
     kf_autoclose int folder = open_own_folder(folders, false);
-    if (folder < 0 && errno != ENOENT) return fail_own(folders, errno, error);
+    struct stat status;
+    if (folder < 0 && lstat(folders, &status) == 0 && S_ISLNK(status.st_mode))
+        return fail_own(folders, ELOOP, error);
     return kf_file_can_write(path, error);
 }
 

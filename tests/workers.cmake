@@ -19,7 +19,8 @@ foreach(name eval files optimize strategies worker)
   set_tests_properties(cli.${name} PROPERTIES TIMEOUT 300)
 endforeach()
 # A real Slurm of two nodes, on loopback.
-add_test(NAME cli.slurm COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/slurm.sh ${CMAKE_BINARY_DIR}/bin)
+add_test(NAME cli.slurm
+  COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/slurm.sh ${CMAKE_BINARY_DIR}/bin)
 set_tests_properties(cli.slurm PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77 RUN_SERIAL ON)
 kf_tier(full cli.slurm)
 kf_tier(plain cli.slurm)
