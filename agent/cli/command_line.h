@@ -17,8 +17,8 @@ void kf_command_append_word(kf_buffer *out, const char *word);
 void kf_command_append_option(kf_buffer *out, const char *name, const char *value);
 
 /* Writes a command line that repeats a command, with the value of every option. So it does the same
- * under another configuration. Returns "kforge NAME --option value … ARGUMENT…", malloc'd. NULL: out
- * of memory. `instead` ends with a row without a name. */
+ * under another configuration. Returns "kforge NAME --option value … ARGUMENT…", malloc'd. NULL:
+ * out of memory. `instead` ends with a row without a name. */
 char *kf_command_line(const kf_command *command, const void *settings,
                       const kf_command_word *instead, const char *const *arguments,
                       size_t argument_count, kf_error *error);
