@@ -162,7 +162,9 @@ for node in n1 n2 n1; do lose scancel $node eval 'scancel $job'; done
 lose "scancel --signal=KILL" n2 eval 'scancel --signal=KILL $job'
 lose "scancel --signal=TERM" n1 eval 'scancel --signal=TERM $job'
 limit=60 # Slurm looks every 30 s
-lose "a time limit" n2 eval 'scontrol update JobId=$job EndTime=now'
+# A job that began in the same second has no valid end yet.
+set_end() { await scontrol update JobId="$job" EndTime=now+2seconds; }
+lose "a time limit" n2 set_end
 unset limit
 kill_stepd() { kill -KILL $(stepds "$job"); }
 lose "slurmstepd killed" n1 kill_stepd
