@@ -67,9 +67,17 @@ static void count_interrupt(int signal_number)
     interrupts = interrupts + 1;
 }
 
-/* Lets a write to a closed pipe fail with EPIPE. It is a handler, because child programs would
- * inherit SIG_IGN. */
-static void take_broken_pipe(int signal_number)
+/* Asks for an orderly end. A terminal that closes sends this signal more than once, from the kernel
+ * and from the shell, so it never ends kforge at once. */
+static void take_hangup(int signal_number)
+{
+    (void)signal_number;
+    if (!interrupts) interrupts = 1;
+}
+
+/* Lets a write to a closed pipe fail with EPIPE, and one beyond the limit of `ulimit -f` with
+ * EFBIG. It is a handler, because child programs would inherit SIG_IGN. */
+static void take_failed_write(int signal_number)
 {
     (void)signal_number;
 }
@@ -80,8 +88,14 @@ static void install_handlers(void)
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    action.sa_handler = take_broken_pipe;
+    action.sa_handler = take_failed_write;
     sigaction(SIGPIPE, &action, NULL);
+    sigaction(SIGXFSZ, &action, NULL);
+    /* nohup ignores it */
+    struct sigaction before;
+    action.sa_handler = take_hangup;
+    if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+        sigaction(SIGHUP, &action, NULL);
 }
 
 /* Opens closed standard descriptors in a mode that fails. Otherwise the next opened file would get

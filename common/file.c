@@ -48,35 +48,98 @@ char *kf_file_read(const char *path, size_t limit, size_t *size, kf_error *error
     return kf_steal(&text);
 }
 
-/* Creates PATH.tmp.RANDOM and writes its name to `temporary`. Returns -1 with errno. The mode comes
- * from the umask, because sandboxes without a mount namespace deny fchmod. */
-static int create_temporary(const char *path, char *temporary, size_t size)
+/* Creates PATH.tmp.RANDOM in the folder, or the working folder, and writes its name to `temporary`.
+ * Returns -1 with errno. The mode comes from the umask, because sandboxes without a mount namespace
+ * deny fchmod. */
+static int create_temporary(int folder, const char *path, mode_t mode, char *temporary, size_t size)
 {
     for (int attempt = 0; attempt < 100; attempt++) {
         uint64_t number;
         if (!kf_random(&number, sizeof number)) return -1;
         snprintf(temporary, size, "%s.tmp.%016" PRIx64, path, number);
-        int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        int fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         if (fd >= 0 || errno != EEXIST) return fd;
     }
     return -1;
 }
 
-bool kf_file_write(const char *path, const void *data, size_t size, kf_error *error)
+/* Writes the file `name` of a folder. `path` is its name in messages. */
+static bool write_in(int folder, const char *name, const char *path, mode_t mode, const void *data,
+                     size_t size, kf_error *error)
 {
-    size_t length = strlen(path) + sizeof ".tmp.0123456789abcdef";
+    size_t length = strlen(name) + sizeof ".tmp.0123456789abcdef";
     kf_autofree char *temporary = malloc(length);
     if (!temporary) return kf_fail_memory(error, path);
-    kf_autoclose int fd = create_temporary(path, temporary, length);
+    kf_autoclose int fd = create_temporary(folder, name, mode, temporary, length);
     if (fd < 0)
         return kf_fail(error, KF_ERROR_IO, "%s: cannot create a temporary file in its folder: %s",
                        path, strerror(errno));
-    bool written = kf_write_all(fd, data, size) && fsync(fd) == 0 && rename(temporary, path) == 0;
+    bool written = kf_write_all(fd, data, size) && fsync(fd) == 0 &&
+                   renameat(folder, temporary, folder, name) == 0;
     if (!written) {
         kf_fail(error, KF_ERROR_IO, "%s: cannot write: %s", path, strerror(errno));
-        unlink(temporary);
+        unlinkat(folder, temporary, 0);
     }
     return written;
+}
+
+bool kf_file_write(const char *path, const void *data, size_t size, kf_error *error)
+{
+    return write_in(AT_FDCWD, path, path, 0666, data, size, error);
+}
+
+/* Opens the folder of `path`, below the working folder and without symbolic links. Makes missing
+ * folders if `make`. Returns -1 with errno, and cuts `path` behind the folder that failed. */
+static int open_own_folder(char *path, bool make)
+{
+    kf_autoclose int folder = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    char *name = path;
+    for (char *slash; folder >= 0 && (slash = strchr(name, '/')); name = slash + 1) {
+        *slash = '\0';
+        bool climbs = !*name || strcmp(name, "..") == 0;
+        if (!climbs && make && mkdirat(folder, name, 0700) != 0 && errno != EEXIST) return -1;
+        int next = climbs ? (errno = EINVAL, -1)
+                          : openat(folder, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (next < 0) return -1;
+        close(folder);
+        folder = next;
+        *slash = '/';
+    }
+    int result = folder;
+    folder = -1;
+    return result;
+}
+
+/* Reports the folder that open_own_folder has not opened. */
+static bool fail_own(const char *folder, int number, kf_error *error)
+{
+    struct stat status;
+    if (lstat(folder, &status) == 0 && S_ISLNK(status.st_mode))
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "%s: is a symbolic link, which kforge does not follow here", folder);
+    return kf_fail(error, number == ENOTDIR || number == EACCES ? KF_ERROR_INPUT : KF_ERROR_IO,
+                   "%s: cannot make a folder there: %s", folder, strerror(number));
+}
+
+bool kf_file_write_own(const char *path, const void *data, size_t size, kf_error *error)
+{
+    kf_autofree char *folders = strdup(path);
+    if (!folders) return kf_fail_memory(error, path);
+    kf_autoclose int folder = open_own_folder(folders, true);
+    if (folder < 0) return fail_own(folders, errno, error);
+    const char *slash = strrchr(path, '/');
+    return write_in(folder, slash ? slash + 1 : path, path, 0600, data, size, error);
+}
+
+bool kf_file_can_write_own(const char *path, kf_error *error)
+{
+    kf_autofree char *folders = strdup(path);
+    if (!folders) return kf_fail_memory(error, path);
+    kf_autoclose int folder = open_own_folder(folders, false);
+    struct stat status;
+    if (folder < 0 && lstat(folders, &status) == 0 && S_ISLNK(status.st_mode))
+        return fail_own(folders, ELOOP, error);
+    return kf_file_can_write(path, error);
 }
 
 /* Turns "a/b/c" and "a/b//c" into "a/b". False if the path has no folder. */
@@ -97,7 +160,7 @@ static int try_temporary(const char *path)
     size_t length = strlen(path) + sizeof ".tmp.0123456789abcdef";
     kf_autofree char *temporary = malloc(length), *folder = strdup(path);
     if (!temporary || !folder) return ENOMEM;
-    kf_autoclose int fd = create_temporary(path, temporary, length);
+    kf_autoclose int fd = create_temporary(AT_FDCWD, path, 0666, temporary, length);
     if (fd < 0) return errno;
     unlink(temporary);
     if (lstat(path, &status) != 0 || stat(cut_name(folder) ? folder : ".", &parent) != 0) return 0;
@@ -140,7 +203,7 @@ bool kf_directory_make_above(const char *path, kf_error *error)
     return !cut_name(folder) || kf_directory_make(folder, error);
 }
 
-bool kf_directory_make(const char *path, kf_error *error)
+static bool make_folders(const char *path, mode_t mode, kf_error *error)
 {
     kf_autofree char *copy = strdup(path);
     if (!copy) return kf_fail_memory(error, path);
@@ -149,13 +212,23 @@ bool kf_directory_make(const char *path, kf_error *error)
         char end = *slash;
         *slash = '\0';
         struct stat status;
-        if (copy[0] && mkdir(copy, 0777) < 0 &&
+        if (copy[0] && mkdir(copy, mode) < 0 &&
             (stat(copy, &status) < 0 || !S_ISDIR(status.st_mode)))
             return kf_fail(error, KF_ERROR_IO, "%s: cannot make the directory: %s", copy,
                            strerror(errno));
         if (!end) return true;
         *slash = end;
     }
+}
+
+bool kf_directory_make(const char *path, kf_error *error)
+{
+    return make_folders(path, 0777, error);
+}
+
+bool kf_directory_make_private(const char *path, kf_error *error)
+{
+    return make_folders(path, 0700, error);
 }
 
 static bool remove_entry(int parent, const char *name, dev_t device, int depth)

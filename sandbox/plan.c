@@ -52,6 +52,21 @@ static rlim_t process_limit(const kf_sandbox_spec *spec, const kf_plan *plan)
     return spec->limits.processes + (rlim_t)kf_tree_user_threads(geteuid());
 }
 
+/* False if a limit of the user's shell is below the sandbox's own. A program that it ends would
+ * look like one that went over the sandbox's. */
+static bool check_limits(const kf_sandbox_spec *spec, kf_error *error)
+{
+    struct rlimit now;
+    if (!spec->limits.file_bytes || getrlimit(RLIMIT_FSIZE, &now) != 0 ||
+        now.rlim_cur >= spec->limits.file_bytes)
+        return true;
+    return kf_fail(error, KF_ERROR_MACHINE,
+                   "files are limited to %llu KiB here, and a sandbox needs %llu KiB: raise the "
+                   "limit with `ulimit -f unlimited`",
+                   (unsigned long long)now.rlim_cur >> 10,
+                   (unsigned long long)spec->limits.file_bytes >> 10);
+}
+
 static void plan_limits(const kf_sandbox_spec *spec, kf_plan *plan)
 {
     const kf_sandbox_limits *limits = &spec->limits;
@@ -152,8 +167,8 @@ bool kf_plan_build(const kf_sandbox_spec *spec, int layers, bool host_proc, kf_p
     }
     if (!plan_environment(spec, plan)) return kf_fail_memory(error, "a sandbox");
     if (layers & KF_LAYER_RLIMITS) plan_limits(spec, plan);
-    return plan_fds(spec, plan, error) && plan_filter(spec, plan, error) &&
-           kf_plan_paths(spec, plan, error);
+    return check_limits(spec, error) && plan_fds(spec, plan, error) &&
+           plan_filter(spec, plan, error) && kf_plan_paths(spec, plan, error);
 }
 
 void kf_plan_free(kf_plan *plan)

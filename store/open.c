@@ -12,6 +12,7 @@
 #include "internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
 #include <string.h>
@@ -88,6 +89,14 @@ static double busy_seconds(void)
 static void configure(void)
 {
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
+/* Makes a file that is the user's alone. SQLite gives its log the same mode. A failure stays for
+ * SQLite to report. */
+static void make_private(const char *path)
+{
+    kf_autoclose int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600);
+    (void)fd;
 }
 
 static bool connect_database(kf_store *store, const char *name, int flags, kf_error *error)
@@ -252,7 +261,7 @@ static bool check_path(const char *path, kf_store_mode mode, kf_error *error)
     const char *slash = strrchr(path, '/');
     if (!slash || slash == path) return true;
     kf_autofree char *folder = strndup(path, (size_t)(slash - path));
-    return folder ? kf_directory_make(folder, error) : kf_fail_memory(error, "a path");
+    return folder ? kf_directory_make_private(folder, error) : kf_fail_memory(error, "a path");
 }
 
 /* Returns a path that SQLite takes as a file name. ":memory:" has a meaning of its own,
@@ -281,6 +290,7 @@ static bool open_database(kf_store *store, kf_store_mode mode, kf_error *error)
     int version = 0;
     bool empty = false;
     store->made = access(store->path, F_OK) != 0;
+    if (store->made && mode == KF_STORE_CREATE) make_private(store->path);
     if (!connect_database(store, store->path, flags[mode], error)) return false;
     if (!identify(store, &version, &empty, error)) {
         int code = sqlite3_errcode(store->db);

@@ -14,7 +14,13 @@ kf_tier(full unit.search_resume) # unit.search has some of the same searches
 kf_tier(plain unit.search_resume)
 target_link_options(test_search_resume PRIVATE -Wl,--wrap=kf_store_commit)
 target_link_options(test_workers PRIVATE -Wl,--wrap=read)
-foreach(name eval optimize strategies worker)
+foreach(name eval files optimize strategies worker)
   add_test(NAME cli.${name} COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/${name}.sh ${CMAKE_BINARY_DIR}/bin)
   set_tests_properties(cli.${name} PROPERTIES TIMEOUT 300)
 endforeach()
+# A real Slurm of two nodes, on loopback.
+add_test(NAME cli.slurm
+  COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/slurm.sh ${CMAKE_BINARY_DIR}/bin)
+set_tests_properties(cli.slurm PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77 RUN_SERIAL ON)
+kf_tier(full cli.slurm)
+kf_tier(plain cli.slurm)

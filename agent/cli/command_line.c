@@ -4,14 +4,44 @@
 #include <string.h>
 
 #include "kforge/buffer.h"
+#include "kforge/cleanup.h"
+#include "kforge/verdict.h"
 
-/* Within single quotes only the single quote itself has a meaning. */
-static void append_word(kf_buffer *out, const char *word)
+/* True if a terminal stream prints the word as it is, in one line (terminal.h). U+F000 and
+ * following, which begin with 0xEF, include the styles of terminal.h. */
+static bool prints_as_it_is(const char *word)
+{
+    for (const char *at = word; *at; at++)
+        if ((unsigned char)*at < 0x20 || *at == 0x7f || (unsigned char)*at == 0xef) return false;
+    kf_autofree char *clean = kf_text_clean(word, strlen(word), true);
+    return clean && strcmp(clean, word) == 0;
+}
+
+/* Appends $'…' (POSIX.1-2024), with an octal number for each byte that is not printable ASCII. */
+static void append_bytes(kf_buffer *out, const char *word)
+{
+    kf_buffer_string(out, "$'");
+    for (; *word; word++) {
+        unsigned char c = (unsigned char)*word;
+        if (c < 0x20 || c >= 0x7f)
+            kf_buffer_format(out, "\\%03o", c);
+        else
+            kf_buffer_format(out, c == '\'' || c == '\\' ? "\\%c" : "%c", c);
+    }
+    kf_buffer_string(out, "'");
+}
+
+/* Within single quotes only the single quote itself has a meaning. zsh expands a leading "=". */
+void kf_command_append_word(kf_buffer *out, const char *word)
 {
     static const char plain[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%";
-    if (*word && word[strspn(word, plain)] == '\0') {
+    if (*word && *word != '=' && word[strspn(word, plain)] == '\0') {
         kf_buffer_string(out, word);
+        return;
+    }
+    if (!prints_as_it_is(word)) {
+        append_bytes(out, word);
         return;
     }
     kf_buffer_string(out, "'");
@@ -24,10 +54,10 @@ static void append_word(kf_buffer *out, const char *word)
     kf_buffer_string(out, "'");
 }
 
-static void append_option(kf_buffer *out, const char *name, const char *value)
+void kf_command_append_option(kf_buffer *out, const char *name, const char *value)
 {
-    kf_buffer_format(out, " --%s ", name);
-    append_word(out, value);
+    kf_buffer_format(out, " --%s%s", name, *value == '-' ? "=" : " ");
+    kf_command_append_word(out, value);
 }
 
 /* Writes the shortest form that reads back as the same number. */
@@ -38,7 +68,7 @@ static void append_number(kf_buffer *out, const char *name, double value)
         snprintf(text, sizeof text, "%.*g", digits, value);
         if (strtod(text, NULL) == value) break;
     }
-    append_option(out, name, text);
+    kf_command_append_option(out, name, text);
 }
 
 static void append_value(kf_buffer *out, const kf_option *option, const void *settings)
@@ -54,12 +84,13 @@ static void append_value(kf_buffer *out, const kf_option *option, const void *se
         break;
     case KF_OPTION_LIST: {
         const kf_option_list *list = place;
-        for (size_t i = 0; i < list->count; i++) append_option(out, option->name, list->items[i]);
+        for (size_t i = 0; i < list->count; i++)
+            kf_command_append_option(out, option->name, list->items[i]);
         break;
     }
     case KF_OPTION_INTEGER:
         snprintf(text, sizeof text, "%lld", (long long)*(const int64_t *)place);
-        append_option(out, option->name, text);
+        kf_command_append_option(out, option->name, text);
         break;
     case KF_OPTION_NUMBER:
     case KF_OPTION_DURATION: append_number(out, option->name, *(const double *)place); break;
@@ -67,7 +98,7 @@ static void append_value(kf_buffer *out, const kf_option *option, const void *se
     case KF_OPTION_CHOICE:
     case KF_OPTION_PATH: {
         const char *const *word = place;
-        if (*word) append_option(out, option->name, *word);
+        if (*word) kf_command_append_option(out, option->name, *word);
     }
     }
 }
@@ -84,11 +115,13 @@ char *kf_command_line(const kf_command *command, const void *settings,
         if (!word->name)
             append_value(&out, option, settings);
         else if (word->text)
-            append_option(&out, option->name, word->text);
+            kf_command_append_option(&out, option->name, word->text);
     }
+    bool dashes = false;
     for (size_t i = 0; i < argument_count; i++) {
-        kf_buffer_string(&out, " ");
-        append_word(&out, arguments[i]);
+        kf_buffer_string(&out, arguments[i][0] == '-' && !dashes ? " -- " : " ");
+        dashes |= arguments[i][0] == '-';
+        kf_command_append_word(&out, arguments[i]);
     }
     char *line = kf_buffer_take(&out);
     if (!line) kf_fail_memory(error, "a command line");

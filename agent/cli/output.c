@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api_key.h"
+#include "command_line.h"
 #include "kforge/json.h"
 #include "trust.h"
 
@@ -89,7 +91,8 @@ cJSON *kf_run_json(const kf_store_run *run)
     /* Beyond 2^53 a JSON number is not exact. */
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)run->seed);
     cJSON_AddStringToObject(json, "seed", seed);
-    kf_add_embedded(json, "options", run->options);
+    kf_autofree char *options = kf_api_keys_without(run->options, NULL);
+    kf_add_embedded(json, "options", options);
     return json;
 }
 
@@ -97,11 +100,15 @@ bool kf_check_commands(const char *store, const char *const *models, size_t coun
 {
     for (size_t i = 0; i < count; i++)
         if (kf_trust_is_command("model", models[i]) &&
-            !kf_trust_has((const char *const *)environ, store, models[i]))
+            !kf_trust_has((const char *const *)environ, store, models[i])) {
+            kf_autofree char *shown = kf_api_keys_without(models[i], NULL);
+            kf_autobuffer word = {0};
+            kf_command_append_word(&word, store);
             return kf_fail(error, KF_ERROR_INPUT,
                            "the run's model %s would run a command that the store names; if you "
                            "trust it: kforge trust %s",
-                           models[i], store);
+                           shown ? shown : "", word.data ? word.data : store);
+        }
     return true;
 }
 

@@ -96,7 +96,7 @@ bool kf_trust_add(const char *const *environment, const char *place, const char 
     kf_autofree char *folder = strdup(path);
     if (!folder) return kf_fail_memory(error, "an allowed command");
     *strrchr(folder, '/') = '\0';
-    return kf_directory_make(folder, error) &&
+    return kf_directory_make_private(folder, error) &&
            kf_file_write(path, list.data, list.size, error) &&
            (chmod(path, 0600) == 0 ||
             kf_fail(error, KF_ERROR_IO, "%s: chmod 600: %s", path, strerror(errno)));

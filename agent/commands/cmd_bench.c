@@ -5,6 +5,7 @@
 #include "bench_extra_baselines.h"
 #include "bench_result.h"
 #include "bench_solutions.h"
+#include "command_line.h"
 #include "devices.h"
 #include "kforge/judge.h"
 #include "llm.h"
@@ -240,19 +241,18 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     }
     if (!report(&plan, wanted, invocation, store, &correct, error)) return -1;
     outcome.interrupted |= *how.interrupts > 0;
-    const char *option = wanted->store ? " --store " : "",
-               *other = wanted->store ? wanted->store : "";
+    kf_autobuffer rest = {0};
+    if (wanted->store) kf_command_append_option(&rest, "store", wanted->store);
+    const char *other = rest.data ? rest.data : "";
     if (outcome.gave_up && !outcome.interrupted) {
-        fprintf(
-            invocation->log,
-            "kforge: %s; %zu of %zu %s are judged; continue with: kforge bench --resume %s%s%s\n",
-            outcome.why.text, outcome.settled, outcome.total, plan.source ? "solutions" : "tasks",
-            plan.id, option, other);
+        fprintf(invocation->log,
+                "kforge: %s; %zu of %zu %s are judged; continue with: kforge bench --resume %s%s\n",
+                outcome.why.text, outcome.settled, outcome.total,
+                plan.source ? "solutions" : "tasks", plan.id, other);
         return KF_EXIT_MACHINE;
     }
     if (outcome.interrupted || outcome.failed || outcome.spent)
-        fprintf(invocation->log, "continue with: kforge bench --resume %s%s%s\n", plan.id, option,
-                other);
+        fprintf(invocation->log, "continue with: kforge bench --resume %s%s\n", plan.id, other);
     if (outcome.interrupted) return KF_EXIT_INTERRUPTED;
     if (outcome.failed) {
         fprintf(invocation->log, "kforge: %zu tasks failed; the last: %s\n", outcome.failed,

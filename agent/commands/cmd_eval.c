@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "command_line.h"
 #include "devices.h"
 #include "kforge/counters.h"
 #include "kforge/file.h"
@@ -306,9 +307,11 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     if (!kept) return status_of(result.verdict);
     kf_store_recorded recorded;
     if (!keep(store, wanted, job, workers, &result, &recorded, error)) return -1;
+    kf_autobuffer rest = {0};
+    if (wanted->store) kf_command_append_option(&rest, "store", wanted->store);
     if (!wanted->json)
-        fprintf(view.out, "\nstored as c%lld: kforge show c%lld\n", (long long)recorded.candidate,
-                (long long)recorded.candidate);
+        fprintf(view.out, "\nstored as c%lld: kforge show c%lld%s\n", (long long)recorded.candidate,
+                (long long)recorded.candidate, rest.data ? rest.data : "");
     return status_of(result.verdict);
 }
 

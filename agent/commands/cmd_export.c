@@ -254,15 +254,6 @@ static void tell(const settings *s, const kf_invocation *invocation, const kf_ex
 
 /* Keys of the usual names are also read from key files. A key file with wrong permissions is
  * ignored. */
-static size_t known_keys(const char *keys[KEYS])
-{
-    static const char *const names[] = {
-        "OPENAI_API_KEY",     "ANTHROPIC_API_KEY",    "GEMINI_API_KEY",   "GOOGLE_API_KEY",
-        "OPENROUTER_API_KEY", "AZURE_OPENAI_API_KEY", "DEEPSEEK_API_KEY", "KFORGE_API_KEY"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) kf_api_key(names[i], NULL);
-    return kf_api_keys_known(keys, KEYS);
-}
-
 static bool export_rows(const settings *s, const kf_invocation *invocation, kf_store *store,
                         kf_error *error)
 {
@@ -278,7 +269,7 @@ static bool export_rows(const settings *s, const kf_invocation *invocation, kf_s
     if (s->run) options.run = run.id;
     const char *keys[KEYS];
     options.secrets = keys;
-    options.secret_count = known_keys(keys);
+    options.secret_count = kf_api_keys_known(keys, KEYS);
     kf_auto(kf_output) output = kf_output_open(&output_settings, error);
     if (!output) return false;
     run_state state = {output, invocation};
@@ -417,7 +408,7 @@ static bool export_winners(const settings *s, const kf_invocation *invocation, k
                                     .held_out_count = s->held_out.count,
                                     .include_held_out = s->include_held_out,
                                     .secrets = keys,
-                                    .secret_count = known_keys(keys),
+                                    .secret_count = kf_api_keys_known(keys, KEYS),
                                     .interrupts = invocation->interrupts};
     kf_package_report report = {0};
     if (!is_modelnew(s)) {

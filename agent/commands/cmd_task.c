@@ -1,6 +1,7 @@
 /* `kforge task new|lint|show`. */
 #include <string.h>
 
+#include "command_line.h"
 #include "kforge/judge.h"
 #include "kforge/lint.h"
 #include "named_task.h"
@@ -14,7 +15,9 @@ static int run_new(const kf_invocation *invocation, const void *values, kf_error
 {
     (void)values;
     const char *folder = invocation->arguments[0];
+    kf_autobuffer word = {0};
     if (!kf_starter_write(folder, error)) return -1;
+    kf_command_append_word(&word, folder);
     fprintf(invocation->output,
             "%s: a working task: y = x / (1 + exp(-x)). Edit its files:\n"
             "  task.json      operation, shapes and checks\n"
@@ -22,7 +25,7 @@ static int run_new(const kf_invocation *invocation, const void *values, kf_error
             "  baseline.cu    the implementation to beat\n"
             "  seed_items.cu  a candidate to start from, with tunables\n"
             "Then \"kforge task lint %s\" lists its faults.\n",
-            folder, folder);
+            folder, word.data ? word.data : folder);
     return KF_EXIT_DONE;
 }
 

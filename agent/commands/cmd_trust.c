@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "api_key.h"
 #include "command.h"
 #include "kforge/cleanup.h"
 #include "kforge/file.h"
@@ -23,7 +24,8 @@ static bool allow(place *p, const char *command, kf_error *error)
 {
     if (!kf_trust_add((const char *const *)environ, p->path, command, error)) return false;
     p->count++;
-    fprintf(p->invocation->output, "allowed  %s\n", command);
+    kf_autofree char *shown = kf_api_keys_without(command, NULL);
+    fprintf(p->invocation->output, "allowed  %s\n", shown ? shown : "");
     return true;
 }
 

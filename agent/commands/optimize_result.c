@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "command_line.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
 #include "output.h"
@@ -30,7 +31,7 @@ static void read_flags(kf_optimize_result *o)
         if (strncmp(text, "-D", 2) == 0)
             snprintf(name, sizeof name, "%.*s", (int)strcspn(text + 2, "="), text + 2);
         if (!*text || (*name && cJSON_HasObjectItem(tunables, name))) continue;
-        kf_buffer_format(&o->flags, " --flag=%s", text);
+        kf_command_append_option(&o->flags, "flag", text);
     }
 }
 
@@ -48,8 +49,8 @@ bool kf_optimize_result_has_place(const char *output, const char *task, const ch
     kf_error why = {0};
     kf_autofree char *path = place_of_best(output, task, *run ? run : "new");
     if (!path) return kf_fail_memory(error, "the result");
-    return kf_file_can_write(path, &why) ||
-           kf_fail(error, why.code, "%s; choose another file with --output", why.text);
+    bool can = output ? kf_file_can_write(path, &why) : kf_file_can_write_own(path, &why);
+    return can || kf_fail(error, why.code, "%s; choose another file with --output", why.text);
 }
 
 static bool write_best(kf_optimize_result *o, kf_store *store, kf_error *error)
@@ -73,6 +74,7 @@ static bool write_best(kf_optimize_result *o, kf_store *store, kf_error *error)
     if (o->flags.size) kf_buffer_format(&text, "// compiler flags:%s\n", o->flags.data);
     kf_buffer_string(&text, source);
     if (text.failed) return kf_fail_memory(error, "the result");
+    if (!o->output) return kf_file_write_own(o->path, text.data, text.size, error);
     return kf_directory_make_above(o->path, error) &&
            kf_file_write(o->path, text.data, text.size, error);
 }
@@ -83,7 +85,7 @@ bool kf_optimize_result_word_resume(kf_optimize_result *o, const char *store_pat
     const kf_search_budget *budget = &r->progress.budget;
     kf_autobuffer text = {0};
     kf_buffer_format(&text, "kforge optimize --resume %s", r->progress.run);
-    if (o->store) kf_buffer_format(&text, " --store %s", store_path);
+    if (o->store) kf_command_append_option(&text, "store", store_path);
     if (budget->seconds > 0 && r->progress.elapsed >= budget->seconds)
         kf_buffer_format(&text, " --time %.0f", 2 * budget->seconds);
     if (budget->candidates > 0 && r->progress.judged >= budget->candidates)
@@ -124,8 +126,10 @@ static void print_text(const kf_optimize_result *o, FILE *out)
             fprintf(out, "          not faster than the baseline\n");
         fprintf(out, "source    %s\n", o->path);
         if (o->flags.size) fprintf(out, "flags    %s\n", o->flags.data);
-        fprintf(out, "candidate c%lld: kforge show c%lld%s%s\n", (long long)p->best,
-                (long long)p->best, o->store ? " --store " : "", o->store ? o->store : "");
+        kf_autobuffer store = {0};
+        if (o->store) kf_command_append_option(&store, "store", o->store);
+        fprintf(out, "candidate c%lld: kforge show c%lld%s\n", (long long)p->best,
+                (long long)p->best, store.data ? store.data : "");
         fprintf(out, "ended     %s\n", o->result->why.text);
     }
     fprintf(out, "resume    %s\n", o->resume);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "kforge/cleanup.h"
+#include "kforge/export.h"
 #include "kforge/file.h"
 
 #define KEY_PAGES_BYTES 65536
@@ -225,12 +226,35 @@ void kf_api_keys_redact(char *text)
     kf_api_keys_redact_bytes(text, strlen(text));
 }
 
+/* Reads the keys of the known providers from the files. Those of the environment are known. */
+static void read_files(void)
+{
+    static const char *const names[] = {
+        "OPENAI_API_KEY",     "ANTHROPIC_API_KEY",    "GEMINI_API_KEY",   "GOOGLE_API_KEY",
+        "OPENROUTER_API_KEY", "AZURE_OPENAI_API_KEY", "DEEPSEEK_API_KEY", "KFORGE_API_KEY"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) kf_api_key(names[i], NULL);
+}
+
 size_t kf_api_keys_known(const char **values, size_t most)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, read_files);
     size_t count = 0;
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < key_count && count < most; i++)
         if (strlen(keys[i].value) >= MIN_KEY_BYTES) values[count++] = keys[i].value;
     pthread_mutex_unlock(&lock);
     return count;
+}
+
+char *kf_api_keys_without(const char *text, int64_t *count)
+{
+    const char *known[MAX_KEYS];
+    int64_t found = 0;
+    kf_auto(kf_scrubber) scrubber =
+        kf_scrubber_new_for_keys(known, kf_api_keys_known(known, MAX_KEYS), NULL);
+    char *clean =
+        scrubber ? kf_scrub_text(scrubber, text, strlen(text), false, &found, NULL) : NULL;
+    if (count) *count = found;
+    return clean;
 }

@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "kforge/error.h"
 
@@ -26,8 +27,8 @@ const char *kf_api_key(const char *name, kf_error *error);
 /* Forbids core dumps, and access by other processes of the user. Called before the first request
  * with a key. */
 void kf_api_keys_guard(void);
-/* Returns the number of keys that kforge knows and up to `most` of them, borrowed. Exports use it
- * to check that they hold no key. */
+/* Returns the number of keys that kforge knows and up to `most` of them, borrowed. Includes keys of
+ * the known providers in key files. Exports use it to check that they hold no key. */
 size_t kf_api_keys_known(const char **values, size_t most);
 /* Replaces every known key in `text` by "[key]". For texts of servers, which repeat a key they
  * refuse, and of models. */
@@ -35,5 +36,9 @@ void kf_api_keys_redact(char *text);
 /* As kf_api_keys_redact, for text that may hold NUL bytes and has one behind it. Returns its new
  * size. */
 size_t kf_api_keys_redact_bytes(char *text, size_t size);
+/* Returns a copy with "[key]" for each known key, for each value of a variable …TOKEN, …SECRET or
+ * …PASSWORD, and for text that looks like a key (sk-…). Sets *count, which may be NULL, to their
+ * number. NULL without memory. For command lines of users. */
+char *kf_api_keys_without(const char *text, int64_t *count);
 
 #endif

@@ -36,10 +36,20 @@
 /* How often to look for the end of a process if the kernel has no pidfd (before Linux 5.3). */
 #define POLL_SECONDS 0.02
 #define FIRST_PAUSE 0.1
+/* Time for a command that is given up to end by itself. srun needs the KillWait of Slurm. */
+#define DISMISSED_SECONDS 60
+#define DISMISSED_CLOSE_SECONDS 1
 /* Time for a killed worker to end. */
 #define END_SECONDS 5
 
 typedef enum pipe_state { DOWN, STARTING, IDLE, BUSY } pipe_state;
+
+/* A command that was asked to end. pid 0: there is no such command. */
+struct dismissed {
+    pid_t pid;
+    int out, err;
+    double until;
+};
 
 typedef struct pipe_channel {
     kf_channel channel;
@@ -67,6 +77,7 @@ typedef struct pipe_channel {
     char tail[TAIL_BYTES + 1];
     size_t tail_size;
     bool closing;
+    struct dismissed dismissed;
 } pipe_channel;
 
 /* ---- starting -------------------------------------------------------------------------------- */
@@ -195,14 +206,52 @@ static int await_end(pid_t pid)
 
 /* Kills the group, then reaps its leader: until then the group's number is not reused. Returns the
  * wait status. */
+static int kill_group(pid_t pid)
+{
+    kill(-pid, SIGKILL);
+    kill(pid, SIGKILL);
+    return await_end(pid);
+}
+
+/* Kills a dismissed command once all that inherited its output are gone, at the latest after
+ * `seconds` from now or at its deadline. */
+static void end_dismissed(pipe_channel *p, double seconds)
+{
+    if (!p->dismissed.pid) return;
+    double until = fmin(p->dismissed.until, kf_now() + seconds), left;
+    struct pollfd out = {.fd = p->dismissed.out};
+    do {
+        left = fmax(0, until - kf_now());
+        if (poll(&out, 1, (int)(left * 1000)) < 0 && errno != EINTR) break;
+    } while (left > 0 && !(out.revents & POLLHUP));
+    if (left > 0 || (out.revents & POLLHUP) || kf_now() >= p->dismissed.until || p->closing) {
+        kill_group(p->dismissed.pid);
+        p->dismissed.pid = 0;
+        close_fd(&p->dismissed.out);
+        close_fd(&p->dismissed.err);
+    }
+}
+
+/* Sends SIGTERM to a command that is given up, and lets it end while its successor runs. srun, ssh
+ * and kubectl then end the worker on the other machine. Killed at once, srun leaves its job, which
+ * holds the node. Its output stays open, because a closed one would end it. */
+static void dismiss(pipe_channel *p)
+{
+    if (p->dismissed.pid) kill_group(p->dismissed.pid);
+    close_fd(&p->dismissed.out);
+    close_fd(&p->dismissed.err);
+    kill(-p->pid, SIGTERM);
+    p->dismissed = (struct dismissed){p->pid, p->out, p->err, kf_now() + DISMISSED_SECONDS};
+    p->pid = 0;
+    p->out = p->err = -1;
+}
+
+/* Ends the worker. Returns its wait status. */
 static int reap(pipe_channel *p)
 {
     int status = 0;
-    if (p->pid) {
-        kill(-p->pid, SIGKILL);
-        kill(p->pid, SIGKILL);
-        status = await_end(p->pid);
-    }
+    if (p->pid && p->command && p->out >= 0 && !p->closing && !has_ended(p)) dismiss(p);
+    if (p->pid) status = kill_group(p->pid);
     p->pid = 0;
     close_fd(&p->pidfd);
     close_fd(&p->in);
@@ -522,6 +571,7 @@ static void pipe_advance(kf_channel *channel, double now)
 {
     pipe_channel *p = (pipe_channel *)channel;
     kf_error why;
+    if (!p->closing) end_dismissed(p, 0);
     if (p->closing) {
         if (p->pid && has_ended(p)) reap(p);
         return;
@@ -589,6 +639,8 @@ static void pipe_begin_close(kf_channel *channel)
 static void pipe_close(kf_channel *channel)
 {
     pipe_channel *p = (pipe_channel *)channel;
+    p->closing = true;
+    end_dismissed(p, DISMISSED_CLOSE_SECONDS);
     reap(p);
     while (p->jobs) kf_pending_free(take_job(p, p->jobs));
     free(p->command);
@@ -617,8 +669,12 @@ kf_channel *kf_pipe_open(kf_workers *pool, const char *command, const kf_workers
         kf_fail_memory(error, "a worker");
         return NULL;
     }
-    *p = (pipe_channel){
-        .channel = {.kind = &pipe_kind, .pool = pool}, .pidfd = -1, .in = -1, .out = -1, .err = -1};
+    *p = (pipe_channel){.channel = {.kind = &pipe_kind, .pool = pool},
+                        .pidfd = -1,
+                        .in = -1,
+                        .out = -1,
+                        .err = -1,
+                        .dismissed = {.out = -1, .err = -1}};
     p->grace = options->grace_seconds > 0 ? options->grace_seconds : 60;
     if (command || !options->device_count) p->channel.name = strdup(command ? command : "local");
     /* The device distinguishes it from the others. */

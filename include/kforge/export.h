@@ -173,6 +173,8 @@ uint64_t kf_normalised_source(const char *source, size_t size);
 typedef struct kf_scrubber kf_scrubber;
 /* Makes a scrubber. It borrows `secrets`, of at least 8 characters each, and the environment. */
 kf_scrubber *kf_scrubber_new(const char *const *secrets, size_t count, kf_error *error);
+/* Makes a scrubber that replaces keys alone. */
+kf_scrubber *kf_scrubber_new_for_keys(const char *const *secrets, size_t count, kf_error *error);
 void kf_scrubber_free(kf_scrubber *scrubber);
 KF_DEFINE_AUTO(kf_scrubber, kf_scrubber_free)
 /* Returns a text without secrets and paths, valid UTF-8, malloc'd. With `paths`, absolute paths

@@ -17,12 +17,21 @@ char *kf_file_read(const char *path, size_t limit, size_t *size, kf_error *error
 /* Writes a temporary file in the same folder, then calls fsync and rename. Readers see the old or
  * the new content, never a part. */
 bool kf_file_write(const char *path, const void *data, size_t size, kf_error *error);
+/* Writes kforge's own file at a relative path below the working folder. Makes missing folders. File
+ * and folders are the user's alone (0600, 0700). Fails if a folder is a symbolic link: other people
+ * may have put it there. */
+bool kf_file_write_own(const char *path, const void *data, size_t size, kf_error *error);
+/* True if kf_file_write_own can write `path`. Makes nothing. Errors are those of
+ * kf_file_can_write. */
+bool kf_file_can_write_own(const char *path, kf_error *error);
 /* True if kf_file_write can write `path` once the folders above it are made. Tries a temporary file
  * in its folder, or in the nearest folder above that exists, and removes it. An existing file stays
  * as it is. KF_ERROR_INPUT: another path would work. KF_ERROR_IO: the disk is full or fails. */
 bool kf_file_can_write(const char *path, kf_error *error);
 /* Makes a folder and those above it, with mode 0777 & ~umask. */
 bool kf_directory_make(const char *path, kf_error *error);
+/* Makes them with mode 0700. Folders that exist keep their mode. */
+bool kf_directory_make_private(const char *path, kf_error *error);
 /* Makes the folders above a file. */
 bool kf_directory_make_above(const char *path, kf_error *error);
 /* Makes a folder PREFIX.tmp.XXXXXX under $TMPDIR or /tmp, with mode 0700, and returns its path.

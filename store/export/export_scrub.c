@@ -35,6 +35,7 @@ struct kf_scrubber {
     literal secrets[SECRETS]; /* borrowed from the environment */
     size_t secret_count;
     literal home;
+    bool keys_only;
 };
 
 static const char *const key_prefixes[] = {
@@ -105,6 +106,13 @@ kf_scrubber *kf_scrubber_new(const char *const *secrets, size_t count, kf_error 
     return s;
 }
 
+kf_scrubber *kf_scrubber_new_for_keys(const char *const *secrets, size_t count, kf_error *error)
+{
+    kf_scrubber *s = kf_scrubber_new(secrets, count, error);
+    if (s) s->keys_only = true;
+    return s;
+}
+
 void kf_scrubber_free(kf_scrubber *scrubber)
 {
     free(scrubber);
@@ -163,11 +171,11 @@ static match match_at(const kf_scrubber *s, const char *text, size_t size, unsig
     for (size_t i = 0; i < s->secret_count; i++)
         if (begins(text, size, s->secrets[i].text, s->secrets[i].size))
             return (match){s->secrets[i].size, "[key]"};
-    if (s->home.size && begins(text, size, s->home.text, s->home.size) &&
+    if (!s->keys_only && s->home.size && begins(text, size, s->home.text, s->home.size) &&
         (size == s->home.size || !isalnum((unsigned char)text[s->home.size])))
         return (match){s->home.size, "/home/user"};
     if (isalnum(before)) return (match){0};
-    if (text[0] == '/') {
+    if (text[0] == '/' && !s->keys_only) {
         for (size_t i = 0; i < COUNT(homes); i++) {
             size_t length = strlen(homes[i]);
             size_t name = begins(text, size, homes[i], length)
@@ -181,7 +189,7 @@ static match match_at(const kf_scrubber *s, const char *text, size_t size, unsig
         size_t length = paths && starts ? folders_length(text, size) : 0;
         return (match){length, "[path]"};
     }
-    if (text[0] == 'h' && before == '"' && begins(text, size, "host\":\"", 7)) {
+    if (text[0] == 'h' && before == '"' && !s->keys_only && begins(text, size, "host\":\"", 7)) {
         const char *end = memchr(text + 7, '"', size - 7);
         return end && end > text + 7 ? (match){(size_t)(end - text), "host\":\""} : (match){0};
     }

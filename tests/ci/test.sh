@@ -217,13 +217,16 @@ run_named() {
 
 case " ${gate_stages[*]} ${full_stages[*]} full " in
 *" ${1:-lint} "*)
-    # A stage, which needs all packages. The tests of PyTorch run if the distribution has it.
-    # Otherwise they report that they are skipped.
+    # A stage, which needs all packages. The tests of PyTorch and of Slurm run if the distribution
+    # has them. Otherwise they report that they are skipped.
     stages=("$@")
     [ $# != 0 ] || stages=("${gate_stages[@]}")
     [[ " $* " != *' full '* ]] || stages=("${gate_stages[@]}" "${full_stages[@]}")
     if [[ " ${stages[*]} " = *' release-full '* ]] && apt-cache show python3-torch >/dev/null 2>&1; then
         test_packages+=(python3-torch python3-setuptools python3-dev libtorch-dev pybind11-dev)
+    fi
+    if [[ " $* " = *' full '* ]] && apt-cache show slurm-wlm munge >/dev/null 2>&1; then
+        test_packages+=(slurm-wlm munge)
     fi
     need "${build_packages[@]}" "${test_packages[@]}"
     if [[ " $* " = *' full '* ]]; then run_stages skip; else run_stages all; fi

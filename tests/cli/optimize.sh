@@ -105,6 +105,9 @@ expect 2 optimize "$task" --workers 'local*0'
 complains "local*0"
 expect 3 optimize "$task" --workers 'echo broken >&2; exit 9'
 case $err in *"kforge: "*"status 9: broken"*) ;; *) fail "$err" ;; esac
+# A worker that is given up is asked to end first: srun and ssh then end theirs on the other machine.
+expect 2 optimize "$task" --workers 'trap "touch asked-to-end; exit" TERM; yes | head -n 5000; sleep 100 & wait'
+[ -e asked-to-end ] || fail "a worker was killed at once"
 expect 4 optimize "$task" --workers "$fake" --candidates 1 --store one.db
 says "no correct candidate"
 

@@ -126,6 +126,46 @@ recorded_files() {
     grep -q "\[key\]" cassette.jsonl || fail "the cassette has no reply with the key struck out: the test shows nothing"
 }
 
+exec_commands() { # a new run refuses a command that holds a key; runs of older stores are shown without it
+    local -x SOME_TOKEN=precious-0123456789 KFORGE_KEY_FILE=$work/keys
+    echo "DEEPSEEK_API_KEY=deep-$key-deep" >keys
+    chmod 600 keys
+    printf '{"model": "exec:./ask --key sk-proj-ABCDEFGHIJ0123456789"}' >with-key.json
+    for secret in "$key" "deep-$key-deep" precious-0123456789 sk-proj-ABCDEFGHIJ0123456789 "Bearer abcdefgh0123456789"; do
+        for spec in "exec:./ask '$secret'" "exec,timeout=5:A=$secret ./ask" "fallback:replay:$root/tests/replay/axpy.jsonl then exec:./ask $secret"; do
+            expect 2 optimize "$task" --workers "$fake" --model "$spec" --store none.db
+            complains "[key]"
+            complains "into a file"
+            [[ $err != *"$secret"* ]] || fail "printed: $err"
+            expect 2 bench "$task" --workers "$fake" --model "$spec" --store none.db
+            [[ $err$out != *"$secret"* ]] || fail "printed: $err"
+        done
+    done
+    KFORGE_CONFIG=with-key.json expect 2 optimize "$task" --workers "$fake" --store none.db
+    complains "[key]"
+    [ ! -e none.db ] || nowhere none.db
+    # A command without a key stays as it is, with its paths.
+    expect 0 optimize "$task" --workers "$fake" --model "exec:false /home/jane/sk-learn-is-a-library-of-python" --candidates 2 --store old.db
+    expect 0 show latest --json --store old.db
+    says '"exec:false /home/jane/sk-learn-is-a-library-of-python"'
+    # As an older version stored it.
+    python3 -c 'import sqlite3, sys
+db = sqlite3.connect("old.db")
+with db: assert db.execute("UPDATE run SET options = replace(options, ?, ?)", ("/home/jane/sk-learn-is-a-library-of-python", sys.argv[1])).rowcount == 1' "$key" || fail "can't change the store"
+    for view in "show latest" "show latest --json" "list" "list --json" "export --format raw" "export --format sft" "store check" "store stats"; do
+        expect 0 $view --store old.db
+        [[ $out$err != *"$key"* ]] || fail "kforge $view prints the key"
+    done
+    expect 0 list --store old.db --ids
+    run=$(head -n 1 <<<"$out")
+    HOME=$work/elsewhere expect 2 optimize --resume "$run" --workers "$fake" --store old.db --candidates 9
+    complains "[key]"
+    [[ $err != *"$key"* ]] || fail "printed: $err"
+    expect 0 trust old.db
+    [[ $out != *"$key"* ]] || fail "kforge trust prints the key"
+    says "[key]"
+}
+
 core_dumps() {
     pattern=$(cat /proc/sys/kernel/core_pattern)
     case $pattern in
@@ -153,5 +193,5 @@ core_dumps() {
 }
 
 claim=$2
-case $claim in argv | environment_of_children | own_environment | logs | errors | store | recorded_files | core_dumps) $claim ;; *) fail "no test $claim" ;; esac
+case $claim in argv | environment_of_children | own_environment | logs | errors | store | recorded_files | exec_commands | core_dumps) $claim ;; *) fail "no test $claim" ;; esac
 finish

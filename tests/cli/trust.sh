@@ -24,7 +24,7 @@ cat >project/kforge.json <<END
 {"workers": ["$work/work.sh"], "model": "exec:$work/ask.sh", "seed": 7, "store": "here.db"}
 END
 project() { (cd project/deep && env -u KFORGE_STORE "$program" "$@" >"$work/out" 2>"$work/err" </dev/null); }
-project optimize "$work/axpy" --candidates 3 --time 20s --workers "$fake"
+project optimize "$work/axpy" --candidates 40 --time 20s --workers "$fake"
 err=$(cat err)
 case $err in *"project/kforge.json: model is ignored"*"$work/ask.sh"*"kforge trust $work/project"*) ;; *) fail "does not say that the model is ignored: $err" ;; esac
 ran asked && fail "a command of a project ran: the model"
@@ -34,23 +34,23 @@ rm -f project/here.db*
 expect 0 trust project
 says "allowed  exec:$work/ask.sh"
 says "allowed  $work/work.sh"
-project optimize "$work/axpy" --candidates 3 --time 20s || fail "trusted: $(cat err)"
+project optimize "$work/axpy" --candidates 40 --time 20s || fail "trusted: $(cat err)"
 ran asked || fail "the allowed model did not run: $(cat err)"
 ran worked || fail "the allowed worker did not run: $(cat err)"
 # another command asks again
 rm -f project/here.db*
 sed -i 's/ask.sh/.\/ask.sh/' project/kforge.json
-project optimize "$work/axpy" --candidates 3 --time 20s
+project optimize "$work/axpy" --candidates 40 --time 20s
 grep -q "model is ignored" err || fail "a changed command: $(cat err)"
 ran asked && fail "a changed command ran"
 rm -f kforge.db*
 # what the user gives on the command line, in the environment or in his own file needs no permission
-(cd project/deep && KFORGE_MODEL="exec:$work/ask.sh" "$program" optimize "$work/axpy" --candidates 3 --time 20s --workers "$fake") >out 2>err </dev/null
+(cd project/deep && KFORGE_MODEL="exec:$work/ask.sh" "$program" optimize "$work/axpy" --candidates 40 --time 20s --workers "$fake") >out 2>err </dev/null
 ran asked || fail "a command of the environment did not run: $(cat err)"
 mkdir -p home/.config/kforge
 rm -f kforge.db*
 echo "{\"model\": \"exec:$work/ask.sh\"}" >home/.config/kforge/kforge.json
-expect 0 optimize axpy --candidates 3 --time 20s --workers "$fake"
+expect 0 optimize axpy --candidates 40 --time 20s --workers "$fake"
 ran asked || fail "a command of the user's own file did not run: $err"
 rm home/.config/kforge/kforge.json
 [ "$(stat -c %a home/.config/kforge/trusted)" = 600 ] || fail "the list is open to others"
@@ -65,20 +65,20 @@ complains "nothing"
 
 # ---- a store: one's own runs are resumed, runs of a store from elsewhere are not
 export KFORGE_CONFIG=none KFORGE_STORE=$work/own.db
-expect 0 optimize axpy --model "exec:$work/ask.sh" --candidates 3 --time 20s --workers "$fake"
+expect 0 optimize axpy --model "exec:$work/ask.sh" --candidates 40 --time 20s --workers "$fake"
 run=$(sed -n 's/^run \([a-z0-9]*\) .*/\1/p' err)
 ran asked
-expect 0 optimize --resume "$run" --candidates 6 --time 20s --workers "$fake"
+expect 0 optimize --resume "$run" --candidates 50 --time 20s --workers "$fake"
 mv own.db theirs.db # as if it came from another machine
 export KFORGE_STORE=$work/theirs.db
 ran asked
-expect 2 optimize --resume "$run" --candidates 9 --time 20s --workers "$fake"
+expect 2 optimize --resume "$run" --candidates 60 --time 20s --workers "$fake"
 complains "kforge trust $work/theirs.db"
 ran asked && fail "a command of somebody else's store ran"
-expect 0 optimize --resume "$run" --model none --candidates 7 --time 20s --workers "$fake"
+expect 0 optimize --resume "$run" --model none --candidates 51 --time 20s --workers "$fake"
 expect 0 trust theirs.db
 says "allowed  exec:$work/ask.sh"
-expect 0 optimize --resume "$run" --model "exec:$work/ask.sh" --candidates 9 --time 20s --workers "$fake"
+expect 0 optimize --resume "$run" --model "exec:$work/ask.sh" --candidates 60 --time 20s --workers "$fake"
 
 # ---- and so a bench
 mkdir suite && cp -r axpy suite

@@ -159,7 +159,7 @@ static bool make_header(const char *folder, kf_header_variant variant, const cha
     kf_autofree char *text = place ? kf_path_join(place, NAME) : NULL;
     kf_autofree char *result = place ? kf_path_join(place, new_name) : NULL;
     kf_autobuffer line = {0};
-    if (!text || !result || !kf_directory_make(place, NULL)) return false;
+    if (!text || !result || !kf_directory_make_private(place, NULL)) return false;
     kf_buffer_format(&line, "#include \"%s/lib/kforge/cpu/include/" NAME "\"\n", kf_root());
     if (line.failed || !kf_file_write(text, line.data, line.size, NULL)) return false;
     /* Left by a process that was killed. */
@@ -189,7 +189,7 @@ static void remove_unused(const char *headers)
 static bool make_once(const char *headers, const char *folder, kf_header_variant variant,
                       const char *header)
 {
-    if (!kf_directory_make(headers, NULL)) return false;
+    if (!kf_directory_make_private(headers, NULL)) return false;
     if (mkdir(folder, 0700) != 0 && errno != EEXIST) return false;
     if (!is_private(folder)) return false;
     kf_autoclose int lock = take_lock(folder);

@@ -128,7 +128,7 @@ static bool make_shim(const kf_cuda_device *gpu, const kf_build_request *request
                        log && *log ? log : "no message");
     }
     kf_autofree char *folder = gpu->cache ? kf_path_join(gpu->cache, "shims") : NULL;
-    if (cached && folder && kf_directory_make(folder, NULL)) copy_file(object, cached);
+    if (cached && folder && kf_directory_make_private(folder, NULL)) copy_file(object, cached);
     return true;
 }
 

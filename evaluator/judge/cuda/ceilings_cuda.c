@@ -155,7 +155,7 @@ static void keep(const kf_cuda_device *gpu)
     char text[128];
     int size = snprintf(text, sizeof text, "%.6g %.6g %.6g %.6g\n", gpu->bandwidth.copy,
                         gpu->bandwidth.read, gpu->head.least_call / LAUNCH_PART, gpu->gate_seconds);
-    if (path && folder && kf_directory_make(folder, NULL))
+    if (path && folder && kf_directory_make_private(folder, NULL))
         kf_file_write(path, text, (size_t)size, NULL);
 }
 

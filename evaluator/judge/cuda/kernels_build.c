@@ -123,7 +123,7 @@ char *kf_kernels_image(const char *cache, int major, int minor, size_t *size, kf
     char *image = kf_nvrtc_compile(files, count, major, minor, options,
                                    sizeof options / sizeof *options, size, error);
     kf_autofree char *folder = cache ? kf_path_join(cache, "kernels") : NULL;
-    if (image && path && folder && kf_directory_make(folder, NULL))
+    if (image && path && folder && kf_directory_make_private(folder, NULL))
         kf_file_write(path, image, *size, NULL);
     return image;
 }

@@ -45,7 +45,7 @@ static bool keep(const char *from, const char *to)
     char *slash = strrchr(folder, '/');
     if (!data || !slash) return false;
     *slash = '\0';
-    return kf_directory_make(folder, NULL) && kf_file_write(to, data, size, NULL);
+    return kf_directory_make_private(folder, NULL) && kf_file_write(to, data, size, NULL);
 }
 
 /* Copies a problem file, which needs no build, into a folder of its own. Its path is then unlike

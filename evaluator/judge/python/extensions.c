@@ -188,7 +188,7 @@ static void keep(const char *path, const kf_build_archive_file *c)
     char *slash = folder ? strrchr(folder, '/') : NULL;
     if (!slash || !c->size || c->size > CACHED_BYTES) return;
     *slash = '\0';
-    if (kf_directory_make(folder, NULL) && kf_file_write(path, c->data, c->size, NULL))
+    if (kf_directory_make_private(folder, NULL) && kf_file_write(path, c->data, c->size, NULL))
         make_room(folder);
 }
 
