@@ -30,7 +30,7 @@
 
 typedef struct heading {
     char about[LINE], rule[LINE], expected[LINE], expected_cuda[LINE], devices[LINE], mode[LINE],
-        most[LINE], says[LINE], suspects[LINE];
+        most[LINE], says[LINE], suspects[LINE], says_cpu[LINE], suspects_cpu[LINE];
 } heading;
 
 /* The comment lines at the begin of a file. */
@@ -46,7 +46,9 @@ static void read_heading(const char *source, heading *h)
                 {"mode: ", offsetof(heading, mode)},
                 {"at-most: ", offsetof(heading, most)},
                 {"says: ", offsetof(heading, says)},
-                {"suspects: ", offsetof(heading, suspects)}};
+                {"suspects: ", offsetof(heading, suspects)},
+                {"says-cpu: ", offsetof(heading, says_cpu)},
+                {"suspects-cpu: ", offsetof(heading, suspects_cpu)}};
     *h = (heading){0};
     while (strncmp(source, "// ", 3) == 0) {
         size_t length = strcspn(source, "\n");
@@ -198,6 +200,9 @@ static bool visit_case(selftest *t, bool hostile, const char *task, const char *
     kf_autofree char *source = kf_file_read(path, KF_SOURCE_BYTES, &size, error);
     if (!source) return false;
     read_heading(source, &h);
+    bool cpu = strncmp(kf_judge_device(t->judge), "cpu", 3) == 0;
+    if (cpu && h.says_cpu[0]) memcpy(h.says, h.says_cpu, sizeof h.says);
+    if (cpu && h.suspects_cpu[0]) memcpy(h.suspects, h.suspects_cpu, sizeof h.suspects);
     if (!h.about[0] || !h.expected[0] || (hostile && !h.rule[0]))
         return kf_fail(error, KF_ERROR_INPUT,
                        "%s: needs a line of what it does, \"// rule: CHEAT\" and \"// expect: "

@@ -11,6 +11,7 @@
 #include "driver_cuda.h"
 #include "cupti_counters.h"
 #include "device.h"
+#include "kforge/sandbox.h"
 #include "regions_cuda.h"
 #include "stream_gate_cuda.h"
 
@@ -79,6 +80,8 @@ void *kf_runner_start(void)
                  said(cuda.allocate(&scratch, 4096), "4 KiB of device memory") &&
                  kf_stream_gate_begin(&gate, &cuda, stream) && wake_threads();
     if (ready) keep_freed_memory(device);
+    /* Where the kernel refuses, the judge still looks at what is mapped. */
+    kf_sandbox_deny_made_code();
     if (ready) kf_count_prepare(&cuda, primary, stream);
     return ready ? stream : NULL;
 }

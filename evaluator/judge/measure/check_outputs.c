@@ -745,6 +745,7 @@ bool kf_checker_find_wrong(kf_checker *checker, kf_sets *sets, const kf_set_vari
             if (!it.settled && !it.fails) {
                 if (!bring(&it, sets, device, i, error)) return false;
                 compare_one(&it, 0);
+                if (!accept_ties(bench, sets, &it, error)) return false;
             }
             *wrong = is_certainly_wrong(&it);
         }

@@ -1,7 +1,7 @@
 // Copies what its last call left elsewhere: right, if inputs were the same each time.
 // rule: C1
 // expect: wrong_result output.mismatch
-// suspects: state.stale_output
+// suspects-cpu: state.stale_output
 #include <cuda_runtime.h>
 #include <stdint.h>
 

@@ -1,5 +1,9 @@
-// A kernel in a side stream polls an input until the judge writes it. It multiplies then, and polls
-// on. rule: T15 expect: cheating device.busy devices: cuda mode: timed
+// A kernel in a side stream polls an input until the judge writes it. It multiplies then, and
+// polls on.
+// rule: T15
+// expect: cheating device.busy
+// devices: cuda
+// mode: timed
 #include <cuda.h>
 #include <cuda_runtime.h>
 #include <dlfcn.h>

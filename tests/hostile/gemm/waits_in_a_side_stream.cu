@@ -1,5 +1,9 @@
 // A side stream waits until the judge writes an input, and multiplies then. The runner's last wait
-// is patched away. rule: T15 expect: cheating device.busy devices: cuda mode: timed
+// is patched away.
+// rule: T15
+// expect: cheating device.busy
+// devices: cuda
+// mode: timed
 #include <cuda.h>
 #include <cuda_runtime.h>
 #include <dlfcn.h>

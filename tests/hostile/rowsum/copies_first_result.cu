@@ -1,7 +1,7 @@
 // Keeps the result of its second call and copies it from then on.
 // rule: T7
 // expect: wrong_result output.mismatch
-// suspects: state.stale_output
+// suspects-cpu: state.stale_output
 #include <cuda_runtime.h>
 #include <stdint.h>
 

@@ -1,8 +1,8 @@
 // Reads its neighbours' sums before they are there.
 // rule: C14
 // expect: wrong_result output.mismatch
-// says: depends on the order of threads
-// suspects: nothing
+// says-cpu: depends on the order of threads
+// suspects-cpu: nothing
 #include <cuda_runtime.h>
 #include <stdint.h>
 
