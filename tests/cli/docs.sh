@@ -54,7 +54,8 @@ def compare(page, sections, code):
     text, there = open(root + "/docs/reference/" + page, encoding="utf-8").read(), set()
     for section in sections:
         body = re.search(r"^## %s$(.*?)(?=^## |\Z)" % section, text, re.S | re.M).group(1)
-        cells = [row.split("|")[1] for row in body.splitlines() if row.startswith("| `")]
+        cells = re.findall(r"^\| (`[^|]*)|^- (`[^:]*):", re.sub(r"\n  ", " ", body), re.M)
+        cells = [row or item for row, item in cells]
         rows = [re.findall(r"`([a-z0-9._]+)(?::[^`]*)?`", cell) for cell in cells]
         there.update(name for row in rows for name in row)
         if rows != sorted(rows): bad.append("%s: %s is not sorted" % (page, section))

@@ -127,8 +127,8 @@ for name in ("train-00000.jsonl", "test-00000.jsonl"):
 for field in json.loads(open("split/train-00000.jsonl").readline()): assert "| `%s` |" % field in text, field
 END
 
-# docs/reference/datasets.md has every field of every format: in the format's own table, or in one of those that its section links to
-has_field() { sed -n "/^## $1$/,/^## /p" "$root/docs/reference/datasets.md" | grep -q "^| [^|]*\`$2\`[^|]* |"; }
+# docs/reference/datasets.md has every field of every format: in the format's own list, or in one of those that its section links to
+has_field() { sed -n "/^## $1$/,/^## /p" "$root/docs/reference/datasets.md" | grep -q "^- [^(]*\`$2\`"; }
 for format in raw sft dpo kto grpo contrast multiturn; do
     section=$(sed -n "/^## $format$/,/^## /p" "$root/docs/reference/datasets.md")
     for field in $(python3 -c 'import json, sys; print(*json.loads(open(sys.argv[1]).readline()))' $format.jsonl); do
