@@ -18,6 +18,102 @@ bool kf_verdict_is_fault(const kf_verdict *verdict)
     return verdict->status == KF_JUDGE_ERROR && verdict->blame == KF_BLAME_MACHINE && !healthy;
 }
 
+/* ---- events from outside --------------------------------------------------------------------- */
+
+/* A row of the table below: a rule, and a part of its finding's text. */
+typedef struct pattern {
+    /* KF_STATUS_COUNT: any. */
+    kf_status status;
+    const char *rule;
+    /* NULL: any text. */
+    const char *part;
+} pattern;
+
+/* Verdicts of older judges. sandbox/watch.c words signals ("signal 9 (Killed)"). */
+static const pattern patterns[] = {
+    {KF_CHEATING, "runner.woken", NULL},
+    {KF_CRASH, "runner.crashed", "signal 9 ("},
+    {KF_CRASH, "runner.crashed", "signal 15 ("},
+    {KF_CRASH, "runner.crashed", "signal 1 ("},
+    {KF_CRASH, "runner.crashed", "signal 2 ("},
+    {KF_JUDGE_ERROR, "baseline.failed", "signal 9 ("},
+    {KF_JUDGE_ERROR, "baseline.failed", "signal 15 ("},
+    {KF_JUDGE_ERROR, "baseline.failed", "made to run while"},
+    {KF_JUDGE_ERROR, "oracle.failed", "signal 9 ("},
+    {KF_JUDGE_ERROR, "oracle.failed", "signal 15 ("},
+    {KF_JUDGE_ERROR, "oracle.failed", "made to run while"},
+};
+
+/* Words of a compiler, of its driver or of the judge about a build that something outside ended. */
+static const char *const build_words[] = {
+    "went over a limit: signal 9 (",
+    "went over a limit: signal 15 (",
+    "Killed signal terminated program",
+    "Terminated signal terminated program",
+    "Hangup signal terminated program",
+    "Interrupt signal terminated program",
+    "terminated with signal 9",
+    "terminated with signal 15",
+    "died due to signal 9",
+    "died due to signal 15",
+    "PCH allocation failure",
+    "out of memory allocating",
+    "virtual memory exhausted",
+    "memory exhausted",
+    "Cannot allocate memory",
+    "cannot allocate memory",
+    "Resource temporarily unavailable",
+    "std::bad_alloc",
+};
+
+bool kf_build_words_outside(const char *text)
+{
+    for (size_t i = 0; text && i < sizeof build_words / sizeof *build_words; i++)
+        if (strstr(text, build_words[i])) return true;
+    return false;
+}
+
+bool kf_finding_may_be_outside(kf_status status, const char *rule, const char *text,
+                               const char *log)
+{
+    bool build = (strcmp(rule, "build.failed") == 0 && status == KF_COMPILE_ERROR) ||
+                 strcmp(rule, "task.build") == 0;
+    if (build) return kf_build_words_outside(text) || kf_build_words_outside(log);
+    for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)
+        if (patterns[i].status == status && strcmp(patterns[i].rule, rule) == 0 &&
+            (!patterns[i].part || strstr(text, patterns[i].part)))
+            return true;
+    return false;
+}
+
+static bool any_outside(const kf_finding *findings, size_t count, const kf_verdict *verdict,
+                        const char *log)
+{
+    for (size_t i = 0; i < count; i++)
+        if (findings[i].status == verdict->status &&
+            kf_finding_may_be_outside(findings[i].status, findings[i].rule, findings[i].text, log))
+            return true;
+    return false;
+}
+
+bool kf_verdict_is_doubtful_old(const kf_verdict *verdict)
+{
+    if (verdict->status == KF_CORRECT || verdict->blame == KF_BLAME_MACHINE) return false;
+    for (size_t i = 0; i < verdict->flag_count; i++)
+        if (strncmp(verdict->flags[i], KF_FLAG_SIGNAL_REPEATED ":",
+                    sizeof KF_FLAG_SIGNAL_REPEATED) == 0)
+            return false;
+    const char *log = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(verdict->build, "log"));
+    if (any_outside(verdict->findings, verdict->finding_count, verdict, log)) return true;
+    for (size_t i = 0; i < verdict->workload_count; i++)
+        if (any_outside(verdict->workloads[i].findings, verdict->workloads[i].finding_count,
+                        verdict, log))
+            return true;
+    return false;
+}
+
+/* ---- failures in a row ----------------------------------------------------------------------- */
+
 static bool is_flagged(const kf_verdict *verdict)
 {
     for (size_t i = 0; i < verdict->flag_count; i++)

@@ -1,7 +1,7 @@
-/* Counts a machine's failures in a row: no compiler, a missing device file of a GPU, a full disk.
- * Pure.
+/* Failures of the machine: their number in a row, and findings that it may have caused. Pure.
  *
- * One failure may be an accident. After KF_MACHINE_FAILURES in a row the next job would waste
+ * A machine fails without a compiler, without a GPU's device file, or with a full disk. One failure
+ * may be an accident. After KF_MACHINE_FAILURES in a row the next job would waste
  * budget and replies. optimize and bench count for each worker (agent/workers/workers.c). A worker
  * of a spool folder counts its own (evaluator/worker/spool.c), because it would take jobs from
  * working machines. */
@@ -22,6 +22,20 @@
  * measurement, for known machine code ("code.known"), and for a job beyond its time
  * ("time.budget"), because several large problems in a row say nothing about the next job. */
 bool kf_verdict_is_fault(const kf_verdict *verdict);
+/* A flag of a verdict: the candidate's process ended by a signal, or was continued while it was
+ * stopped, in each of that many rounds, which all had fresh processes. The candidate did it. */
+#define KF_FLAG_SIGNAL_REPEATED "signal.repeated"
+/* True if a compiler's output, or the reason of a failed build, has words about a signal or about
+ * too little memory. A source can print them, so they are a reason to build again, and no proof. */
+bool kf_build_words_outside(const char *text);
+/* True if a finding may be the work of a signal from outside, or of too little memory on the
+ * machine, by its rule and text. `log` is the compiler's output; may be NULL. Judges up to protocol
+ * version 23 blamed the candidate or the task. */
+bool kf_finding_may_be_outside(kf_status status, const char *rule, const char *text,
+                               const char *log);
+/* True if the verdict rests on one of these findings. False if it has KF_FLAG_SIGNAL_REPEATED, or
+ * already blames the machine. For `store check` and `store repair`. */
+bool kf_verdict_is_doubtful_old(const kf_verdict *verdict);
 /* Counts a verdict in *row. Any verdict that is not a failure, or has the flag above, sets *row to
  * 0. False if *row has reached `most`; the error has the device and the last failure. */
 bool kf_machine_failures_count(int *row, int most, const kf_verdict *verdict, kf_error *error);

@@ -605,6 +605,68 @@ static void faults_of_the_machine_are_counted(void **state)
     }
 }
 
+/* Verdicts of older judges that a signal, or too little memory, may have caused. */
+static void old_labels_that_may_come_from_outside(void **state)
+{
+    (void)state;
+    static const struct {
+        kf_status status;
+        kf_blame blame;
+        const char *rule, *text, *flag;
+        bool doubtful;
+    } rows[] = {
+        {KF_CHEATING, KF_BLAME_CANDIDATE, "runner.woken", "the process was made to run", "", true},
+        {KF_CHEATING, KF_BLAME_CANDIDATE, "runner.woken", "the process was made to run",
+         "signal.repeated:3", false},
+        {KF_CHEATING, KF_BLAME_CANDIDATE, "protocol.forged", "an answer", "", false},
+        {KF_COMPILE_ERROR, KF_BLAME_CANDIDATE, "build.failed",
+         "g++: fatal error: Killed signal terminated program cc1plus", "", true},
+        {KF_COMPILE_ERROR, KF_BLAME_CANDIDATE, "build.failed",
+         "cc1plus: fatal error: PCH allocation failure", "", true},
+        {KF_COMPILE_ERROR, KF_BLAME_CANDIDATE, "build.failed",
+         "the build went over a limit: signal 9 (Killed)", "", true},
+        {KF_COMPILE_ERROR, KF_BLAME_CANDIDATE, "build.failed", "candidate.cu:3:1: error: 'x'", "",
+         false},
+        {KF_JUDGE_ERROR, KF_BLAME_MACHINE, "build.failed",
+         "g++: fatal error: Killed signal terminated program cc1plus", "", false},
+        {KF_JUDGE_ERROR, KF_BLAME_TASK, "task.build",
+         "the task's own oracle.cu does not build: g++: fatal error: Killed signal terminated "
+         "program cc1plus",
+         "", true},
+        {KF_JUDGE_ERROR, KF_BLAME_TASK, "oracle.failed",
+         "the task's oracle fails: the process ended while calling it: signal 9 (Killed)", "",
+         true},
+        {KF_JUDGE_ERROR, KF_BLAME_TASK, "oracle.failed",
+         "the task's oracle fails: the process ended while calling it: signal 11 (Segmentation "
+         "fault)",
+         "", false},
+        {KF_CRASH, KF_BLAME_CANDIDATE, "runner.crashed",
+         "the process ended while calling it: signal 15 (Terminated)", "", true},
+        {KF_CRASH, KF_BLAME_CANDIDATE, "runner.crashed",
+         "the process ended while calling it: signal 11 (Segmentation fault)", "", false},
+    };
+    for (size_t k = 0; k < 2 * sizeof rows / sizeof *rows; k++) {
+        size_t i = k / 2;
+        kf_auto(kf_verdict) v = kf_verdict_new("job", "task", "cpu");
+        kf_workload_verdict *workload = k % 2 ? kf_verdict_add_workload(v, "main", true) : NULL;
+        kf_verdict_add_finding(v, workload, rows[i].status, rows[i].blame, rows[i].rule, NAN, NAN,
+                               "%s", rows[i].text);
+        if (*rows[i].flag) kf_verdict_add_flag(v, "%s", rows[i].flag);
+        kf_verdict_conclude(v);
+        assert_int_equal(kf_verdict_is_doubtful_old(v), rows[i].doubtful);
+    }
+    /* The reason is the first line with an error. The compiler's death may come later. */
+    kf_auto(kf_verdict) v = kf_verdict_new("job", "task", "cpu");
+    v->build = cJSON_CreateObject();
+    cJSON_AddStringToObject(v->build, "log",
+                            "x: error: y\ncollect2: fatal error: ld terminated "
+                            "with signal 9 [Killed]\n");
+    kf_verdict_add_finding(v, NULL, KF_COMPILE_ERROR, KF_BLAME_CANDIDATE, "build.failed", NAN, NAN,
+                           "x: error: y");
+    kf_verdict_conclude(v);
+    assert_true(kf_verdict_is_doubtful_old(v));
+}
+
 int test_program(void)
 {
     const struct CMUnitTest tests[] = {
@@ -614,6 +676,7 @@ int test_program(void)
         cmocka_unit_test(text_is_cleaned),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(faults_of_the_machine_are_counted),
+        cmocka_unit_test(old_labels_that_may_come_from_outside),
     };
     return TEST_GROUP(tests, NULL, NULL);
 }
