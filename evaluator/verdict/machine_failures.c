@@ -100,8 +100,8 @@ bool kf_verdict_is_doubtful_old(const kf_verdict *verdict)
 {
     if (verdict->status == KF_CORRECT || verdict->blame == KF_BLAME_MACHINE) return false;
     for (size_t i = 0; i < verdict->flag_count; i++)
-        if (strncmp(verdict->flags[i], KF_FLAG_SIGNAL_REPEATED ":",
-                    sizeof KF_FLAG_SIGNAL_REPEATED) == 0)
+        if (strncmp(verdict->flags[i], KF_FLAG_MACHINE_CLEARED ":",
+                    sizeof KF_FLAG_MACHINE_CLEARED) == 0)
             return false;
     const char *log = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(verdict->build, "log"));
     if (any_outside(verdict->findings, verdict->finding_count, verdict, log)) return true;
