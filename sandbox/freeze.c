@@ -12,9 +12,18 @@
 
 /* Processor seconds after which a program that has not stopped is itself at fault, not the machine.
  */
-#define BUSY_SECONDS 3.0
+#define BUSY_SECONDS 1.5
 /* The same for a program that shared its processors for all of KF_SIGNAL_SECONDS. */
 #define BUSY_MIN 0.5
+/* Looks at its threads after which a program is at fault, if each look found one in a system call
+ * that no signal interrupts, or one that ends and does not leave the memory. Looks that the judge
+ * makes are counted, because seconds would also pass while the whole machine stands still. */
+#define LOOKS 150
+/* The same for a program that runs no foreign code. It is never at fault. */
+#define PATIENT_LOOKS 1000
+#define LOOK_SECONDS 0.01
+/* Looks begin after this time, which is enough for almost every stop. */
+#define PATIENT_SECONDS 0.1
 
 /* Returns 1 if the process is stopped, 0 if not yet, otherwise a negative errno. -ECANCELED:
  * another signal continued it meanwhile. */
@@ -40,17 +49,19 @@ static double processor_seconds(pid_t pid)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Waits until the leader is stopped. Returns 0 or a negative errno.
+/* Waits until the kernel reports the leader as stopped. Returns 0 or a negative errno.
  *
- * -EBUSY: a thread is in a system call that no stop interrupts (mincore or MADV_POPULATE_READ over
- * terabytes). The kernel reports the stop after the last thread has stopped.
+ * -EBUSY: a thread is in a system call that no stop interrupts: it computes (MADV_POPULATE_READ
+ * over terabytes), or it sleeps (a read of a slow disk). The kernel reports the stop after the last
+ * thread has stopped.
  *
  * The loop first yields, because the stop usually takes microseconds and this runs inside a timing
  * loop. Then it sleeps: a thread of the child that waits for the caller's processor gets it only
  * while the caller sleeps. The timer's usual slack of 50 us is lowered for that. */
-static int wait_stopped(pid_t pid)
+static int wait_stopped(kf_sandbox *sandbox)
 {
-    int status = 0;
+    pid_t pid = sandbox->pid;
+    int status = 0, looks = 0;
     for (int i = 0; i < 24 && status == 0; i++) {
         if (i) sched_yield();
         status = is_stopped(pid);
@@ -59,18 +70,41 @@ static int wait_stopped(pid_t pid)
     int slack = prctl(PR_GET_TIMERSLACK);
     prctl(PR_SET_TIMERSLACK, 1);
     double computed = processor_seconds(pid);
-    double until = kf_now() + KF_SIGNAL_SECONDS;
-    for (double wait = 4e-6; status == 0; wait = fmin(1.5 * wait, 1e-3)) {
+    double now = kf_now(), patient = now + PATIENT_SECONDS, until = now + KF_SIGNAL_SECONDS;
+    for (double wait = 4e-6; status == 0;
+         wait = fmin(1.5 * wait, now > patient ? LOOK_SECONDS : 1e-3)) {
         kf_pause(wait);
         /* sends it again, because a SIGCONT cancels a pending stop */
         kill(pid, SIGSTOP);
         status = is_stopped(pid);
-        double busy = status == 0 ? processor_seconds(pid) - computed : 0;
-        if (status == 0 && kf_now() > until) status = busy > BUSY_MIN ? -EBUSY : -ETIMEDOUT;
-        if (status == 0 && busy > BUSY_SECONDS) status = -EBUSY;
+        if (status) break;
+        now = kf_now();
+        double busy = processor_seconds(pid) - computed;
+        if (now > patient && kf_tree_list_threads(pid, &sandbox->threads) == 0)
+            looks = sandbox->threads.waiting ? looks + 1 : 0;
+        if (now > until) status = busy > BUSY_MIN ? -EBUSY : -ETIMEDOUT;
+        bool asleep = sandbox->threads.distrusted && looks > LOOKS;
+        if (busy > BUSY_SECONDS || asleep) status = -EBUSY;
     }
     if (slack > 0) prctl(PR_SET_TIMERSLACK, slack);
     return status > 0 ? 0 : status;
+}
+
+/* Waits until each thread is seen stopped or gone, and lists them. Returns 0 or a negative errno.
+ * -EBUSY: a thread ends and does not leave the process's memory. A thread that was joined leaves it
+ * some microseconds after its join. */
+static int wait_for_threads(kf_sandbox *sandbox)
+{
+    double wait = 4e-6;
+    int most = sandbox->threads.distrusted ? LOOKS : PATIENT_LOOKS;
+    for (int looks = 0; looks <= most; looks++, wait = fmin(1.5 * wait, LOOK_SECONDS)) {
+        int status = kf_tree_list_threads(sandbox->pid, &sandbox->threads);
+        if (status) return status;
+        if (sandbox->threads.running + sandbox->threads.waiting == 0) return 0;
+        kf_pause(wait);
+        sandbox->threads.stopped_at = kf_now();
+    }
+    return sandbox->threads.distrusted ? -EBUSY : -ETIMEDOUT;
 }
 
 bool kf_may_have_descendants(const kf_sandbox *sandbox)
@@ -112,14 +146,17 @@ bool kf_sandbox_freeze(kf_sandbox *sandbox, kf_error *error)
     if (sandbox->frozen) return true;
     if (sandbox->ended || kill(sandbox->pid, SIGSTOP))
         return kf_fail(error, KF_ERROR_INPUT, "sandbox: the program has ended");
-    int status = wait_stopped(sandbox->pid);
+    int status = wait_stopped(sandbox);
+    sandbox->threads.stopped_at = kf_now();
+    if (!status) status = wait_for_threads(sandbox);
     if (status == -ESRCH || status == -ECHILD)
         return kf_fail(error, KF_ERROR_INPUT, "sandbox: the program has ended");
     if (status == -ECANCELED) return kf_fail(error, KF_ERROR_INPUT, CONTINUED);
     if (status == -EBUSY)
         return kf_fail(
             error, KF_ERROR_LIMIT,
-            "sandbox: process %d is in a system call that no signal interrupts, and does not stop",
+            "sandbox: a thread of process %d does not end, or is in a system call that no signal "
+            "interrupts",
             sandbox->pid);
     if (status)
         return kf_fail(error, KF_ERROR_MACHINE, "sandbox: stopping process %d: %s", sandbox->pid,
@@ -127,6 +164,16 @@ bool kf_sandbox_freeze(kf_sandbox *sandbox, kf_error *error)
     if (kf_may_have_descendants(sandbox) && !stop_descendants(sandbox, error)) return false;
     sandbox->frozen = true;
     return true;
+}
+
+void kf_sandbox_distrust(kf_sandbox *sandbox)
+{
+    sandbox->threads.distrusted = true;
+}
+
+double kf_sandbox_stopped_at(const kf_sandbox *sandbox)
+{
+    return sandbox->threads.stopped_at;
 }
 
 bool kf_sandbox_thaw(kf_sandbox *sandbox, kf_error *error)
@@ -174,14 +221,21 @@ bool kf_sandbox_settle(kf_sandbox *sandbox)
     return sandbox->settled;
 }
 
+size_t kf_sandbox_threads(const kf_sandbox *sandbox, const pid_t **ids)
+{
+    *ids = sandbox->threads.ids;
+    return sandbox->threads.count;
+}
+
 bool kf_sandbox_take_census(kf_sandbox *sandbox, kf_sandbox_census *census, kf_error *error)
 {
     *census = (kf_sandbox_census){.descriptors = -1};
-    census->threads = sandbox->ended ? -1 : kf_tree_threads(sandbox->pid);
+    bool listed = !sandbox->ended &&
+                  (sandbox->frozen || !kf_tree_list_threads(sandbox->pid, &sandbox->threads));
+    census->threads = listed ? (int)sandbox->threads.count : -1;
     if (census->threads <= 0)
         return kf_fail(error, KF_ERROR_INPUT, "sandbox: the program has ended");
     census->descriptors = kf_tree_descriptors(sandbox->pid);
-    census->thread_hash = kf_tree_thread_hash(sandbox->pid);
     if (!kf_may_have_descendants(sandbox))
         /* saves a scan of /proc, which takes milliseconds with many processes */
         return true;

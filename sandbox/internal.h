@@ -207,11 +207,25 @@ bool kf_tree_all_stopped(pid_t pid);
 /* Returns the CPU seconds of the tree and of its children that were waited for, 0 if unknown. */
 double kf_tree_cpu_seconds(pid_t leader);
 /* Each returns a count, -1 if unknown. */
-int kf_tree_threads(pid_t pid);
 int kf_tree_descriptors(pid_t pid);
+/* Counts files and folders on disks. */
+int kf_tree_open_files(pid_t pid);
 int kf_tree_filters(pid_t pid);
-/* Returns a hash over the ids of the threads, 0 if unknown. */
-uint64_t kf_tree_thread_hash(pid_t pid);
+/* The threads of a process that can still write to its memory. */
+typedef struct kf_threads {
+    pid_t *ids;
+    size_t count;
+    /* the number of them that run or may run, and that are in a system call that no signal
+     * interrupts; the others are stopped */
+    size_t running, waiting;
+    /* kf_now() when they were seen stopped */
+    double stopped_at;
+    /* kf_sandbox_distrust */
+    bool distrusted;
+} kf_threads;
+/* Lists them. Returns 0 or a negative errno: -ESRCH if the process is gone. The caller frees `ids`,
+ * which the function reuses. */
+int kf_tree_list_threads(pid_t pid, kf_threads *threads);
 /* Returns the number of threads that a user has on the whole machine. */
 int kf_tree_user_threads(uid_t user);
 
@@ -265,6 +279,8 @@ struct kf_sandbox {
     bool killing;
     kf_sandbox_end reason;
     bool frozen;
+    /* at the last freeze or census */
+    kf_threads threads;
     bool settled;
     bool ended;
     kf_sandbox_result result;

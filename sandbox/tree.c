@@ -6,13 +6,23 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "kforge/list.h"
+
+typedef enum kf_thread_state {
+    KF_THREAD_STOPPED,
+    KF_THREAD_RUNS,
+    /* in a system call that no signal interrupts */
+    KF_THREAD_WAITS,
+    KF_THREAD_ENDED
+} kf_thread_state;
 
 typedef struct entry {
     pid_t pid, parent, group, session;
@@ -157,14 +167,6 @@ bool kf_tree_all_stopped(pid_t pid)
     return stopped;
 }
 
-int kf_tree_threads(pid_t pid)
-{
-    char path[64];
-    entry process;
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    return read_stat(path, &process) ? process.threads : -1;
-}
-
 int kf_tree_filters(pid_t pid)
 {
     static const char key[] = "\nSeccomp_filters:";
@@ -179,21 +181,48 @@ int kf_tree_filters(pid_t pid)
     return at ? (int)strtol(at + sizeof key - 1, NULL, 10) : -1;
 }
 
-uint64_t kf_tree_thread_hash(pid_t pid)
+/* Returns the state of the thread of that file. A thread that ends gives up its address space
+ * (exit_mm in Linux) after it has written its last bytes: its robust list, and the word of
+ * set_tid_address(2). From then on its size is 0. */
+static kf_thread_state read_thread_state(const char *path)
 {
-    char path[64];
+    char text[1024], state;
+    unsigned long long size;
+    kf_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (got <= 0) return KF_THREAD_ENDED; /* its file is gone */
+    text[got] = '\0';
+    const char *after = strrchr(text, ')');
+    if (!after || sscanf(after + 1,
+                         " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
+                         "%*d %*u %llu",
+                         &state, &size) != 2)
+        return KF_THREAD_RUNS;
+    if (strchr("ZXx", state) || size == 0) return KF_THREAD_ENDED;
+    if (strchr("Tt", state)) return KF_THREAD_STOPPED;
+    return state == 'D' ? KF_THREAD_WAITS : KF_THREAD_RUNS;
+}
+
+int kf_tree_list_threads(pid_t pid, kf_threads *threads)
+{
+    char path[64], name[400];
     snprintf(path, sizeof path, "/proc/%d/task", pid);
     DIR *directory = opendir(path);
-    if (!directory) return 0;
-    uint64_t sum = 0;
-    for (struct dirent *item; (item = readdir(directory));)
-        if (is_number(item->d_name)) {
-            /* mixes the id, so that different sets of ids have different sums */
-            uint64_t x = (strtoull(item->d_name, NULL, 10) + 1) * 0x9e3779b97f4a7c15u;
-            sum += (x ^ x >> 32) * 0xbf58476d1ce4e5b9u;
-        }
+    if (!directory) return errno == ENOENT ? -ESRCH : -errno;
+    bool listed = true;
+    threads->count = threads->running = threads->waiting = 0;
+    for (struct dirent *item; listed && (item = readdir(directory));) {
+        if (!is_number(item->d_name)) continue;
+        snprintf(name, sizeof name, "%s/%s/stat", path, item->d_name);
+        kf_thread_state state = read_thread_state(name);
+        threads->running += state == KF_THREAD_RUNS;
+        threads->waiting += state == KF_THREAD_WAITS;
+        if (state == KF_THREAD_ENDED) continue;
+        listed = kf_list_grow(&threads->ids, threads->count);
+        if (listed) threads->ids[threads->count++] = (pid_t)strtol(item->d_name, NULL, 10);
+    }
     closedir(directory);
-    return sum;
+    return listed ? 0 : -ENOMEM;
 }
 
 int kf_tree_descriptors(pid_t pid)
@@ -204,6 +233,37 @@ int kf_tree_descriptors(pid_t pid)
     if (!directory) return -1;
     int count = 0;
     for (struct dirent *item; (item = readdir(directory));) count += item->d_name[0] != '.';
+    closedir(directory);
+    return count;
+}
+
+static bool is_on_disk(const char *path)
+{
+    static const unsigned long without_disk[] = {
+        TMPFS_MAGIC,  PROC_SUPER_MAGIC,    SYSFS_MAGIC,        PIPEFS_MAGIC,
+        SOCKFS_MAGIC, ANON_INODE_FS_MAGIC, DEVPTS_SUPER_MAGIC, RAMFS_MAGIC};
+    struct stat status;
+    struct statfs system;
+    kf_autoclose int fd = open(path, O_PATH | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &status) || fstatfs(fd, &system)) return false;
+    if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) return false;
+    for (size_t i = 0; i < sizeof without_disk / sizeof *without_disk; i++)
+        if ((unsigned long)system.f_type == without_disk[i]) return false;
+    return true;
+}
+
+int kf_tree_open_files(pid_t pid)
+{
+    char path[64], name[400];
+    snprintf(path, sizeof path, "/proc/%d/fd", pid);
+    DIR *directory = opendir(path);
+    if (!directory) return -1;
+    int count = 0;
+    for (struct dirent *item; (item = readdir(directory));) {
+        if (item->d_name[0] == '.') continue;
+        snprintf(name, sizeof name, "%s/%s", path, item->d_name);
+        count += is_on_disk(name);
+    }
     closedir(directory);
     return count;
 }

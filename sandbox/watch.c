@@ -254,8 +254,27 @@ void kf_sandbox_free(kf_sandbox *sandbox)
     for (size_t i = 0; i < 4; i++)
         if (fds[i] >= 0) close(fds[i]);
     kf_buffer_free(&sandbox->output);
+    free(sandbox->threads.ids);
     free(sandbox->temporary);
     free(sandbox);
+}
+
+bool kf_sandbox_let_open(kf_sandbox *sandbox, bool may, kf_error *error)
+{
+    struct rlimit limit;
+    if (sandbox->ended) return kf_fail(error, KF_ERROR_INPUT, "sandbox: the program has ended");
+    if (prlimit(sandbox->pid, RLIMIT_NOFILE, NULL, &limit) == 0) {
+        limit.rlim_cur = may ? limit.rlim_max : 0;
+        if (prlimit(sandbox->pid, RLIMIT_NOFILE, &limit, NULL) == 0) return true;
+    }
+    return kf_fail(error, KF_ERROR_MACHINE,
+                   "sandbox: limiting the descriptors of process %d: %s (prlimit)", sandbox->pid,
+                   strerror(errno));
+}
+
+int kf_sandbox_open_files(const kf_sandbox *sandbox)
+{
+    return sandbox->ended ? -1 : kf_tree_open_files(sandbox->pid);
 }
 
 void kf_sandbox_describe(const kf_sandbox_result *result, char *text, size_t size)

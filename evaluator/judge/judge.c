@@ -180,16 +180,25 @@ static kf_runner_kind candidate_kind(const kf_job_options *options)
     return options->torch ? KF_RUNNER_TORCH : options->asan ? KF_RUNNER_ASAN : KF_RUNNER_PLAIN;
 }
 
+/* Returns when a workload is measured. Untimed ones come first: they are quick, and a wrong
+ * candidate needs no timing. Those that models do not see come last, so that a candidate has no
+ * later process to which it could pass on what it sees there. */
+#define TURNS 4
+static int turn_of(const kf_problem *problem)
+{
+    return (problem->hidden ? 2 : 0) + (problem->hidden != problem->timed);
+}
+
 /* Resolves the workload that is measured first. Returns `problem`; NULL if no workload applies. */
 static const kf_problem *first_problem(const kf_judge *judge, const kf_task *task,
                                        kf_problem *problem, int *workload)
 {
     bool applies;
-    for (int pass = 0; pass < 2; pass++)
+    for (int turn = 0; turn < TURNS; turn++)
         for (*workload = 0; *workload < kf_task_workload_count(task); (*workload)++)
             if (kf_task_resolve(task, *workload, judge->device->operations->kind, problem, &applies,
                                 NULL) &&
-                applies && problem->timed == (pass == 1))
+                applies && turn_of(problem) == turn)
                 return problem;
     return NULL;
 }
@@ -242,8 +251,7 @@ static void start_ahead(kf_judge *judge, const kf_prepared *p, bool more)
     kf_runner_pool_expect(judge->pool, KF_RUNNER_TORCH, strict, count);
 }
 
-/* Measures the untimed workloads first: they are quick, and a wrong candidate needs no timing. The
- * first failure ends the round. */
+/* Measures the workloads in their turns. The first failure ends the round. */
 static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
 {
     const kf_task *task = r->job->task;
@@ -260,13 +268,13 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
                   r->judge->device->operations->expect_count &&
                   r->judge->device->operations->expect_count(r->judge->device, r->judge->pool,
                                                              options->counters);
-    for (int pass = 0; pass < 2; pass++)
+    for (int turn = 0; turn < TURNS; turn++)
         for (int workload = 0; workload < kf_task_workload_count(task); workload++) {
             bool applies;
             if (!kf_task_resolve(task, workload, r->judge->device->operations->kind, problem,
                                  &applies, error))
                 return false;
-            if (!applies || problem->timed != (pass == 1)) continue;
+            if (!applies || turn_of(problem) != turn) continue;
             for (int i = 0; i < problem->argument_count && r->full_f32; i++)
                 problem->arguments[i].tf32 = false;
             kf_workload_verdict *result =
@@ -303,7 +311,7 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
                           .counts = counts,
                           .last = --left == 0},
                 .secret = r->secret,
-                .seconds = timed_left ? fmax(budget / timed_left, least) : budget,
+                .seconds = timed_left ? fmax(budget / timed_left, least) : fmax(budget, 0),
                 .clock = {.deadline = deadline, .candidate_before = r->candidate_time},
                 .stop = r->stop,
                 .verdict = verdict,

@@ -24,10 +24,11 @@
  *   integers           a + floor(w64(VALUES, i) (b - a) / 2^64)
  *   permutation        eight-round Feistel network over i (kf_permuted); the round keys are
  *                      blocks 0 and 1 of PERMUTATION
- *   sorted             fma((k + w32(VALUES, i) 2^-32) / n, b - a, a) in double with k = i % n,
- *                      clamped; integers: its floor, at most b - 1
- *   offsets            over the whole array of r + 1 elements: 0 first, a last, between them
- *                      floor(a ((i + w32(VALUES, i) 2^-32 255/256) / r)^b)
+ *   sorted             fma(x, b - a, a) in double, clamped, where x is the top 53 bits of s(i % n)
+ *                      in row i / n; integers: a + floor(s (b - a) / 2^64). s ascends like sorted
+ *                      uniform words (kf_branch_descend)
+ *   offsets            over the whole array: 0 first, a last, between them floor(s(i) (a + 1) /
+ *                      2^64) for b = 1, else floor(a x^b)
  *   sparse             w32(VALUES, i) < a 2^32 ? N'(i) : 0, where N' is N with purpose
  *                      VALUES_TOO
  *   constant           a
@@ -39,7 +40,7 @@
  *   symmetric          fma(u, b - a, a) with u as for positive_definite, clamped
  *   upper_triangular   the same, and 0 if row > column
  *   lower_triangular   the same, and 0 if row < column
- *   signs              w32(VALUES, i) & 1 ? 1 : -1
+ *   signs              w32(VALUES, i) < 2^31 ? 1 : -1
  *
  * Variations, with the factor 64 (f16 8, 8-bit floats 4):
  *
@@ -52,7 +53,13 @@
  *   outlier       in each run of 1024 elements one is 32 times larger: number floor(w64' len /
  *                 2^64), where w64' is the first two words of block `run` of OUTLIERS and len
  *                 the run's length
- *   nonfinite     run 0, and each run for which word 2 of block `run` of NONFINITE is
+ *   stray         in each run, or in one run only, one element, chosen like an outlier, is another
+ *                 integer of those legal there (kf_stray, words 2 and 3 of the block)
+ *   equal         the same number everywhere, chosen like a stray by block 0 of STRUCTURE; one_hot:
+ *                 row r is row 0; offsets: a from a random entry on
+ *   clusters      integers: each run has the range of kf_cluster; sorted, offsets: the tree splits
+ *                 unevenly; permutation: i plus a random number, modulo n; signs: a random
+ * threshold nonfinite     run 0, and each run for which word 2 of block `run` of NONFINITE is
  *                 divisible by 16, has one element, chosen likewise, that is +inf, -inf or NaN
  *                 (word 3 % 3)
  */
@@ -63,13 +70,18 @@
 #include <string.h>
 
 #include "dtype_bulk.h"
-#include "inputs_formula.h"
+#include "inputs_element.h"
 #include "inputs_plan_make.h"
 #include "multiversion.h"
 #include "philox.h"
 
 /* elements computed at a time */
 #define RUN KF_RUN
+/* entries of a row that takes a single thread some 30 ms */
+#define LONGEST_ROW 65536
+/* ascending numbers computed at a time */
+#define BLOCK_LEVELS 6
+#define BLOCK (1 << BLOCK_LEVELS)
 
 /* ---- variations ------------------------------------------------------------------------------ */
 
@@ -82,26 +94,45 @@ const char *kf_variation_name(kf_variation variation)
         [KF_VARY_OFFSET] = "offset",
         [KF_VARY_CANCELLATION] = "cancellation",
         [KF_VARY_OUTLIER] = "outlier",
+        [KF_VARY_STRAY] = "stray",
+        [KF_VARY_EQUAL] = "equal",
+        [KF_VARY_CLUSTERS] = "clusters",
         [KF_VARY_NONFINITE] = "nonfinite",
     };
     return names[variation];
+}
+
+bool kf_variation_changes_speed(kf_variation variation)
+{
+    return variation == KF_VARY_EQUAL || variation == KF_VARY_CLUSTERS;
 }
 
 bool kf_variation_applies(const kf_problem_argument *argument, kf_variation variation)
 {
     const kf_distribution *d = &argument->distribution;
     if (variation == KF_VARY_NONE) return true;
-    if (!kf_dtype_is_float(argument->dtype)) return false;
-    if (variation == KF_VARY_NONFINITE) return d->nonfinite;
-    bool scale = variation == KF_VARY_SCALE_UP || variation == KF_VARY_SCALE_DOWN;
+    if (variation == KF_VARY_NONFINITE) return kf_dtype_is_float(argument->dtype) && d->nonfinite;
     if (!d->vary) return false;
+    bool numeric = kf_dtype_is_float(argument->dtype) && variation < KF_VARY_STRAY;
+    bool scale = variation == KF_VARY_SCALE_UP || variation == KF_VARY_SCALE_DOWN;
+    bool equal = variation == KF_VARY_EQUAL, clusters = variation == KF_VARY_CLUSTERS;
+    bool stray = variation == KF_VARY_STRAY && d->stray_high - d->stray_low > 1;
     switch (d->kind) {
-    case KF_NORMAL: return true;
+    case KF_NORMAL: return numeric;
     case KF_UNIFORM:
         /* keeps the sign of an interval, for roots and logarithms */
-        return variation != KF_VARY_CANCELLATION || (d->a < 0 && d->b > 0);
-    case KF_SPARSE: return scale || variation == KF_VARY_OUTLIER;
-    case KF_POSITIVE_DEFINITE: return scale;
+        return numeric && (variation != KF_VARY_CANCELLATION || (d->a < 0 && d->b > 0));
+    case KF_SPARSE: return numeric && (scale || variation == KF_VARY_OUTLIER);
+    case KF_POSITIVE_DEFINITE: return numeric && scale;
+    case KF_INTEGERS:
+        return ((equal || clusters || variation == KF_VARY_STRAY) && d->b - d->a > 1) || stray;
+    case KF_SORTED: return equal || clusters || (stray && !kf_dtype_is_float(argument->dtype));
+    case KF_SIGNS: return equal || clusters;
+    case KF_OFFSETS:
+        /* a thread may walk the row that has all */
+        return argument->elements > 2 && d->a > 0 && ((equal && d->a <= LONGEST_ROW) || clusters);
+    case KF_ONE_HOT: return equal || (stray && !kf_dtype_is_float(argument->dtype));
+    case KF_PERMUTATION: return clusters && argument->elements > 1;
     default: return false;
     }
 }
@@ -185,6 +216,32 @@ static void plan_permutation(plan *p)
         p->half_bits++;
 }
 
+static void plan_ascending(plan *p)
+{
+    if (p->kind == KF_OFFSETS) p->last = p->elements;
+    while ((uint64_t)1 << p->levels < p->last) p->levels++;
+}
+
+/* Makes all elements equal, or chooses a number for the clusters of a whole buffer. */
+static void plan_structure(plan *p)
+{
+    uint32_t words[4];
+    kf_random_words((kf_key){p->secret, p->set, p->argument}, KF_FOR_STRUCTURE, 0, 1, words);
+    bool equal = p->variation == KF_VARY_EQUAL;
+    if (p->kind == KF_OFFSETS)
+        p->low = 1 + (int64_t)kf_below(words[0], words[1], p->elements - 1);
+    else if (p->kind == KF_PERMUTATION)
+        p->low = (int64_t)kf_below(words[0], words[1], p->elements);
+    else if (p->kind == KF_SIGNS)
+        p->threshold = equal ? (uint64_t)(words[0] & 1) << 32 : words[0];
+    else if (equal && (p->kind == KF_INTEGERS || (p->kind == KF_SORTED && !p->is_float)))
+        p->low = kf_stray(p->low, p->range, words[0], words[1]), p->range = 1;
+    else if (equal && p->kind == KF_SORTED)
+        p->bottom = p->top =
+            rounded((kf_dtype)p->dtype,
+                    p->bottom + kf_unit_double(words[0], words[1]) * (p->top - p->bottom));
+}
+
 static kf_carrier carrier_of(const plan *p)
 {
     switch (p->kind) {
@@ -205,6 +262,16 @@ static uint64_t axis(const kf_problem_argument *argument, int from_last)
 {
     int64_t length = argument->dims >= from_last ? argument->shape[argument->dims - from_last] : 1;
     return length > 0 ? (uint64_t)length : 1;
+}
+
+/* Chooses the run with a stray, or all of them. A single one is seldom among those that a candidate
+ * looks at. */
+static void plan_strays(plan *p)
+{
+    uint32_t words[4];
+    kf_random_words((kf_key){p->secret, p->set, p->argument}, KF_FOR_STRUCTURE, 0, 1, words);
+    p->threshold = words[0] % 4 == 0 ? KF_ALL_RUNS
+                                     : kf_below(words[1], words[2], (p->elements + RUN - 1) / RUN);
 }
 
 kf_input_plan kf_input_plan_make(const kf_problem_argument *argument, kf_key key,
@@ -242,8 +309,18 @@ kf_input_plan kf_input_plan_make(const kf_problem_argument *argument, kf_key key
     if (p.kind == KF_UNIFORM || (p.kind == KF_SORTED && p.is_float) || square) plan_interval(&p);
     if (p.kind == KF_INTEGERS || p.kind == KF_SORTED) plan_integers(&p);
     if (p.kind == KF_PERMUTATION) plan_permutation(&p);
-    if (p.kind == KF_PERMUTATION || p.kind == KF_POSITIVE_DEFINITE || square)
+    bool ascending = p.kind == KF_SORTED || p.kind == KF_OFFSETS;
+    if (ascending) plan_ascending(&p);
+    if (p.kind == KF_PERMUTATION || p.kind == KF_POSITIVE_DEFINITE || square || ascending)
         kf_random_words(key, KF_FOR_PERMUTATION, 0, 2, p.round_keys);
+    p.stray_low = p.low, p.stray_range = p.range;
+    if (d->stray_high > d->stray_low) {
+        p.stray_low = integer_bound(d->stray_low);
+        p.stray_range = (uint64_t)(integer_bound(d->stray_high) - p.stray_low);
+    }
+    if (p.kind == KF_SIGNS) p.threshold = (uint64_t)1 << 31;
+    if (kf_variation_changes_speed(variation)) plan_structure(&p);
+    if (variation == KF_VARY_STRAY) plan_strays(&p);
     if (p.kind == KF_SPARSE)
         p.threshold = p.a >= 1 ? (uint64_t)1 << 32 : p.a > 0 ? (uint64_t)(p.a * 0x1p32) : 0;
     p.carrier = (int32_t)carrier_of(&p);
@@ -322,6 +399,46 @@ KF_MULTIVERSION(narrow_integers,
                  int64_t *restrict out),
                 (words, range, low, out))
 
+/* Computes the numbers of BLOCK places, all below one node, level by level. */
+KF_BODY ascend_body(const kf_branch *top, int uneven, uint32_t row_word,
+                    const uint32_t *restrict keys, uint64_t *restrict out)
+{
+    uint64_t low[2][BLOCK], length[2][BLOCK];
+    low[0][0] = top->low;
+    length[0][0] = top->length;
+#pragma GCC unroll 6
+    for (int k = 0; k < BLOCK_LEVELS; k++) {
+        uint64_t half = (uint64_t)BLOCK >> (k + 1);
+        for (int i = 0; i < 1 << k; i++) {
+            uint32_t word = kf_branch_word(row_word, (top->node << k) + (uint64_t)i, keys);
+            uint64_t part = kf_branch_part(
+                length[k % 2][i], kf_branch_share(half, 2 * half, BLOCK_LEVELS - k, uneven, word));
+            low[1 - k % 2][2 * i] = low[k % 2][i];
+            length[1 - k % 2][2 * i] = part;
+            low[1 - k % 2][2 * i + 1] = low[k % 2][i] + part;
+            length[1 - k % 2][2 * i + 1] = length[k % 2][i] - part;
+        }
+    }
+    for (int i = 0; i < BLOCK; i++)
+        out[i] = low[BLOCK_LEVELS % 2][i] +
+                 kf_branch_part(
+                     length[BLOCK_LEVELS % 2][i],
+                     kf_branch_word(row_word, (top->node << BLOCK_LEVELS) + (uint64_t)i, keys));
+}
+KF_MULTIVERSION(ascend,
+                (const kf_branch *top, int uneven, uint32_t row_word, const uint32_t *restrict keys,
+                 uint64_t *restrict out),
+                (top, uneven, row_word, keys, out))
+
+KF_BODY to_u8_body(const int64_t *restrict values, uint8_t *restrict out)
+{
+    for (int i = 0; i < RUN; i++) {
+        int64_t value = values[i] < UINT8_MAX ? values[i] : UINT8_MAX;
+        out[i] = (uint8_t)(value > 0 ? value : 0);
+    }
+}
+KF_MULTIVERSION(to_u8, (const int64_t *restrict values, uint8_t *restrict out), (values, out))
+
 KF_BODY to_i32_body(const int64_t *restrict values, int32_t *restrict out)
 {
     for (int i = 0; i < RUN; i++) {
@@ -384,15 +501,38 @@ static void run_floats(const plan *p, uint64_t run, uint32_t *words, float *out)
     }
 }
 
-/* Computes the values of a sorted run, not yet clamped. */
-static void run_sorted(const plan *p, uint64_t run, const uint32_t *words, double *out)
+/* Goes from the root to level `end` above a place. */
+static kf_branch branch_above(const plan *p, uint64_t place, int end, uint32_t row_word)
 {
-    uint64_t place = run * RUN % p->last;
-    for (int i = 0; i < RUN; i++) {
-        out[i] =
-            fma(((double)(int64_t)place + (double)words[i] * 0x1p-32) / (double)(int64_t)p->last,
-                p->b - p->a, p->a);
-        if (++place == p->last) place = 0;
+    kf_branch at = kf_branch_root();
+    for (int level = p->levels; level > end; level--)
+        kf_branch_descend(&at, place, p->last, level, p->variation == KF_VARY_CLUSTERS, row_word,
+                          p->round_keys);
+    return at;
+}
+
+/* Computes the ascending numbers of a run, BLOCK places at a time where a row has so many. */
+static void run_ascending(const plan *p, uint64_t run, uint64_t *out)
+{
+    uint64_t row = run * RUN / p->last, place = run * RUN % p->last;
+    uint32_t row_word = kf_hash_word(row, p->round_keys);
+    for (int i = 0; i < RUN;) {
+        uint64_t block = place & ~(uint64_t)(BLOCK - 1), skip = place - block, take = 1;
+        if (p->levels >= BLOCK_LEVELS && block + BLOCK <= p->last) {
+            uint64_t numbers[BLOCK];
+            kf_branch top = branch_above(p, place, BLOCK_LEVELS, row_word);
+            ascend(&top, p->variation == KF_VARY_CLUSTERS, row_word, p->round_keys, numbers);
+            take = BLOCK - skip < (uint64_t)(RUN - i) ? BLOCK - skip : (uint64_t)(RUN - i);
+            memcpy(out + i, numbers + skip, take * sizeof *out);
+        } else {
+            kf_branch leaf = branch_above(p, place, 0, row_word);
+            out[i] = kf_branch_number(&leaf, row_word, p->round_keys);
+        }
+        i += (int)take;
+        place += take;
+        if (place < p->last) continue;
+        place = 0;
+        row_word = kf_hash_word(++row, p->round_keys);
     }
 }
 
@@ -423,6 +563,7 @@ static void run_matrix(const plan *p, uint64_t run, double *out)
 
 static void run_doubles(const plan *p, uint64_t run, uint32_t *words, double *out)
 {
+    uint64_t numbers[RUN];
     switch (p->kind) {
     case KF_NORMAL:
         run_words(p, KF_FOR_VALUES, run, 2, words);
@@ -439,10 +580,8 @@ static void run_doubles(const plan *p, uint64_t run, uint32_t *words, double *ou
         for (int i = 0; i < RUN; i++) out[i] = words[i] < p->threshold ? out[i] : 0;
         return;
     case KF_SORTED:
-        run_words(p, KF_FOR_VALUES, run, 1, words);
-        run_sorted(p, run, words, out);
-        for (int i = 0; i < RUN; i++)
-            out[i] = out[i] > p->top ? p->top : out[i] < p->bottom ? p->bottom : out[i];
+        run_ascending(p, run, numbers);
+        for (int i = 0; i < RUN; i++) out[i] = kf_sorted_value(p, numbers[i]);
         return;
     case KF_POSITIVE_DEFINITE:
     case KF_SYMMETRIC:
@@ -454,33 +593,16 @@ static void run_doubles(const plan *p, uint64_t run, uint32_t *words, double *ou
     }
 }
 
-static int64_t sorted_integer(const plan *p, double place)
-{
-    double value = floor(place), high = (double)p->low + (double)(p->range - 1);
-    return value < high ? (value > (double)p->low ? (int64_t)value : p->low)
-                        : p->low + (int64_t)(p->range - 1);
-}
-
-static int64_t offset_value(const plan *p, uint64_t index, uint32_t word)
-{
-    uint64_t rows = p->elements - 1;
-    if (index == 0) return 0;
-    if (index >= rows) return (int64_t)p->a;
-    double place =
-        fma((double)word, 0x1p-32 * (255.0 / 256), (double)(int64_t)index) / (double)(int64_t)rows;
-    double value = floor(p->a * (p->b == 1 ? place : kf_power_unit(place, p->b)));
-    return value < p->a ? (int64_t)value : (int64_t)p->a;
-}
-
 /* Computes a run of one_hot rows. */
 static void run_one_hot(const plan *p, uint64_t run, int64_t *out)
 {
     uint64_t n = p->last, row = UINT64_MAX, hot = 0;
+    bool equal = p->variation == KF_VARY_EQUAL;
     for (int i = 0; i < RUN; i++) {
-        uint64_t index = run * RUN + (uint64_t)i;
-        if (index / n != row) {
+        uint64_t index = run * RUN + (uint64_t)i, here = equal ? 0 : index / n;
+        if (here != row) {
             uint32_t words[4];
-            row = index / n;
+            row = here;
             kf_random_words(key_of(p), KF_FOR_VALUES, row / 2, 1, words);
             hot = kf_below(words[2 * (row % 2)], words[2 * (row % 2) + 1], n);
         }
@@ -488,39 +610,44 @@ static void run_one_hot(const plan *p, uint64_t run, int64_t *out)
     }
 }
 
+static void run_plain_integers(const plan *p, uint64_t run, uint32_t *words, int64_t *out)
+{
+    int64_t low = p->low;
+    uint64_t range = p->range;
+    if (p->variation == KF_VARY_CLUSTERS) kf_cluster(p, run, &low, &range);
+    run_words(p, KF_FOR_VALUES, run, 2, words);
+    if (range <= 0xffffffffu) {
+        narrow_integers(words, range, low, out);
+        return;
+    }
+    for (int i = 0; i < RUN; i++)
+        out[i] = (int64_t)((uint64_t)low + kf_below(words[2 * i], words[2 * i + 1], range));
+}
+
 static void run_integers(const plan *p, uint64_t run, uint32_t *words, int64_t *out)
 {
-    uint64_t first = run * RUN, n = p->elements;
-    double places[RUN];
+    uint64_t first = run * RUN, numbers[RUN];
     switch (p->kind) {
-    case KF_INTEGERS:
-        run_words(p, KF_FOR_VALUES, run, 2, words);
-        if (p->range <= 0xffffffffu) {
-            narrow_integers(words, p->range, p->low, out);
-            return;
-        }
-        for (int i = 0; i < RUN; i++)
-            out[i] =
-                (int64_t)((uint64_t)p->low + kf_below(words[2 * i], words[2 * i + 1], p->range));
-        return;
+    case KF_INTEGERS: run_plain_integers(p, run, words, out); return;
     case KF_PERMUTATION:
         for (int i = 0; i < RUN; i++) {
             uint64_t index = first + (uint64_t)i;
-            out[i] = index < n ? (int64_t)kf_permuted(index, n, p->half_bits, p->round_keys) : 0;
+            out[i] = index < p->elements ? kf_permutation_value(p, index) : 0;
         }
         return;
     case KF_SORTED:
-        run_words(p, KF_FOR_VALUES, run, 1, words);
-        run_sorted(p, run, words, places);
-        for (int i = 0; i < RUN; i++) out[i] = sorted_integer(p, places[i]);
+        run_ascending(p, run, numbers);
+        for (int i = 0; i < RUN; i++)
+            out[i] = (int64_t)((uint64_t)p->low + kf_below((uint32_t)(numbers[i] >> 32),
+                                                           (uint32_t)numbers[i], p->range));
         return;
     case KF_OFFSETS:
-        run_words(p, KF_FOR_VALUES, run, 1, words);
-        for (int i = 0; i < RUN; i++) out[i] = offset_value(p, first + (uint64_t)i, words[i]);
+        run_ascending(p, run, numbers);
+        for (int i = 0; i < RUN; i++) out[i] = kf_offset_value(p, first + (uint64_t)i, numbers[i]);
         return;
     case KF_SIGNS:
         run_words(p, KF_FOR_VALUES, run, 1, words);
-        for (int i = 0; i < RUN; i++) out[i] = words[i] & 1 ? 1 : -1;
+        for (int i = 0; i < RUN; i++) out[i] = words[i] < p->threshold ? 1 : -1;
         return;
     default: run_one_hot(p, run, out); return;
     }
@@ -541,11 +668,14 @@ static void vary_run(const plan *p, uint64_t run, kf_carrier type, carrier *valu
         if (type == KF_CARRY_FLOATS) cancel_floats(values->f32);
         for (int i = 0; i < RUN && type == KF_CARRY_DOUBLES; i += 2)
             values->f64[i + 1] = fma(values->f64[i + 1], 0x1p-6, -values->f64[i]);
-    } else if (p->variation == KF_VARY_OUTLIER) {
+    } else if (p->variation == KF_VARY_OUTLIER || p->variation == KF_VARY_STRAY) {
         uint32_t words[4];
         kf_random_words(key_of(p), KF_FOR_OUTLIERS, run, 1, words);
         int special = special_element(p, run, words);
-        if (type == KF_CARRY_FLOATS)
+        if (p->variation == KF_VARY_STRAY && !kf_has_stray(p, run)) return;
+        if (p->variation == KF_VARY_STRAY)
+            values->i64[special] = kf_stray(p->stray_low, p->stray_range, words[2], words[3]);
+        else if (type == KF_CARRY_FLOATS)
             values->f32[special] *= 32;
         else
             values->f64[special] *= 32;
@@ -572,6 +702,8 @@ static void store_integers(kf_dtype dtype, const int64_t *values, void *out)
         memcpy(out, values, RUN * sizeof *values);
     } else if (dtype == KF_I32) {
         to_i32(values, out);
+    } else if (dtype == KF_U8) {
+        to_u8(values, out);
     } else {
         double wide[RUN];
         for (int i = 0; i < RUN; i++) wide[i] = (double)values[i];

@@ -130,11 +130,36 @@ KF_FORMULA void kf_four_floats(const kf_input_plan *p, uint64_t group, float out
     }
 }
 
-KF_FORMULA double kf_sorted_place(const kf_input_plan *p, uint64_t index, uint32_t word)
+/* Computes the ascending numbers, below 2^64, of four elements. Neighbours share most of their way
+ * down the tree. */
+KF_FORMULA void kf_four_ascending(const kf_input_plan *p, uint64_t group, uint64_t out[4])
 {
-    return fma(((double)(int64_t)(index % p->last) + (double)word * 0x1p-32) /
-                   (double)(int64_t)p->last,
-               p->b - p->a, p->a);
+    const int uneven = p->variation == KF_VARY_CLUSTERS;
+    const int shared = p->levels < 2 ? p->levels : 2;
+    uint64_t last_row = 0, last_stem = 0;
+    uint32_t row_word = 0;
+    kf_branch stem = kf_branch_root();
+    for (int i = 0; i < 4; i++) {
+        uint64_t index = 4 * group + (uint64_t)i, row = index / p->last, place = index % p->last;
+        if (i == 0 || row != last_row || place >> 2 != last_stem) {
+            last_row = row, last_stem = place >> 2;
+            row_word = kf_hash_word(row, p->round_keys);
+            stem = kf_branch_root();
+            for (int level = p->levels; level > shared; level--)
+                kf_branch_descend(&stem, place, p->last, level, uneven, row_word, p->round_keys);
+        }
+        kf_branch at = stem;
+        for (int level = shared; level > 0; level--)
+            kf_branch_descend(&at, place, p->last, level, uneven, row_word, p->round_keys);
+        out[i] = kf_branch_number(&at, row_word, p->round_keys);
+    }
+}
+
+KF_FORMULA double kf_sorted_value(const kf_input_plan *p, uint64_t number)
+{
+    double value =
+        fma(kf_unit_double((uint32_t)(number >> 32), (uint32_t)number), p->b - p->a, p->a);
+    return value > p->top ? p->top : value < p->bottom ? p->bottom : value;
 }
 
 KF_FORMULA double kf_matrix_element(const kf_input_plan *p, uint64_t index)
@@ -180,11 +205,9 @@ KF_FORMULA void kf_four_doubles(const kf_input_plan *p, uint64_t group, double o
         kf_plan_block(p, KF_FOR_VALUES, group, words);
         for (int i = 0; i < 4; i++) out[i] = words[i] < p->threshold ? out[i] : 0;
     } else if (p->kind == KF_SORTED) {
-        kf_plan_block(p, KF_FOR_VALUES, group, words);
-        for (int i = 0; i < 4; i++) {
-            double value = kf_sorted_place(p, 4 * group + (uint64_t)i, words[i]);
-            out[i] = value > p->top ? p->top : value < p->bottom ? p->bottom : value;
-        }
+        uint64_t numbers[4];
+        kf_four_ascending(p, group, numbers);
+        for (int i = 0; i < 4; i++) out[i] = kf_sorted_value(p, numbers[i]);
     } else if (p->kind == KF_POSITIVE_DEFINITE || p->kind == KF_SYMMETRIC ||
                p->kind == KF_UPPER_TRIANGULAR || p->kind == KF_LOWER_TRIANGULAR) {
         for (int i = 0; i < 4; i++) out[i] = kf_matrix_element(p, 4 * group + (uint64_t)i);
@@ -193,61 +216,87 @@ KF_FORMULA void kf_four_doubles(const kf_input_plan *p, uint64_t group, double o
     }
 }
 
-KF_FORMULA int64_t kf_sorted_integer(const kf_input_plan *p, double place)
+/* Returns an entry of offsets. The first and the last are given, and `low` is the entry from which
+ * on all are the last, if all are equal. */
+KF_FORMULA int64_t kf_offset_value(const kf_input_plan *p, uint64_t index, uint64_t number)
 {
-    double value = floor(place), high = (double)p->low + (double)(p->range - 1);
-    return value < high ? (value > (double)p->low ? (int64_t)value : p->low)
-                        : p->low + (int64_t)(p->range - 1);
-}
-
-KF_FORMULA int64_t kf_offset_value(const kf_input_plan *p, uint64_t index, uint32_t word)
-{
-    uint64_t rows = p->elements - 1;
     if (index == 0) return 0;
-    if (index >= rows) return (int64_t)p->a;
-    double place =
-        fma((double)word, 0x1p-32 * (255.0 / 256), (double)(int64_t)index) / (double)(int64_t)rows;
-    double value = floor(p->a * (p->b == 1 ? place : kf_power_unit(place, p->b)));
+    if (index + 1 >= p->elements) return (int64_t)p->a;
+    if (p->variation == KF_VARY_EQUAL) return index >= (uint64_t)p->low ? (int64_t)p->a : 0;
+    uint32_t high = (uint32_t)(number >> 32), low = (uint32_t)number;
+    if (p->b == 1) return (int64_t)kf_below(high, low, (uint64_t)p->a + 1);
+    double place = kf_unit_double(high, low);
+    double value = place > 0 ? floor(p->a * kf_power_unit(place, p->b)) : 0;
     return value < p->a ? (int64_t)value : (int64_t)p->a;
 }
 
 KF_FORMULA int64_t kf_one_hot_value(const kf_input_plan *p, uint64_t index)
 {
     uint32_t words[4];
-    uint64_t row = index / p->last;
+    uint64_t row = p->variation == KF_VARY_EQUAL ? 0 : index / p->last;
     kf_plan_block(p, KF_FOR_VALUES, row / 2, words);
     uint64_t hot =
         row % 2 ? kf_below(words[2], words[3], p->last) : kf_below(words[0], words[1], p->last);
     return index % p->last == hot;
 }
 
+KF_FORMULA int64_t kf_permutation_value(const kf_input_plan *p, uint64_t index)
+{
+    if (p->variation == KF_VARY_CLUSTERS)
+        return (int64_t)((index + (uint64_t)p->low) % p->elements);
+    return (int64_t)kf_permuted(index, p->elements, p->half_bits, p->round_keys);
+}
+
+/* Computes the range of a run of integers in clusters: a part of that of all. */
+KF_FORMULA void kf_cluster(const kf_input_plan *p, uint64_t run, int64_t *low, uint64_t *range)
+{
+    uint32_t words[4];
+    kf_plan_block(p, KF_FOR_STRUCTURE, run, words);
+    uint64_t start = kf_below(words[0], words[1], p->range);
+    *low = (int64_t)((uint64_t)p->low + start);
+    *range = 1 + kf_below(words[2], words[3], p->range - start);
+}
+
+KF_FORMULA int kf_has_stray(const kf_input_plan *p, uint64_t run)
+{
+    return p->threshold == KF_ALL_RUNS || p->threshold == run;
+}
+
+/* Returns one of the integers from `low`: often the least or the largest, else any. */
+KF_FORMULA int64_t kf_stray(int64_t low, uint64_t range, uint32_t w0, uint32_t w1)
+{
+    uint64_t step = (w1 & 3) == 0 ? 0 : (w1 & 3) == 1 ? range - 1 : kf_below(w0, w1, range);
+    return (int64_t)((uint64_t)low + step);
+}
+
 KF_FORMULA void kf_four_integers(const kf_input_plan *p, uint64_t group, int64_t out[4])
 {
     uint32_t words[8];
-    uint64_t first = 4 * group;
+    uint64_t first = 4 * group, numbers[4];
     if (p->kind == KF_INTEGERS) {
+        int64_t low = p->low;
+        uint64_t range = p->range;
+        if (p->variation == KF_VARY_CLUSTERS) kf_cluster(p, first / KF_RUN, &low, &range);
         kf_plan_block(p, KF_FOR_VALUES, 2 * group, words);
         kf_plan_block(p, KF_FOR_VALUES, 2 * group + 1, words + 4);
         for (int i = 0; i < 4; i++)
-            out[i] =
-                (int64_t)((uint64_t)p->low + kf_below(words[2 * i], words[2 * i + 1], p->range));
+            out[i] = (int64_t)((uint64_t)low + kf_below(words[2 * i], words[2 * i + 1], range));
     } else if (p->kind == KF_PERMUTATION) {
-        for (int i = 0; i < 4; i++) {
-            uint64_t index = first + (uint64_t)i;
-            out[i] = index < p->elements
-                         ? (int64_t)kf_permuted(index, p->elements, p->half_bits, p->round_keys)
-                         : 0;
-        }
-    } else if (p->kind == KF_SORTED) {
-        kf_plan_block(p, KF_FOR_VALUES, group, words);
         for (int i = 0; i < 4; i++)
-            out[i] = kf_sorted_integer(p, kf_sorted_place(p, first + (uint64_t)i, words[i]));
+            out[i] = first + (uint64_t)i < p->elements
+                         ? kf_permutation_value(p, first + (uint64_t)i)
+                         : 0;
+    } else if (p->kind == KF_SORTED) {
+        kf_four_ascending(p, group, numbers);
+        for (int i = 0; i < 4; i++)
+            out[i] = (int64_t)((uint64_t)p->low + kf_below((uint32_t)(numbers[i] >> 32),
+                                                           (uint32_t)numbers[i], p->range));
     } else if (p->kind == KF_OFFSETS) {
-        kf_plan_block(p, KF_FOR_VALUES, group, words);
-        for (int i = 0; i < 4; i++) out[i] = kf_offset_value(p, first + (uint64_t)i, words[i]);
+        kf_four_ascending(p, group, numbers);
+        for (int i = 0; i < 4; i++) out[i] = kf_offset_value(p, first + (uint64_t)i, numbers[i]);
     } else if (p->kind == KF_SIGNS) {
         kf_plan_block(p, KF_FOR_VALUES, group, words);
-        for (int i = 0; i < 4; i++) out[i] = words[i] & 1 ? 1 : -1;
+        for (int i = 0; i < 4; i++) out[i] = words[i] < p->threshold ? 1 : -1;
     } else {
         for (int i = 0; i < 4; i++) out[i] = kf_one_hot_value(p, first + (uint64_t)i);
     }
@@ -298,9 +347,9 @@ KF_FORMULA void kf_carried_integers(const kf_input_plan *p, uint64_t group, uint
 /* Computes the four elements with their variation. */
 KF_FORMULA void kf_input_four(const kf_input_plan *p, uint64_t group, uint64_t elements[4])
 {
-    uint32_t words[4];
+    uint32_t words[4] = {0};
     uint64_t special = 4;
-    if (p->variation == KF_VARY_OUTLIER) {
+    if (p->variation == KF_VARY_OUTLIER || p->variation == KF_VARY_STRAY) {
         kf_plan_block(p, KF_FOR_OUTLIERS, 4 * group / KF_RUN, words);
         special = kf_special_of_group(p, group, words);
     }
@@ -310,6 +359,11 @@ KF_FORMULA void kf_input_four(const kf_input_plan *p, uint64_t group, uint64_t e
         kf_carried_doubles(p, group, special, elements);
     else
         kf_carried_integers(p, group, elements);
+    if (p->variation == KF_VARY_STRAY && special < 4 && kf_has_stray(p, 4 * group / KF_RUN)) {
+        uint64_t stray =
+            kf_element_of_integer(p, kf_stray(p->stray_low, p->stray_range, words[2], words[3]));
+        for (uint64_t i = 0; i < 4; i++) elements[i] = i == special ? stray : elements[i];
+    }
     if (p->variation != KF_VARY_NONFINITE) return;
     kf_plan_block(p, KF_FOR_NONFINITE, 4 * group / KF_RUN, words);
     if (4 * group >= KF_RUN && words[2] % 16 != 0) return;

@@ -159,6 +159,75 @@ KF_FORMULA uint32_t kf_hash_word(uint64_t number, const uint32_t keys[8])
     return kf_feistel_round(kf_feistel_round(x, keys[2]), keys[3]);
 }
 
+/* ---- ascending numbers: a random partition, computed for each place alone ----------------------
+ *
+ * A binary tree over the places of a row shares out the numbers [0, 2^64). Each node divides its
+ * part between its two halves. The left share is uniform around its mean, and has the variance of
+ * the share of n uniform numbers. So the numbers ascend like sorted draws. A few of them say little
+ * about the others. */
+
+/* A node: the part [low, low + length) of the numbers for the places from `begin`. */
+typedef struct kf_branch {
+    uint64_t low, length, begin, node;
+} kf_branch;
+
+KF_FORMULA kf_branch kf_branch_root(void)
+{
+    kf_branch root = {0, 0xffffffffffffffffu, 0, 1};
+    return root;
+}
+
+KF_FORMULA uint32_t kf_branch_word(uint32_t row_word, uint64_t node, const uint32_t keys[8])
+{
+    uint32_t x = kf_feistel_round((uint32_t)node ^ row_word, keys[4]);
+    return kf_feistel_round(x + (uint32_t)(node >> 32), keys[5]);
+}
+
+/* Returns the share of the left half, of `left` of `count` places, in units of 2^-32. `uneven`
+ * lets sizes differ on every level. The largest of 2^20 rows is then some 200 times the mean: more
+ * would take a thread that walks its row past the time limit. */
+KF_FORMULA uint32_t kf_branch_share(uint64_t left, uint64_t count, int level, int uneven,
+                                    uint32_t word)
+{
+    /* sqrt(3/4) 2^-level/2: a uniform number of this half width has the binomial's variance */
+    uint64_t width = (level & 1 ? 2630119584u : 3719550786u) >> (level >> 1);
+    uint64_t share = count == 2 * left ? 0x80000000u : (left << 24) / count << 8;
+    uint64_t room = share < 0x100000000u - share ? share : 0x100000000u - share;
+    if (uneven) width = 0x40000000u; /* shares of 1/4 to 3/4 */
+    if (width >= room) width = room - 1;
+    return (uint32_t)(share - width + ((uint64_t)(uint32_t)(2 * width) * word >> 32));
+}
+
+/* Returns floor(length share / 2^32). */
+KF_FORMULA uint64_t kf_branch_part(uint64_t length, uint32_t share)
+{
+    return (length >> 32) * share + ((length & 0xffffffffu) * share >> 32);
+}
+
+/* Goes down from `level` to the half that holds `place`, of a row of n places. */
+KF_FORMULA void kf_branch_descend(kf_branch *at, uint64_t place, uint64_t n, int level, int uneven,
+                                  uint32_t row_word, const uint32_t keys[8])
+{
+    uint64_t half = (uint64_t)1 << (level - 1), count = n - at->begin;
+    uint64_t right = place >> (level - 1) & 1;
+    if (count > 2 * half) count = 2 * half;
+    if (count > half) {
+        uint32_t word = kf_branch_word(row_word, at->node, keys);
+        uint64_t part =
+            kf_branch_part(at->length, kf_branch_share(half, count, level, uneven, word));
+        if (right) at->low += part, at->begin += half;
+        at->length = right ? at->length - part : part;
+    }
+    at->node = 2 * at->node + right;
+}
+
+/* Returns the number of a leaf. */
+KF_FORMULA uint64_t kf_branch_number(const kf_branch *leaf, uint32_t row_word,
+                                     const uint32_t keys[8])
+{
+    return leaf->low + kf_branch_part(leaf->length, kf_branch_word(row_word, leaf->node, keys));
+}
+
 /* True if a place of a triangular matrix is zero. */
 KF_FORMULA int kf_outside_triangle(int upper, int lower, uint64_t row, uint64_t column)
 {

@@ -79,14 +79,16 @@ static bool read_parameter(const kf_task *task, kf_json_reader *reader, const ch
     return true;
 }
 
-static bool varies_by_default(kf_distribution_kind kind)
-{
-    return kind == KF_NORMAL || kind == KF_UNIFORM;
-}
-
 static bool can_vary(kf_distribution_kind kind)
 {
-    return varies_by_default(kind) || kind == KF_SPARSE || kind == KF_POSITIVE_DEFINITE;
+    return kind != KF_CONSTANT && kind != KF_SYMMETRIC && kind != KF_UPPER_TRIANGULAR &&
+           kind != KF_LOWER_TRIANGULAR;
+}
+
+/* What these promise says nothing of the size of their values. */
+static bool varies_by_default(kf_distribution_kind kind)
+{
+    return can_vary(kind) && kind != KF_SPARSE && kind != KF_POSITIVE_DEFINITE;
 }
 
 bool kf_distribution_read(const kf_task *task, const kf_json_reader *parent, const cJSON *object,
@@ -105,8 +107,8 @@ bool kf_distribution_read(const kf_task *task, const kf_json_reader *parent, con
     spec->nonfinite = kf_json_boolean_or(&reader, "nonfinite", false);
     if (spec->vary && !can_vary(spec->kind))
         return kf_json_complain(&reader, "vary",
-                                "only normal, uniform, sparse and positive_definite can vary; "
-                                "expected false, found true");
+                                "constant, symmetric and triangular inputs cannot vary; expected "
+                                "false, found true");
     if (spec->nonfinite && !kf_dtype_is_float(dtype))
         return kf_json_complain(&reader, "nonfinite",
                                 "%s has no infinities or NaN; expected false, found true",

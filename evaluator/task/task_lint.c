@@ -3,10 +3,12 @@
  * A formula depends on the params that it names, and on those that their formulas name in any
  * layer. There are at most 64 params, so a set of params is one 64-bit word. */
 #include <ctype.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "kforge/inputs.h"
 #include "kforge/lint.h"
 #include "task_internal.h"
 
@@ -31,6 +33,8 @@ typedef struct kf_lint {
     bool drawn[KF_MAX_ARGUMENTS];
     /* the judge may vary an input, or a workload draws it in another way */
     bool varied;
+    /* 1 + number of the first timed workload in which most input elements follow from the task */
+    int predictable[KF_MAX_ARGUMENTS];
     /* outputs that were reported in another workload */
     uint64_t loose, imprecise;
     uint64_t too_much_work;
@@ -201,6 +205,71 @@ static void check_params(kf_lint *lint)
     }
 }
 
+/* Returns log2 of the number of ways to choose `few` of `all`. */
+static double choices_bits(double all, double few)
+{
+    int sign;
+    return (lgamma_r(all + 1, &sign) - lgamma_r(few + 1, &sign) - lgamma_r(all - few + 1, &sign)) /
+           log(2);
+}
+
+/* Returns about how many bits an input holds that the task does not tell: its entropy. Floats
+ * count 16 bits. */
+static double entropy(const kf_problem_argument *argument)
+{
+    const kf_distribution *d = &argument->distribution;
+    double n = (double)argument->elements, last = (double)argument->shape[argument->dims - 1];
+    bool is_float = kf_dtype_is_float(argument->dtype);
+    switch (d->kind) {
+    case KF_CONSTANT: return 0;
+    case KF_INTEGERS: return n * log2(fmax(d->b - d->a, 1));
+    case KF_SORTED: return is_float ? 8 * n : n / last * choices_bits(last + d->b - d->a - 1, last);
+    case KF_OFFSETS: return choices_bits(d->a + n - 2, n - 2);
+    case KF_PERMUTATION: return n * log2(n);
+    case KF_ONE_HOT: return n / last * log2(last);
+    case KF_SIGNS: return n;
+    case KF_SPARSE: return 17 * n * d->a;
+    default: return 8 * n;
+    }
+}
+
+/* Less is little: a candidate can find out all of the input from a few elements. */
+#define LEAST_BITS (1.0 / 16)
+
+/* Finds an input with at least half of all input elements that says nearly nothing new. */
+static void find_predictable(kf_lint *lint, const kf_problem *problem, int workload)
+{
+    int64_t all = 0;
+    for (int i = 0; i < problem->argument_count; i++)
+        if (is_filled(&lint->task->arguments[i])) all += problem->arguments[i].elements;
+    for (int i = 0; i < problem->argument_count; i++) {
+        const kf_problem_argument *argument = &problem->arguments[i];
+        if (is_filled(&lint->task->arguments[i]) && 2 * argument->elements >= all &&
+            !lint->predictable[i] && entropy(argument) < LEAST_BITS * (double)argument->elements &&
+            !kf_variation_applies(argument, KF_VARY_STRAY))
+            lint->predictable[i] = 1 + workload;
+    }
+}
+
+static void say_predictable(kf_lint *lint, int argument)
+{
+    const kf_task *task = lint->task;
+    int workload = lint->predictable[argument] - 1;
+    const kf_distribution_spec *own = task->workloads[workload].distributions;
+    char path[2 * KF_NAME_BYTES + 64];
+    if (own && own[argument].present)
+        snprintf(path, sizeof path, "workloads[%d].distributions.%s", workload,
+                 task->arguments[argument].name);
+    else
+        argument_path(task, argument, path);
+    say(lint, KF_LINT_WARNING, "distribution.predictable", path,
+        "set \"timed\": false in this workload, widen the range, or draw the argument as integers "
+        "in a workload with the same params: then single elements may differ",
+        "in the timed workload \"%s\" most input elements follow from a few of them: a candidate "
+        "that reads only these seems fast",
+        task->workloads[workload].name);
+}
+
 static void check_inputs(kf_lint *lint)
 {
     const kf_task *task = lint->task;
@@ -223,6 +292,8 @@ static void check_inputs(kf_lint *lint)
             say(lint, KF_LINT_WARNING, "distribution.constant", argument_path(task, i, path),
                 "draw it at random in at least one workload, or leave the argument out",
                 "it is constant in every workload");
+    for (int i = 0; i < task->argument_count; i++)
+        if (lint->drawn[i] && lint->predictable[i]) say_predictable(lint, i);
     if (drawn && !lint->varied)
         say(lint, KF_LINT_WARNING, "distribution.not_varied", "arguments",
             "let one vary if the mathematics allows it, or add workloads with other "
@@ -323,6 +394,7 @@ static void check_workload(kf_lint *lint, int workload, int device)
             (device == 0 || !task->workloads[workload].devices[0]))
             check_tolerance(lint, &problem, i, workload);
     }
+    if (problem.timed) find_predictable(lint, &problem, workload);
     check_size(lint, &problem, workload, device);
     double least = kf_problem_least_bytes(&problem);
     if (problem.work_bytes > least && first_time(&lint->too_much_work, 0))

@@ -98,6 +98,79 @@ static bool make_distribution(const kf_making *making, int index, kf_problem_arg
     return refuse(making, index, ".distribution", &inner);
 }
 
+/* ---- integers that are legal in any place of an argument --------------------------------------
+ *
+ * A candidate can tell workloads with equal params apart only by their data. So the data of one
+ * has to be right in the other. An argument that one workload sorts, and another draws in any
+ * order, may be in any order. */
+
+static bool same_distribution(const kf_distribution *a, const kf_distribution *b)
+{
+    return a->kind == b->kind && a->a == b->a && a->b == b->b;
+}
+
+/* True if a workload has the params of this one. */
+static bool has_same_params(const kf_making *making, int workload)
+{
+    kf_binding bindings[KF_MAX_PARAMS];
+    if (!making->task->workloads[workload].devices[making->device] ||
+        !kf_params_resolve(making->task, workload, making->device, bindings, NULL))
+        return false;
+    for (size_t p = 0; p < making->count; p++)
+        if (bindings[p].value != making->bindings[p].value) return false;
+    return true;
+}
+
+/* Finds the only argument that another workload draws in another way, and that way. Returns -1 if
+ * there are several. */
+static int only_difference(const kf_making *making, int workload, kf_distribution *other)
+{
+    kf_making sibling = *making;
+    sibling.workload = workload;
+    sibling.error = NULL;
+    int found = -1;
+    for (int i = 0; i < making->problem->argument_count; i++) {
+        kf_problem_argument argument = making->problem->arguments[i];
+        bool given = argument.kind == KF_INPUT || argument.kind == KF_INOUT;
+        kf_distribution here = argument.distribution;
+        if (!given) continue;
+        if (!make_distribution(&sibling, i, &argument)) return -1;
+        if (same_distribution(&here, &argument.distribution)) continue;
+        if (found >= 0) return -1;
+        found = i;
+        *other = argument.distribution;
+    }
+    return found;
+}
+
+/* Adds the range of `other` to the strays of an argument, if they touch. */
+static void add_strays(kf_distribution *distribution, const kf_distribution *other)
+{
+    bool first = distribution->stray_low == distribution->stray_high;
+    if (!first && (other->a > distribution->stray_high || other->b < distribution->stray_low))
+        return;
+    distribution->stray_low = first ? other->a : fmin(distribution->stray_low, other->a);
+    distribution->stray_high = first ? other->b : fmax(distribution->stray_high, other->b);
+}
+
+static void find_strays(const kf_making *making)
+{
+    kf_problem *problem = making->problem;
+    for (int i = 0; i < problem->argument_count; i++) {
+        kf_distribution *d = &problem->arguments[i].distribution;
+        bool given =
+            problem->arguments[i].kind == KF_INPUT || problem->arguments[i].kind == KF_INOUT;
+        if (given && d->kind == KF_INTEGERS) add_strays(d, d);
+    }
+    for (int w = 0; w < making->task->workload_count; w++) {
+        kf_distribution other = {0};
+        if (w == making->workload || !has_same_params(making, w)) continue;
+        int i = only_difference(making, w, &other);
+        if (i >= 0 && other.kind == KF_INTEGERS)
+            add_strays(&problem->arguments[i].distribution, &other);
+    }
+}
+
 /* Returns the tolerance of the workload, else of the argument, else of the task. error_ratio and
  * allclose of task or workload leave integers exact. */
 static kf_tolerance tolerance_of(const kf_task *task, int workload, int argument)
@@ -197,6 +270,7 @@ bool kf_task_resolve(const kf_task *task, int workload, const char *device, kf_p
     problem->argument_count = task->argument_count;
     for (int i = 0; i < task->argument_count; i++)
         if (!make_argument(&making, i)) return false;
+    find_strays(&making);
     return make_work(&making);
 }
 

@@ -39,6 +39,7 @@ try:
 except ImportError as torch_missing_reason:
     torch, torch_missing = None, torch_missing_reason
 
+UNVARIED = ("constant", "symmetric", "upper_triangular", "lower_triangular")
 CHECK_ELEMENTS = 1 << 22
 CHECK_FLOPS = 1 << 29
 MOST_ARGUMENTS = 512  # of a task
@@ -208,7 +209,10 @@ def assemble(problem, patches, args, state_names, measured, size, notes):
     taken, inputs, scalars, order = {"out"}, [], [], []
     taken.update("out%d" % i for i in range(len(measured)))
     full_inputs = size.inputs if size else args.first
-    for name, value, spec in zip(args.names, full_inputs, args.specs):
+    for i, (name, value, spec) in enumerate(zip(args.names, full_inputs, args.specs)):
+        if i in args.counted:
+            other, dim = args.counted[i]
+            spec = {**spec, "total": full_inputs[other].shape[dim]}
         unique = c_name(name, taken)
         order.append(unique)
         if spec is None:
@@ -230,7 +234,7 @@ def assemble(problem, patches, args, state_names, measured, size, notes):
     for name in state_names:
         _, kind, spec = args.state[name]
         spec = dict(spec)
-        if spec["kind"] in ("normal", "uniform"):
+        if spec["kind"] not in UNVARIED:
             spec["vary"] = False
         tensor = full_state[name]
         state.append(

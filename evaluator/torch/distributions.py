@@ -1,7 +1,8 @@
 """The distribution of a tensor's values, in the terms of task.json (docs/reference/task-format.md,
 "Distributions").
 
-There are two sources. Watching the factories shows the calls of torch.rand, randn, randint and
+There are three sources. An integer input that ascends from 0 to an extent of another input is
+offsets. Watching the factories shows the calls of torch.rand, randn, randint and
 similar, if the problem hands over their result unchanged. Everything else (rand * scale,
 triu(rand), softmax, weights after initialisation) is measured on two draws: equal values are fixed,
 matrices may be triangular or symmetric, few integers are integers, and the moments separate uniform
@@ -185,6 +186,26 @@ def constant_varied(value, dtype):
     }
 
 
+def total_of_offsets(tensor, other):
+    """Returns the last of offsets: ascending integers from 0, in both draws. None for others, and
+    for 0, 1, 2, …, which may be positions as well."""
+    if tensor.dtype in FLOATS or tensor.dtype == torch.bool or tensor.dim() != 1:
+        return None
+    total = int(tensor[-1]) if tensor.numel() > 2 else 0
+    for values in (tensor, other):
+        steps = values.long().diff()
+        if not total or int(values[0]) or int(values[-1]) != total or bool((steps < 0).any()):
+            return None
+    return total if bool((tensor.long().diff() != 1).any()) else None
+
+
+def is_sorted(values):
+    """True if the rows ascend, which values in any order seldom do."""
+    rows = values.reshape(-1, values.shape[-1]) if values.dim() else values.reshape(1, -1)
+    ascending = bool((rows[:, 1:] >= rows[:, :-1]).all())
+    return ascending and rows.shape[-1] >= 8 and bool((rows[:, -1] > rows[:, 0]).any())
+
+
 FIXED = {"kind": "fixed"}  # equal in every draw, but not constant: a mask, an index table
 
 
@@ -206,6 +227,11 @@ def classify(tensor, other, watched=None):
             (FIXED, None)
             if low != high
             else (constant_varied(low, first.dtype), "constant %g, varied" % low)
+        )
+    if not floating and first.dtype != torch.bool and is_sorted(first) and is_sorted(second):
+        both = torch.cat([first.reshape(-1), second.reshape(-1)])
+        return {"kind": "sorted", "low": int(both.min()), "high": int(both.max()) + 1}, (
+            "bounds as seen in a draw"
         )
     if bool((values == values.round()).all()) and values.unique().numel() <= max(
         64, values.numel() // 4 if not floating else 0
@@ -268,6 +294,11 @@ def sample(spec, shape, dtype, generator):
             values = values.triu() + values.triu(1).transpose(-1, -2)
     elif kind == "integers":
         values = torch.randint(spec["low"], spec["high"], shape, generator=generator)
+    elif kind == "sorted":
+        values = torch.randint(spec["low"], spec["high"], shape, generator=generator).sort(-1)[0]
+    elif kind == "offsets":
+        values = torch.randint(0, spec["total"] + 1, shape, generator=generator).sort(-1)[0]
+        values[0], values[-1] = 0, spec["total"]
     elif kind == "permutation":
         values = torch.randperm(count, generator=generator).reshape(shape)
     elif kind == "signs":
@@ -278,6 +309,28 @@ def sample(spec, shape, dtype, generator):
     else:
         values = torch.full(shape, spec["value"])
     return values.to(dtype)
+
+
+def structured(spec, values, how, generator):
+    """Returns integers under one of the judge's variations, None if it has no such one: all equal,
+    or in clusters."""
+    kind, result = spec["kind"], values.clone()
+    if kind in ("integers", "sorted") and how == "equal":
+        low, high = spec["low"], spec["high"]
+        return torch.full_like(values, int(torch.randint(low, high, (1,), generator=generator)))
+    if kind == "offsets":
+        begin = int(torch.randint(1, values.numel(), (1,), generator=generator))
+        result[:begin], result[begin:] = 0, spec["total"]
+        return result
+    if kind == "permutation" and how == "clusters":
+        return torch.arange(values.numel()).roll(1).reshape(values.shape).to(values.dtype)
+    if kind == "one_hot" and how == "equal":
+        return values.reshape(-1, values.shape[-1])[:1].expand(
+            values.numel() // values.shape[-1], -1
+        ).reshape(values.shape)
+    if kind == "signs" and how == "equal":
+        return torch.ones_like(values)
+    return None
 
 
 def varied(values, how, generator):

@@ -4,6 +4,8 @@ import contextlib
 import copy
 import inspect
 import math
+import random
+import sys
 
 import torch
 
@@ -17,6 +19,7 @@ FAINT = 0.01  # outputs that other inputs change by less are worth another look
 PLAIN = 0.05
 UNSTABLE = 0.02  # more of the output than this may no rounding decide
 ROUNDING_DRAWS = 4  # in which that is looked at
+STRUCTURES = ("equal", "clusters")
 VARIATIONS = ("scale_up", "scale_down", "offset", "outlier", "cancellation")
 FACTORIES = (
     "rand",
@@ -94,9 +97,51 @@ class OnThisDevice:
         return factory
 
 
+class Unseeded:
+    """While active, the seeds and generators of a problem file count for nothing: a file that seeds
+    itself would give the same numbers in every draw."""
+
+    DRAWS = ("rand", "randn", "randint", "randperm", "normal", "bernoulli", "multinomial")
+    METHODS = ("normal_", "uniform_", "random_", "bernoulli_", "exponential_")
+
+    def __enter__(self):
+        self.originals = []
+        for name in self.DRAWS:
+            self._replace(torch, name, self._without_generator(getattr(torch, name)))
+        for name in self.METHODS:
+            self._replace(torch.Tensor, name, self._without_generator(getattr(torch.Tensor, name)))
+        for owner in (torch, torch.random, torch.cuda):
+            self._replace(owner, "manual_seed", lambda seed: torch.default_generator)
+        self._replace(torch.cuda, "manual_seed_all", lambda seed: None)
+        self._replace(random, "seed", lambda *_: None)
+        numpy = sys.modules.get("numpy")
+        if numpy is not None:
+            self._replace(numpy.random, "seed", lambda *_: None)
+            drawn = random.getrandbits(31)
+            for name in ("default_rng", "RandomState"):
+                made = getattr(numpy.random, name)
+                self._replace(numpy.random, name, lambda *_, made=made: made(drawn))
+
+    def __exit__(self, *_):
+        for owner, name, original in reversed(self.originals):
+            setattr(owner, name, original)
+
+    def _replace(self, owner, name, new):
+        self.originals.append((owner, name, getattr(owner, name)))
+        setattr(owner, name, new)
+
+    @staticmethod
+    def _without_generator(original):
+        def draw(*args, generator=None, **kwargs):
+            return original(*args, **kwargs)
+
+        return draw
+
+
 def draw_inputs(problem, seed):
-    with OnThisDevice():
-        inputs = problem.inputs(seed)
+    load.seed_all(seed)
+    with OnThisDevice(), Unseeded():
+        inputs = problem.inputs()
     if not inputs:
         raise Unfit(
             "inputs.none", "get_inputs returned nothing: the output would be the same in every call"
@@ -183,13 +228,19 @@ class Arguments:
         self.init = problem.init_inputs(42)
         self.names = input_names(self.model, len(self.first))
         self.notes, self.specs = [], []
-        for name, a, b, spec in zip(self.names, self.first, second, watched):
+        # An input of offsets -> the input and the dimension that its last one counts
+        self.counted = {}
+        for i, (name, a, b, spec) in enumerate(zip(self.names, self.first, second, watched)):
             if not isinstance(a, torch.Tensor):
                 self.specs.append(None)
                 continue
             dtype_name(a, "input " + name)
             if a.shape != b.shape:
                 raise Unfit("inputs.random_shape", "input %s has another shape each time" % name)
+            total = None if spec else dist.total_of_offsets(a, b)
+            if total and self._find_extent(i, total):
+                self.specs.append({"kind": "offsets", "total": total})
+                continue
             spec, note = dist.classify(a, b, spec)
             if spec is dist.FIXED:
                 raise Unfit(
@@ -204,6 +255,16 @@ class Arguments:
                 self.notes.append("input %s: %s" % (name, note))
             self.specs.append(spec)
         self._look_at_state()
+
+    def _find_extent(self, index, total):
+        """Notes the extent of another input that offsets count. False without one."""
+        for i, other in enumerate(self.first):
+            if i == index or not isinstance(other, torch.Tensor):
+                continue
+            for dim, extent in enumerate(other.shape):
+                if extent == total and index not in self.counted:
+                    self.counted[index] = (i, dim)
+        return index in self.counted
 
     def _look_at_state(self):
         """Sets self.state: name -> (tensor, kind, spec), in the order of state_dict, without fixed
@@ -494,6 +555,7 @@ def choose_variations(args, inputs):
                 return False
         return True
 
+    choose_structures(args, inputs)
     if not candidates or stays_finite(candidates):
         return
     alone = [i for i in candidates if len(candidates) > 1 and stays_finite([i])]
@@ -504,6 +566,80 @@ def choose_variations(args, inputs):
             args.notes.append(
                 "input %s: not varied, the output would not stay finite" % args.names[i]
             )
+
+
+def choose_structures(args, inputs):
+    """Decides for each input of integers if the judge may vary it: forward has to take all of them
+    equal or in clusters, and the output has to stay finite."""
+    before = args.keep_state()
+    generator = torch.Generator().manual_seed(9)
+    for i, spec in enumerate(args.specs):
+        for how in STRUCTURES if spec else ():
+            other = dist.structured(spec, inputs[i], how, generator)
+            if other is None or spec.get("vary") is False:
+                continue
+            try:
+                good = finite(args.call(inputs[:i] + [other] + inputs[i + 1 :]))
+            except Exception:
+                good = False
+            args.model.load_state_dict(before)
+            if not good:
+                spec["vary"] = False
+                args.notes.append(
+                    "input %s: not varied, forward fails or the output would not stay finite"
+                    % args.names[i]
+                )
+
+
+def loosen_constants(args):
+    """Draws an integer input that is always one number, such as a length, from 1 to that number, if
+    forward takes it."""
+    before, generator = args.keep_state(), torch.Generator().manual_seed(10)
+    for i, spec in enumerate(args.specs):
+        tensor = args.first[i]
+        if not spec or spec["kind"] != "constant" or tensor.dtype in dist.FLOATS:
+            continue
+        if tensor.dtype == torch.bool or spec["value"] < 2:
+            continue
+        trial = {"kind": "integers", "low": 1, "high": spec["value"] + 1}
+        other = dist.sample(trial, tensor.shape, tensor.dtype, generator)
+        try:
+            given = args.values(8)
+            outputs = args.call(given)
+            others = args.call(given[:i] + [other] + given[i + 1 :])
+            good = same_shapes(outputs, others) and finite(others)
+        except Exception:
+            good = False
+        args.model.load_state_dict(before)
+        if good:
+            args.specs[i] = trial
+            args.notes.append(
+                "input %s: constant %d, drawn from 1 to it" % (args.names[i], spec["value"])
+            )
+
+
+def widen_copied(args, inputs, outputs):
+    """Draws an input around 0 if the output is a copy of it where it is positive (a ReLU). True if
+    there was one."""
+    found = False
+    for i, spec in enumerate(args.specs):
+        if not spec or spec["kind"] != "uniform" or spec.get("low", 0) < 0:
+            continue
+        copied = any(
+            o.dtype == inputs[i].dtype
+            and o.numel() == inputs[i].numel()
+            and torch.equal(o.reshape(-1), inputs[i].reshape(-1))
+            for o in outputs
+        )
+        if copied:
+            high = spec.get("high", 1)
+            args.specs[i] = {"kind": "uniform", "low": -high, "high": high}
+            args.notes.append(
+                "input %s: drawn around 0, because the output is a copy of positive ones"
+                % args.names[i]
+            )
+            found = True
+    return found
 
 
 def applies(spec, how):
@@ -599,10 +735,15 @@ def measure(args):
     """Does all measurements at a size that is quick. Returns the outputs."""
     original = args.keep_state()
     args.fill_state(7)
+    loosen_constants(args)
     inputs = args.values(8)
     counter = FlopCounter()
     try:
-        good = finite(args.call(inputs, watch=counter))
+        outputs = args.call(inputs, watch=counter)
+        good = finite(outputs)
+        if not any(args.alias) and widen_copied(args, inputs, outputs):
+            inputs = args.values(8)
+            good = finite(args.call(inputs))
     except Unfit:
         raise
     except Exception as reason:  # the model itself can't take what the specification says

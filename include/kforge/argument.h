@@ -69,10 +69,13 @@ typedef enum kf_distribution_kind {
 typedef struct kf_distribution {
     kf_distribution_kind kind;
     double a, b;
-    /* the judge may vary scale, offset and structure (default true for normal and uniform) */
+    /* the judge may vary the data within what the distribution promises */
     bool vary;
     /* ±inf and NaN are legal in this input */
     bool nonfinite;
+    /* Integers [stray_low, stray_high) are legal in any place, because another workload that
+     * differs only in this argument's distribution draws them there. Without any: equal numbers. */
+    double stray_low, stray_high;
 } kf_distribution;
 
 #define KF_ERROR_RATIO_DEFAULT 8.0

@@ -33,9 +33,10 @@ void kf_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]
 /* Changes that the judge makes to an input in addition to the task's distribution, so that a
  * shortcut for one kind of data fails.
  *
- * Variations need distribution.vary (nonfinite: distribution.nonfinite). They keep the structure of
- * the distribution: an interval without 0 keeps its sign, zeros of sparse data stay, integers never
- * vary. Except for nonfinite, values stay finite. */
+ * Variations need distribution.vary (nonfinite: distribution.nonfinite). They keep what the
+ * distribution promises: an interval without 0 keeps its sign, zeros of sparse data stay, integers
+ * stay in their range, sorted data sorted, permutations distinct. Except for nonfinite, values stay
+ * finite. */
 typedef enum kf_variation {
     KF_VARY_NONE,
     /* times 64; f16 8, 8-bit floats 4 */
@@ -48,6 +49,13 @@ typedef enum kf_variation {
     KF_VARY_CANCELLATION,
     /* one element in 1024 is 32 times larger */
     KF_VARY_OUTLIER,
+    /* one element, or one in 1024, is another legal value, often the least or the largest */
+    KF_VARY_STRAY,
+    /* all elements are equal; offsets: one row has all; one_hot: all rows are equal */
+    KF_VARY_EQUAL,
+    /* runs of 1024 have ranges of their own; sorted and offsets: parts of very unequal sizes;
+     * permutation: a rotation; signs: another share of ones */
+    KF_VARY_CLUSTERS,
     /* a few elements are +inf, -inf or NaN */
     KF_VARY_NONFINITE,
     KF_VARIATION_COUNT
@@ -55,6 +63,9 @@ typedef enum kf_variation {
 const char *kf_variation_name(kf_variation variation);
 /* False if kf_input_fill treats the variation like KF_VARY_NONE for this argument. */
 bool kf_variation_applies(const kf_problem_argument *argument, kf_variation variation);
+/* True if honest programs may be much faster or slower on such data than on the task's: equal and
+ * clusters. Timed batches have none of these. */
+bool kf_variation_changes_speed(kf_variation variation);
 /* Returns the variation of the key's set: KF_VARY_NONE for half of the sets, else one that applies.
  */
 kf_variation kf_variation_choose(const kf_problem_argument *argument, kf_key key);

@@ -188,16 +188,35 @@ int kf_sandbox_descriptor(const kf_sandbox *sandbox);
 /* Reads output, reaps and enforces limits. Waits up to `seconds` (0: does not wait, negative: until
  * the end). True once the child has ended and its whole tree is gone. */
 bool kf_sandbox_pump(kf_sandbox *sandbox, double seconds);
-/* Stops every thread of the tree and waits until all are stopped. Errors:
+/* Stops every thread of the tree and waits until each of the child's is seen stopped. For the
+ * kernel, a thread that ends counts as stopped. It may still write to the child's memory, so this
+ * function also waits until each of those has left it. Errors:
  *
  *   KF_ERROR_INPUT    the child has ended, or another signal continued it meanwhile
- *   KF_ERROR_LIMIT    the child does not stop, and computes meanwhile
- *   KF_ERROR_MACHINE  the child neither stops nor computes
+ *   KF_ERROR_LIMIT    the child does not stop. It computes, or (kf_sandbox_distrust) a thread of it
+ *                     is in a system call that no signal interrupts
+ *   KF_ERROR_MACHINE  the child does not stop for another reason
  */
 bool kf_sandbox_freeze(kf_sandbox *sandbox, kf_error *error);
+/* Notes that the child runs foreign code from now on. If a thread of it is then in a system call
+ * that no signal interrupts, and keeps it from stopping, that is its own fault after 1.5 s
+ * (KF_ERROR_LIMIT). Before, it is the machine's fault after 10 s: drivers may start slowly. */
+void kf_sandbox_distrust(kf_sandbox *sandbox);
+/* Returns the kf_now() at which the last freeze knew that the child could write nothing more. If
+ * all threads were stopped at once, that is when the kernel said so. */
+double kf_sandbox_stopped_at(const kf_sandbox *sandbox);
 /* Continues the tree. KF_ERROR_INPUT if the child has ended, or if another signal (SIGCONT of a
  * timer) continued it since kf_sandbox_freeze. Data read from it meanwhile then proves nothing. */
 bool kf_sandbox_thaw(kf_sandbox *sandbox, kf_error *error);
+/* Lets the child open files, or ends that for all of its threads: a call that makes a descriptor
+ * then fails before it looks at a path. Open descriptors stay open. After kf_sandbox_lockdown the
+ * child cannot undo it. The child receives descriptors only while it may open files. */
+bool kf_sandbox_let_open(kf_sandbox *sandbox, bool may, kf_error *error);
+/* Returns how many files and folders on disks the child has open; -1 if unknown. */
+int kf_sandbox_open_files(const kf_sandbox *sandbox);
+/* Returns the number of threads of a frozen child, and their ids, which are valid until the next
+ * freeze or census. */
+size_t kf_sandbox_threads(const kf_sandbox *sandbox, const pid_t **ids);
 /* True once the child is a single process for good. A program that may start others
  * (KF_SECCOMP_SETTLES) ends that with kf_sandbox_lockdown. This function, with the child frozen,
  * checks that the filter is on and that no other process of the tree is left. From then on freeze,
@@ -206,14 +225,12 @@ bool kf_sandbox_thaw(kf_sandbox *sandbox, kf_error *error);
 bool kf_sandbox_settle(kf_sandbox *sandbox);
 /* Counts of a frozen child. */
 typedef struct kf_sandbox_census {
-    /* threads of the child */
+    /* threads of the child, without those that have ended */
     int threads;
     /* other processes of the tree */
     int processes;
     /* open descriptors of the child; -1 if unknown */
     int descriptors;
-    /* hash over the ids of the child's threads: differs if a thread was replaced */
-    uint64_t thread_hash;
 } kf_sandbox_census;
 bool kf_sandbox_take_census(kf_sandbox *sandbox, kf_sandbox_census *census, kf_error *error);
 /* Sends SIGKILL to the whole tree without waiting. Work in the kernel, above all the driver's
@@ -236,7 +253,8 @@ void kf_sandbox_describe(const kf_sandbox_result *result, char *text, size_t siz
 /* For the program inside. Installs a second, stricter filter on all threads
  * (SECCOMP_FILTER_FLAG_TSYNC) and makes the process non-dumpable. The program calls it after its
  * libraries and its device context exist, and before it loads untrusted code. The filter forbids
- * new sockets, unlink, memfd, clone of processes and every exec. Returns 0 or a negative errno.
+ * new sockets, unlink, memfd, clone of processes, every exec, and calls that tell which pages of a
+ * file are in memory. Returns 0 or a negative errno.
  * Neither allocates nor needs libseccomp (CMake target kf_lockdown). */
 int kf_sandbox_lockdown(void);
 

@@ -74,6 +74,14 @@ int main(void)
               data, 0);
     time_fill("sorted f32", KF_F32, (kf_distribution){.kind = KF_SORTED, .b = 1}, KF_VARY_NONE,
               data, 0);
+    time_fill("sorted i32", KF_I32, (kf_distribution){.kind = KF_SORTED, .b = 200}, KF_VARY_NONE,
+              data, 0);
+    time_fill("sorted u8", KF_U8, (kf_distribution){.kind = KF_SORTED, .b = 200}, KF_VARY_NONE,
+              data, 0);
+    time_fill("offsets i32", KF_I32, (kf_distribution){.kind = KF_OFFSETS, .a = 1e9, .b = 1},
+              KF_VARY_NONE, data, 0);
+    time_fill("offsets i32, skew 3", KF_I32,
+              (kf_distribution){.kind = KF_OFFSETS, .a = 1e9, .b = 3}, KF_VARY_NONE, data, 0);
     time_fill("sparse f32", KF_F32, (kf_distribution){.kind = KF_SPARSE, .a = 0.1}, KF_VARY_NONE,
               data, 0);
     time_fill("positive definite f32", KF_F32,

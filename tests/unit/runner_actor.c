@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -33,6 +34,15 @@ static void good(uint64_t nonce)
 static void *rest(void *context)
 {
     pause();
+    return context;
+}
+
+static void *compute_in_the_kernel(void *context)
+{
+    size_t size = (size_t)1 << 42;
+    void *range = mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    madvise(range, size, MADV_NOHUGEPAGE);
+    madvise(range, size, 22); /* MADV_POPULATE_READ */
     return context;
 }
 
@@ -111,6 +121,16 @@ int main(int argc, char **argv)
             pthread_t thread;
             if (helpers++ == 0) pthread_create(&thread, NULL, rest, NULL);
             good(command.nonce);
+        } else if (strcmp(way, "unstoppable") == 0) {
+            pthread_t thread;
+            pthread_create(&thread, NULL, compute_in_the_kernel, NULL);
+            usleep(100000);
+            good(command.nonce);
+        } else if (strcmp(way, "leader-ends") == 0) {
+            pthread_t thread;
+            pthread_create(&thread, NULL, rest, NULL);
+            good(command.nonce);
+            pthread_exit(NULL);
         } else if (strcmp(way, "moves") == 0) {
             cpu_set_t all;
             memset(&all, 0xff, sizeof all);

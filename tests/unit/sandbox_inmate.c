@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <linux/keyctl.h>
 #include <netinet/in.h>
 #include <pthread.h>
@@ -374,8 +375,6 @@ static void try_own_descriptors(void)
 static void try_endless_calls(void)
 {
     unsigned char page;
-    void *whole = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    need("mincore", mincore(whole, 4096, &page));
     errno = 0;
     mincore(NULL, (size_t)1 << 32, &page); /* nothing lies there: unfiltered it says so at once */
     attack("mincore of gigabytes", errno == EPERM ? -1 : 0);
@@ -449,6 +448,59 @@ static void *wait_and_try(void *go)
     return NULL;
 }
 
+/* Tries calls that tell or change which pages of a file are in memory. */
+static void try_page_cache(void)
+{
+    unsigned char page;
+    char byte;
+    struct iovec part = {&byte, 1};
+    struct {
+        uint64_t offset, length;
+    } range = {0, 4096};
+    uint64_t counts[5];
+    int file = open("/proc/self/exe", O_RDONLY);
+    void *mapped = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, file, 0);
+    need("open", file);
+    need("map", mapped == MAP_FAILED ? -1 : 0);
+    attack("mincore", mincore(mapped, 4096, &page));
+    attack("fadvise", syscall(SYS_fadvise64, file, 0L, 4096L, POSIX_FADV_DONTNEED));
+    attack("readahead", readahead(file, 0, 4096));
+    attack("preadv2", syscall(SYS_preadv2, file, &part, 1L, 0L, 0L, 8L /* RWF_NOWAIT */));
+    attack("cachestat", syscall(451, file, &range, counts, 0));
+    attack("madvise", madvise(mapped, 4096, 21 /* MADV_PAGEOUT */));
+    need("madvise", madvise(mapped, 4096, MADV_WILLNEED));
+    attack("direct open", open("/proc/self/exe", O_RDONLY | O_DIRECT));
+    attack("openat2", syscall(SYS_openat2, AT_FDCWD, "/", NULL, 0L));
+    attack("direct reads later", fcntl(file, F_SETFL, O_DIRECT));
+    need("other flags", fcntl(file, F_SETFL, O_NONBLOCK));
+    attack("inotify", syscall(SYS_inotify_init1, 0));
+}
+
+static void try_descriptor_limit(void)
+{
+    struct rlimit limit;
+    need("getrlimit", getrlimit(RLIMIT_NOFILE, &limit));
+    attack("setrlimit", setrlimit(RLIMIT_NOFILE, &limit));
+    attack("setrlimit itself", syscall(SYS_setrlimit, RLIMIT_NOFILE, &limit));
+    need("another limit", getrlimit(RLIMIT_STACK, &limit));
+    need("another limit", setrlimit(RLIMIT_STACK, &limit));
+}
+
+/* Opens files while slot 1 is 1, and counts in slot 0 how often it tried and in slot 2 how often
+ * that went well. */
+static int do_open(char **arguments)
+{
+    _Atomic uint64_t *slots = shared_counters();
+    if (kf_sandbox_lockdown()) return 2;
+    for (;;) {
+        int fd = open(arguments[0], O_RDONLY);
+        if (fd < 0) fd = dup(0);
+        if (fd >= 0) atomic_fetch_add(&slots[2], 1);
+        if (fd >= 0 && !atomic_load(&slots[1])) close(fd);
+        atomic_fetch_add(&slots[0], 1);
+    }
+}
+
 static int do_lockdown(char **arguments)
 {
     (void)arguments;
@@ -486,6 +538,8 @@ static int do_lockdown(char **arguments)
     need("kill of itself", kill(getpid(), 0));
     try_endless_calls();
     try_own_descriptors();
+    try_page_cache();
+    try_descriptor_limit();
     attack("a call from the future", syscall(470));
     return escaped;
 }
@@ -560,6 +614,60 @@ static int do_wake(char **arguments) /* timers that continue the process while i
     return 0;
 }
 
+/* Marks words of shared memory as held by this thread, and ends. The kernel marks each of them once
+ * more while the thread ends. */
+static void *end_with_locks(void *slots)
+{
+    enum { FIRST = 64, LAST = 511 };
+    static struct robust_list nodes[LAST + 1];
+    static struct robust_list_head head;
+    head.futex_offset = (long)((char *)slots - (char *)nodes);
+    for (int i = FIRST; i < LAST; i++) nodes[i].next = &nodes[i + 1];
+    nodes[LAST].next = &head.list;
+    head.list.next = &nodes[FIRST];
+    uint32_t self = (uint32_t)syscall(SYS_gettid);
+    for (int i = FIRST; i <= LAST; i++) *(volatile uint32_t *)((uint64_t *)slots + i) = self;
+    if (syscall(SYS_set_robust_list, &head, sizeof head) == 0) syscall(SYS_exit, 0);
+    return NULL;
+}
+
+static int do_dying(char **arguments) /* threads, one after the other, that write as they end */
+{
+    (void)arguments;
+    _Atomic uint64_t *slots = shared_counters();
+    for (;;) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, end_with_locks, (void *)slots)) return 2;
+        pthread_join(thread, NULL);
+        atomic_fetch_add(&slots[0], 1);
+    }
+}
+
+static int sleep_on(void *unused)
+{
+    (void)unused;
+    for (;;) pause();
+    return 0;
+}
+
+static void *wait_for_child(void *unused)
+{
+    static char stack[1 << 14];
+    (void)unused;
+    clone(sleep_on, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
+    return NULL;
+}
+
+static int do_asleep(char **arguments) /* a thread in a system call that no stop interrupts */
+{
+    (void)arguments;
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, wait_for_child, NULL)) return 2;
+    usleep(100000);
+    count(&shared_counters()[0]);
+    return 0;
+}
+
 static const struct {
     const char *name;
     int (*run)(char **arguments);
@@ -592,6 +700,9 @@ static const struct {
     {"exit", do_exit, 1},
     {"crash", do_crash, 0},
     {"wake", do_wake, 0},
+    {"dying", do_dying, 0},
+    {"open", do_open, 1},
+    {"asleep", do_asleep, 0},
 };
 
 int main(int argc, char **argv)

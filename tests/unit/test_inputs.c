@@ -101,9 +101,14 @@ static void parts_equal_the_whole(void **state)
     (void)state;
     for (int kind = 0; kind < KF_DISTRIBUTION_COUNT; kind++) {
         for (int dtype = 0; dtype < KF_DTYPE_COUNT; dtype++) {
-            kf_problem_argument x = argument_of(
-                (kf_dtype)dtype, (kf_distribution){(kf_distribution_kind)kind, 1, 20, true, true},
-                61, 67);
+            kf_problem_argument x =
+                argument_of((kf_dtype)dtype,
+                            (kf_distribution){.kind = (kf_distribution_kind)kind,
+                                              .a = 1,
+                                              .b = 20,
+                                              .vary = true,
+                                              .nonfinite = true},
+                            61, 67);
             kf_variation variation = (kf_variation)(kind + dtype) % KF_VARIATION_COUNT;
             kf_autofree char *whole = filled(&x, variation), *parts = calloc(1, x.bytes + 16);
             for (int64_t first = 0, count = 1; first < x.elements;
@@ -226,7 +231,9 @@ static void integers_and_structures(void **state)
             assert_true(o[i] >= o[i - 1]);
             if (o[i] - o[i - 1] > longest) longest = o[i] - o[i - 1];
         }
-        assert_true(fabs(o[15000] - 1e6 * pow(0.5, skews[s])) < 200);
+        /* The middle varies like that of sorted draws: five deviations of sqrt(1/4/30000). */
+        assert_true(o[15000] > 1e6 * pow(0.5 - 0.0145, skews[s]));
+        assert_true(o[15000] < 1e6 * pow(0.5 + 0.0145, skews[s]));
         assert_true(longest >= 50); /* rows differ: the mean is 33 */
     }
 
@@ -310,6 +317,158 @@ static void square_matrices_have_their_structure(void **state)
     }
 }
 
+/* Returns how many of the sorted keys are below `value`. */
+static int64_t below(const uint8_t *keys, int64_t count, int value)
+{
+    int64_t least = 0;
+    while (least < count && keys[least] < value) least++;
+    return least;
+}
+
+static void sorted_keys_follow_no_formula(void **state)
+{
+    (void)state;
+    enum { N = 40003, KEYS = 100 };
+    const double sizes[] = {2, 200};
+    for (int s = 0; s < 2; s++) {
+        kf_problem_argument x = argument_of(
+            KF_U8, (kf_distribution){.kind = KF_SORTED, .b = sizes[s], .vary = true}, 1, N);
+        double sum = 0, square = 0, between = 0;
+        static uint8_t keys[N];
+        for (uint64_t k = 0; k < KEYS; k++) {
+            kf_input_fill(&x, (kf_key){k, 1, 2}, KF_VARY_NONE, keys, 0, N);
+            for (int i = 1; i < N; i++) assert_true(keys[i] >= keys[i - 1]);
+            double middle = (double)below(keys, N, (int)sizes[s] / 2) - N / 2.0;
+            sum += middle, square += middle * middle;
+            /* Every 64th key does not tell the place of a step: it is uniform between them. */
+            between += (double)(below(keys, N, (int)sizes[s] / 2) % 64) - 31.5;
+        }
+        double deviation = sqrt(square / KEYS);
+        assert_true(fabs(sum / KEYS) < 5 * sqrt(N) / 2 / sqrt(KEYS));
+        assert_true(deviation > 0.8 * sqrt(N) / 2 && deviation < 1.25 * sqrt(N) / 2);
+        assert_true(fabs(between / KEYS) < 5 * 18.5 / sqrt(KEYS));
+    }
+}
+
+/* Neighbours of sorted draws differ by exponential numbers: their deviation is their mean. */
+static void gaps_are_those_of_draws(void **state)
+{
+    (void)state;
+    enum { N = 60000 };
+    kf_problem_argument x =
+        argument_of(KF_I32, (kf_distribution){.kind = KF_OFFSETS, .a = 64e6, .b = 1}, 1, N + 1);
+    kf_autofree int32_t *o = filled(&x, KF_VARY_NONE);
+    double square = 0, mean = 64e6 / N;
+    int short_ones = 0;
+    for (int i = 0; i < N; i++) {
+        double gap = o[i + 1] - o[i] - mean;
+        square += gap * gap;
+        short_ones += o[i + 1] - o[i] < mean / 4;
+    }
+    assert_true(fabs(sqrt(square / N) / mean - 1) < 0.15);
+    assert_in_range(short_ones, 0.17 * N, 0.30 * N); /* 1 - exp(-1/4) is 0.22 */
+}
+
+static void integers_vary_within_their_declaration(void **state)
+{
+    (void)state;
+    enum { ROWS = 3, N = 4001, ALL = ROWS * N };
+    static int32_t v[ALL], plain[ALL];
+    int all_strays = 0, all_outside = 0, single = 0;
+    for (uint64_t k = 0; k < 12; k++) {
+        kf_key each = {k, 4, 1};
+        kf_problem_argument x = argument_of(
+            KF_I32, (kf_distribution){.kind = KF_INTEGERS, .a = -3, .b = 9, .vary = true}, ROWS, N);
+        for (int how = 0; how < KF_VARIATION_COUNT; how++) {
+            kf_input_fill(&x, each, (kf_variation)how, v, 0, ALL);
+            for (int i = 0; i < ALL; i++) assert_true(v[i] >= -3 && v[i] < 9);
+            if (how == KF_VARY_EQUAL)
+                for (int i = 0; i < ALL; i++) assert_int_equal(v[i], v[0]);
+        }
+        kf_input_fill(&x, each, KF_VARY_NONE, plain, 0, ALL);
+        x.distribution.stray_low = -50, x.distribution.stray_high = 60;
+        kf_input_fill(&x, each, KF_VARY_STRAY, v, 0, ALL);
+        int strays = 0, outside = 0;
+        for (int i = 0; i < ALL; i++) {
+            strays += v[i] != plain[i];
+            outside += v[i] < -3 || v[i] >= 9;
+            assert_true(v[i] >= -50 && v[i] < 60);
+        }
+        assert_in_range(strays, 0, (ALL + 1023) / 1024);
+        assert_in_range(outside, 0, strays);
+        all_strays += strays, all_outside += outside, single += strays <= 1;
+
+        x.distribution = (kf_distribution){.kind = KF_SORTED, .a = 5, .b = 90, .vary = true};
+        for (int how = 0; how < KF_VARIATION_COUNT; how++) {
+            kf_input_fill(&x, each, (kf_variation)how, v, 0, ALL);
+            for (int i = 0; i < ALL; i++) {
+                assert_true(v[i] >= 5 && v[i] < 90);
+                if (i % N) assert_true(v[i] >= v[i - 1]);
+                if (how == KF_VARY_EQUAL) assert_int_equal(v[i], v[0]);
+            }
+        }
+        x.distribution = (kf_distribution){.kind = KF_OFFSETS, .a = 777, .b = 2, .vary = true};
+        for (int how = 0; how < KF_VARIATION_COUNT; how++) {
+            kf_input_fill(&x, each, (kf_variation)how, v, 0, ALL);
+            assert_int_equal(v[0], 0);
+            assert_int_equal(v[ALL - 1], 777);
+            int steps = 0;
+            for (int i = 1; i < ALL; i++) {
+                assert_true(v[i] >= v[i - 1]);
+                steps += v[i] != v[i - 1];
+            }
+            if (how == KF_VARY_EQUAL) assert_int_equal(steps, 1);
+        }
+        x.distribution = (kf_distribution){.kind = KF_PERMUTATION, .vary = true};
+        for (int how = 0; how < KF_VARIATION_COUNT; how++) {
+            static bool seen[ALL];
+            memset(seen, 0, sizeof seen);
+            kf_input_fill(&x, each, (kf_variation)how, v, 0, ALL);
+            for (int i = 0; i < ALL; i++) {
+                assert_true(v[i] >= 0 && v[i] < ALL && !seen[v[i]]);
+                seen[v[i]] = true;
+            }
+        }
+        x.distribution = (kf_distribution){.kind = KF_ONE_HOT, .vary = true};
+        for (int how = 0; how < KF_VARIATION_COUNT; how++) {
+            kf_input_fill(&x, each, (kf_variation)how, v, 0, ALL);
+            for (int r = 0; r < ROWS; r++) {
+                int ones = 0;
+                for (int c = 0; c < N; c++) ones += v[r * N + c] == 1;
+                for (int c = 0; c < N; c++) assert_in_range(v[r * N + c], 0, 1);
+                assert_int_equal(ones, 1);
+            }
+            if (how == KF_VARY_EQUAL) assert_memory_equal(v, v + N, N * sizeof *v);
+        }
+    }
+    /* The mean of strays is 12 (1/4 12 + 3/4), less those that are what was there. */
+    assert_in_range(all_strays, 15, 90);
+    assert_in_range(all_outside, all_strays / 2, all_strays);
+    assert_in_range(single, 4, 11);
+    /* One row that has millions would take a thread seconds, and no row of clusters is near. */
+    enum { MANY = 1 << 20 };
+    kf_problem_argument rows = argument_of(
+        KF_I32, (kf_distribution){.kind = KF_OFFSETS, .a = 32.0 * MANY, .b = 1, .vary = true}, 1,
+        MANY + 1);
+    assert_false(kf_variation_applies(&rows, KF_VARY_EQUAL));
+    kf_autofree int32_t *uneven = filled(&rows, KF_VARY_CLUSTERS);
+    int32_t longest = 0;
+    for (int i = 0; i < MANY; i++)
+        if (uneven[i + 1] - uneven[i] > longest) longest = uneven[i + 1] - uneven[i];
+    assert_in_range(longest, 32 * 20, 32 * 2000);
+    /* A mask has another number of ones in each way. */
+    kf_problem_argument mask =
+        argument_of(KF_BOOL, (kf_distribution){.kind = KF_INTEGERS, .b = 2, .vary = true}, 1, ALL);
+    int counts[3] = {0};
+    const kf_variation ways[] = {KF_VARY_NONE, KF_VARY_EQUAL, KF_VARY_CLUSTERS};
+    for (int w = 0; w < 3; w++) {
+        kf_autofree bool *m = filled(&mask, ways[w]);
+        for (int i = 0; i < ALL; i++) counts[w] += m[i];
+    }
+    assert_true(counts[1] == 0 || counts[1] == ALL);
+    assert_true(abs(counts[0] - ALL / 2) < 300 && abs(counts[2] - ALL / 2) > 300);
+}
+
 static void signs_are_two(void **state)
 {
     (void)state;
@@ -350,7 +509,9 @@ static void variations_do_what_they_say(void **state)
 
     /* Only where they may, and never out of the type's range. */
     assert_false(kf_variation_applies(
-        &(kf_problem_argument){.dtype = KF_I32, .distribution = {.vary = true}}, KF_VARY_SCALE_UP));
+        &(kf_problem_argument){.dtype = KF_I32,
+                               .distribution = {.kind = KF_INTEGERS, .b = 9, .vary = true}},
+        KF_VARY_SCALE_UP));
     x.distribution.vary = false;
     assert_false(kf_variation_applies(&x, KF_VARY_OFFSET));
     for (int dtype = 0; dtype < KF_DTYPE_COUNT; dtype++) {
@@ -358,7 +519,9 @@ static void variations_do_what_they_say(void **state)
             for (int v = 0; v < KF_VARY_NONFINITE; v++) {
                 kf_problem_argument y = argument_of(
                     (kf_dtype)dtype,
-                    (kf_distribution){(kf_distribution_kind)kind, 100, 3000, true, false}, 30, 30);
+                    (kf_distribution){
+                        .kind = (kf_distribution_kind)kind, .a = 100, .b = 3000, .vary = true},
+                    30, 30);
                 kf_autofree char *data = filled(&y, (kf_variation)v);
                 double values[900];
                 kf_load_doubles((kf_dtype)dtype, data, 900, values);
@@ -374,8 +537,10 @@ static void variations_do_what_they_say(void **state)
     for (uint32_t set = 0; set < 1000; set++)
         chosen[kf_variation_choose(&x, (kf_key){1, set, 0})]++;
     assert_in_range(chosen[KF_VARY_NONE], 450, 700);
-    for (int v = 1; v < KF_VARIATION_COUNT; v++)
-        assert_true(chosen[v] > 30 && strlen(kf_variation_name((kf_variation)v)) > 3);
+    for (int v = 1; v < KF_VARIATION_COUNT; v++) {
+        assert_true(strlen(kf_variation_name((kf_variation)v)) > 3);
+        assert_true(!kf_variation_applies(&x, (kf_variation)v) || chosen[v] > 30);
+    }
 }
 
 static void bulk_conversions_equal_single_ones(void **state)
@@ -447,6 +612,9 @@ int test_program(void)
         cmocka_unit_test(positive_definite_is),
         cmocka_unit_test(square_matrices_have_their_structure),
         cmocka_unit_test(signs_are_two),
+        cmocka_unit_test(sorted_keys_follow_no_formula),
+        cmocka_unit_test(gaps_are_those_of_draws),
+        cmocka_unit_test(integers_vary_within_their_declaration),
         cmocka_unit_test(variations_do_what_they_say),
         cmocka_unit_test(bulk_conversions_equal_single_ones),
         cmocka_unit_test(poison_is_found_intact_or_not),

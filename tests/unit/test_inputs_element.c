@@ -27,7 +27,13 @@ static void compare(kf_distribution_kind kind, kf_dtype dtype, kf_variation vari
                                     .elements = rows * columns};
     argument.bytes = (uint64_t)argument.elements * kf_dtype_size(dtype);
     argument.distribution =
-        (kf_distribution){.kind = kind, .a = a, .b = b, .vary = true, .nonfinite = true};
+        (kf_distribution){.kind = kind,
+                          .a = a,
+                          .b = b,
+                          .vary = true,
+                          .nonfinite = true,
+                          .stray_low = kind == KF_ONE_HOT || kind == KF_SORTED ? -3 : 0,
+                          .stray_high = kind == KF_ONE_HOT || kind == KF_SORTED ? 2000 : 0};
     kf_key key = {.secret = 0x9d2c5680a5f1e37bu + (uint64_t)kind, .set = 3, .argument = 5};
     static unsigned char expected[MOST * 8 + 64], got[MOST * 8 + 64];
     size_t size = kf_dtype_size(dtype);
@@ -69,6 +75,8 @@ static void a_thread_computes_what_the_loops_compute(void **state)
                         rows[r].b, 1, MOST);
                 compare(rows[r].kind, (kf_dtype)dtype, (kf_variation)variation, rows[r].a,
                         rows[r].b, 37, 41);
+                compare(rows[r].kind, (kf_dtype)dtype, (kf_variation)variation, rows[r].a,
+                        rows[r].b, 16, 300);
             }
 }
 

@@ -189,6 +189,21 @@ static void known_code_is_not_measured(void **state)
     kf_job_free(again);
 }
 
+/* A process that knows a hidden shape has no successor that could show it. */
+static void hidden_workloads_come_last(void **state)
+{
+    (void)state;
+    kf_job *job = job_of(KFORGE_SOURCE_DIR "/tests/selftest/rowsum", NULL);
+    job->options.check_only = true;
+    kf_verdict *verdict = judged(job);
+    assert_string_equal(kf_status_name(verdict->status), "correct");
+    assert_int_equal(verdict->workload_count, 3);
+    assert_string_equal(verdict->workloads[0].workload, "ragged");
+    assert_string_equal(verdict->workloads[2].workload, "unseen");
+    kf_verdict_free(verdict);
+    kf_job_free(job);
+}
+
 static void a_replay_key_repeats_the_inputs(void **state)
 {
     (void)state;
@@ -413,6 +428,7 @@ int test_program(void)
         cmocka_unit_test(devices_have_names),
         cmocka_unit_test(what_is_disturbed_is_measured_again),
         cmocka_unit_test(the_clock_alone_convicts_nobody_at_once),
+        cmocka_unit_test(hidden_workloads_come_last),
         cmocka_unit_test(a_replay_key_repeats_the_inputs),
         cmocka_unit_test(another_function_is_other_code),
         cmocka_unit_test(one_truth_at_a_time),

@@ -322,6 +322,41 @@ static void damage_is_found(void **state)
     close_bench(&b);
 }
 
+/* What one side writes to its buffers is seen neither by the other side nor by the oracle. */
+static void sides_share_no_buffer(void **state)
+{
+    (void)state;
+    bench b = {0};
+    kf_set_variation none[3] = {{-1, KF_VARY_NONE}, {-1, KF_VARY_NONE}, {-1, KF_VARY_NONE}};
+    bool chosen[3] = {false, false, false};
+    open_bench(&b, KFORGE_SOURCE_DIR "/tasks/axpy", 3);
+    const kf_buffer_operations *buffers = &b.device->operations->buffers;
+    float *expected = malloc(b.problem->arguments[0].bytes);
+    for (uint64_t secret = 7; secret < 9; secret++) {
+        assert_true(buffers->fill(b.sets, secret, none, NULL));
+        const kf_role roles[] = {KF_ROLE_CANDIDATE, KF_ROLE_BASELINE, KF_ROLE_CANDIDATE};
+        for (size_t i = 0; i < 3; i++) {
+            buffers->turn_to(b.sets, roles[i]);
+            if (i == 2) { /* its damage of its first turn is still there */
+                assert_int_not_equal(inspect(&b, chosen).kind, KF_DAMAGE_NONE);
+                continue;
+            }
+            assert_true(buffers->poison(b.sets, secret + i, NULL));
+            assert_int_equal(inspect(&b, chosen).kind, KF_DAMAGE_NONE);
+            for (uint32_t set = 0; set < 3 && i == 0; set++)
+                for (int argument = 0; argument < 2; argument++)
+                    memset((void *)(uintptr_t)buffers->output(b.sets, set, argument, NULL), 0x5a,
+                           b.problem->arguments[argument].bytes);
+        }
+        kf_input_fill(&b.problem->arguments[0], (kf_key){secret, 1, 0}, KF_VARY_NONE, expected, 0,
+                      b.problem->arguments[0].elements);
+        assert_memory_equal(buffers->input(b.sets, 1, 0, NULL), expected,
+                            b.problem->arguments[0].bytes);
+    }
+    free(expected);
+    close_bench(&b);
+}
+
 static void sets_hold_what_the_secret_says(void **state)
 {
     (void)state;
@@ -387,7 +422,7 @@ static void every_variation_gets_its_turn(void **state)
                 uint32_t order[3] = {0, 1, 2};
                 kf_set_variation variations[3];
                 kf_choices_permute(&choices, order, 3);
-                kf_checker_vary(checker, &choices, order, 2, 3, false, variations);
+                kf_checker_vary(checker, &choices, order, 2, 3, false, KF_ALL_SETS, variations);
                 for (int k = 0; k < 2; k++) { /* the two that are called */
                     const kf_set_variation *v = &variations[order[k]];
                     seen[v->variation] = true;
@@ -425,7 +460,7 @@ static void one_call_is_varied_every_other_time(void **state)
         for (int pair = 0; pair < 2; pair++) {
             const uint32_t order[2] = {1, 0};
             kf_set_variation variations[2];
-            kf_checker_vary(checker, &choices, order, 1, 2, false, variations);
+            kf_checker_vary(checker, &choices, order, 1, 2, false, 0, variations);
             varied[pair] = variations[1].variation != KF_VARY_NONE;
         }
         assert_true(varied[0] != varied[1]);
@@ -588,6 +623,7 @@ int test_program(void)
         cmocka_unit_test(no_two_bits_cancel),
         cmocka_unit_test(loops_do_everything_once),
         cmocka_unit_test(damage_is_found),
+        cmocka_unit_test(sides_share_no_buffer),
         cmocka_unit_test(sets_hold_what_the_secret_says),
         cmocka_unit_test(every_variation_gets_its_turn),
         cmocka_unit_test(one_call_is_varied_every_other_time),

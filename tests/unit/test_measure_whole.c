@@ -64,7 +64,10 @@ static struct {
     uint64_t later_calls;
     /* the runner that reports a device error with each call */
     const struct behaviour *failing;
-    int failure; /* the error's code; 0: no error */
+    /* A candidate changes inputs while the oracle reads them. */
+    bool changes, changed;
+    bool starved; /* only while a candidate lives, and there is no memory for sets then */
+    int failure;  /* the error's code; 0: no error */
     /* seconds for which the driver clears memory after a call of the oracle, which frees its
      * temporaries */
     double clearing;
@@ -79,9 +82,9 @@ static struct {
     /* The part of occupations that other work interrupts: with and without a candidate's process.
      */
     double busy_with, busy_without;
-    uint32_t open;          /* gates of the candidate's stream */
-    int held;               /* batches with a closed gate */
-    uint32_t samples;       /* taken since the last poison */
+    uint32_t open;    /* gates of the candidate's stream */
+    int held;         /* batches with a closed gate */
+    uint32_t samples; /* taken since the last poison */
 } world;
 
 double __wrap_kf_now(void)
@@ -248,6 +251,12 @@ int kf_runner_extra_threads(kf_runner *runner)
     return 0;
 }
 
+bool kf_runner_can_stop(const kf_runner *runner)
+{
+    (void)runner;
+    return true;
+}
+
 int kf_runner_layers(const kf_runner *runner)
 {
     (void)runner;
@@ -362,7 +371,9 @@ kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch)
     world.called_since += !batch->null;
     if (!batch->keep) runner->results = 0;
     if (!batch->null) runner->results += batch->count;
-    if (world.failure && runner->does == world.failing && !batch->null)
+    world.changed = world.changes && world.candidates && runner->does == &oracle_does;
+    if (world.failure && runner->does == world.failing && !batch->null &&
+        (!world.starved || world.candidates))
         return batch->code = world.failure, KF_RUNNER_DEVICE_ERROR;
     for (uint32_t i = 0; i < batch->count && !batch->null && runner->does != &oracle_does; i++)
         for (uint32_t k = 0; k < i; k++)
@@ -447,7 +458,11 @@ static bool place(kf_device *device, kf_runner_kind kind, kf_runner_place *place
 static kf_sets *sets_new(kf_device *device, const kf_problem *problem, uint32_t count, bool truth,
                          kf_error *error)
 {
-    (void)device, (void)problem, (void)truth, (void)error;
+    (void)device, (void)problem, (void)truth;
+    if (world.starved && world.candidates) {
+        kf_fail(error, KF_ERROR_LIMIT, "no memory for sets");
+        return NULL;
+    }
     kf_sets *sets = calloc(1, sizeof *sets);
     assert_non_null(sets);
     sets->count = count;
@@ -541,7 +556,7 @@ static bool inspect(kf_sets *sets, const bool *chosen, kf_damage *damage, kf_err
 {
     (void)chosen, (void)error;
     world.now += sets->count * world.set_seconds / 2;
-    *damage = (kf_damage){.kind = KF_DAMAGE_NONE};
+    *damage = (kf_damage){.kind = world.changed ? KF_DAMAGE_INPUT : KF_DAMAGE_NONE};
     return true;
 }
 
@@ -1544,6 +1559,27 @@ static void work_before_the_clock_gains_nothing(void **state)
     }
 }
 
+/* Inputs that change while the oracle reads them are the candidate's doing, also if the oracle then
+ * fails. */
+static void inputs_are_inspected_after_the_oracle(void **state)
+{
+    (void)state;
+    for (int code = 0; code <= 700; code += 700) {
+        machine *m = started(108e-6);
+        world.failing = &oracle_does;
+        world.failure = code;
+        world.starved = code; /* fails only while the candidate lives */
+        world.changes = true;
+        kf_verdict *v = judged(m, code);
+        assert_int_equal(v->workloads->finding_count, 1);
+        const kf_finding *f = &v->workloads->findings[0];
+        assert_int_equal(f->status, KF_CONTRACT_VIOLATION);
+        assert_string_equal(f->rule, "input.mutated");
+        kf_verdict_free(v);
+        stopped(m);
+    }
+}
+
 /* A candidate that begins early is wrong in every held batch, and in no other. */
 static void calls_respect_their_stream(void **state)
 {
@@ -1584,6 +1620,28 @@ static void calls_respect_their_stream(void **state)
         }
 }
 
+/* The task's programs find no memory, but only while the candidate lives. */
+static void held_memory_is_the_candidates_fault(void **state)
+{
+    (void)state;
+    const behaviour *failing[] = {&baseline_does, &oracle_does};
+    for (size_t i = 0; i < sizeof failing / sizeof *failing; i++) {
+        machine *m = started(108e-6);
+        world.failing = failing[i];
+        world.failure = 2;
+        world.starved = true;
+        kf_verdict *v = judged(m, (int)i);
+        assert_int_equal(v->workloads->finding_count, 1);
+        const kf_finding *f = &v->workloads->findings[0];
+        assert_int_equal(f->status, KF_OUT_OF_MEMORY);
+        assert_int_equal(f->blame, KF_BLAME_CANDIDATE);
+        assert_string_equal(f->rule, "memory.held");
+        assert_int_equal(world.candidates, 0);
+        kf_verdict_free(v);
+        stopped(m);
+    }
+}
+
 int test_program(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1607,6 +1665,8 @@ int test_program(void)
         cmocka_unit_test(tf32_is_told_where_the_baseline_is_more_exact),
         cmocka_unit_test(a_baseline_too_coarse_in_tf32_is_told),
         cmocka_unit_test(a_slow_oracle_does_not_make_a_job_long),
+        cmocka_unit_test(inputs_are_inspected_after_the_oracle),
+        cmocka_unit_test(held_memory_is_the_candidates_fault),
         cmocka_unit_test(errors_of_the_machine_are_told_from_those_of_programs),
         cmocka_unit_test(batches_are_as_long_as_the_device_says),
         cmocka_unit_test(a_machine_that_stands_still_makes_no_short_batches),

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -79,6 +80,7 @@ static void batches_are_judged(void **state)
         {"close", KF_RUNNER_CLOSED},
         {"silent", KF_RUNNER_TIMEOUT},
         {"device-error", KF_RUNNER_DEVICE_ERROR},
+        {"leader-ends", KF_RUNNER_THREAD_ENDED},
         {"flood", KF_RUNNER_FORGED},
         {"chatter", KF_RUNNER_OK},
     };
@@ -108,6 +110,27 @@ static void batches_are_judged(void **state)
         }
         kf_runner_free(runner);
     }
+}
+
+/* It answered in time, so the text names the reason. */
+static void what_does_not_stop_is_the_runner_s(void **state)
+{
+    (void)state;
+    kf_error error = {0};
+    uint32_t order[1] = {0};
+    if (madvise(NULL, 0, 22 /* MADV_POPULATE_READ */)) skip(); /* before Linux 5.14 */
+    kf_runner *runner = start("unstoppable", &error);
+    if (!runner) fail_msg("%s", error.text);
+    assert_int_equal(kf_runner_load(runner, 5), KF_RUNNER_OK);
+    kf_batch batch = {.order = order, .count = 1, .timeout = 60};
+    kf_runner_event event = kf_runner_batch(runner, &batch);
+    kf_runner_explanation why;
+    kf_runner_explain(runner, event, "running a batch", &why);
+    assert_int_equal(event, KF_RUNNER_TIMEOUT);
+    assert_false(kf_runner_can_stop(runner));
+    assert_string_equal(why.rule, "time.limit");
+    assert_non_null(strstr(why.text, "system call"));
+    kf_runner_free(runner);
 }
 
 /* Here the descriptor is invalid. In practice the user has too many open, perhaps in another
@@ -326,6 +349,7 @@ int test_program(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_hellos_are_no_runner),
         cmocka_unit_test(batches_are_judged),
+        cmocka_unit_test(what_does_not_stop_is_the_runner_s),
         cmocka_unit_test(what_the_kernel_refuses_is_the_machine_s),
         cmocka_unit_test(timed_batches_are_on_the_launcher),
         cmocka_unit_test(only_the_first_thread_is_bound),

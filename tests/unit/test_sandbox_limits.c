@@ -157,14 +157,79 @@ static void freezing_stops_threads(void **state)
     assert_int_equal(census.threads, 9);
     assert_int_equal(census.processes, 0);
     assert_int_equal(census.descriptors, 4);
-    kf_sandbox_census again;
-    assert_true(kf_sandbox_take_census(sandbox, &again, &error));
-    assert_true(census.thread_hash && again.thread_hash == census.thread_hash);
+    const pid_t *ids;
+    assert_int_equal(kf_sandbox_threads(sandbox, &ids), 9);
+    assert_int_equal(ids[0], kf_sandbox_pid(sandbox));
+    for (int i = 1; i < 9; i++) assert_true(ids[i] > 0 && ids[i] != ids[0]);
     assert_true(kf_sandbox_freeze(sandbox, &error));
     kf_sandbox_kill(sandbox);
     expect(sandbox, KF_END_KILLED, 0);
     expect_still();
     assert_false(kf_sandbox_freeze(sandbox, &error));
+}
+
+/* A thread that ends while the process is stopped may still write to shared memory. */
+static void freezing_outlasts_threads_that_end(void **state)
+{
+    (void)state;
+    setup s;
+    kf_error error;
+    prepare(&s, "dying", NULL, NULL);
+    kf_auto(kf_sandbox) sandbox = spawn_counting(&s, 1);
+    for (int i = 0; i < 400; i++) {
+        static uint64_t before[512];
+        if (!kf_sandbox_freeze(sandbox, &error)) fail_msg("%s", error.text);
+        memcpy(before, (void *)counters, sizeof before);
+        usleep(200);
+        assert_memory_equal(before, (void *)counters, sizeof before);
+        assert_true(kf_sandbox_thaw(sandbox, &error));
+        if (i % 8 == 0) usleep(100 * (unsigned)i % 1700);
+    }
+}
+
+static void files_end_on_request(void **state)
+{
+    (void)state;
+    setup s;
+    kf_error error;
+    prepare(&s, "open", inmate, NULL);
+    kf_auto(kf_sandbox) sandbox = spawn_counting(&s, 1);
+    for (int turn = 0; turn < 3; turn++) {
+        bool may = turn != 1;
+        assert_true(kf_sandbox_freeze(sandbox, &error));
+        assert_true(kf_sandbox_let_open(sandbox, may, &error));
+        assert_true(kf_sandbox_thaw(sandbox, &error));
+        for (uint64_t until = atomic_load(&counters[0]) + 2; atomic_load(&counters[0]) < until;)
+            usleep(100); /* the file that it was opening */
+        uint64_t tries = atomic_load(&counters[0]), before = atomic_load(&counters[2]);
+        for (; atomic_load(&counters[0]) < tries + 100;) usleep(100);
+        if (may)
+            assert_true(atomic_load(&counters[2]) > before);
+        else
+            assert_int_equal(atomic_load(&counters[2]), before);
+    }
+    atomic_store(&counters[1], 1); /* it keeps them */
+    for (uint64_t until = atomic_load(&counters[2]) + 5; atomic_load(&counters[2]) < until;)
+        usleep(100);
+    assert_true(kf_sandbox_freeze(sandbox, &error));
+    int open_files = kf_sandbox_open_files(sandbox);
+    assert_true(open_files < 0 || open_files >= 5);
+}
+
+/* The child is at fault, not the machine. */
+static void a_thread_that_sleeps_in_the_kernel_is_noticed(void **state)
+{
+    (void)state;
+    setup s;
+    kf_error error = {0};
+    prepare(&s, "asleep", NULL, NULL);
+    s.spec.seccomp = KF_SECCOMP_BUILD;
+    kf_auto(kf_sandbox) sandbox = spawn_counting(&s, 1);
+    kf_sandbox_distrust(sandbox);
+    assert_false(kf_sandbox_freeze(sandbox, &error));
+    assert_int_equal(error.code, KF_ERROR_LIMIT);
+    kf_sandbox_kill(sandbox);
+    expect(sandbox, KF_END_KILLED, 0);
 }
 
 static void freezing_stops_processes(void **state)
@@ -321,6 +386,9 @@ int test_program(void)
         cmocka_unit_test(memory_is_bounded),
         cmocka_unit_test(files_are_bounded),
         cmocka_unit_test(freezing_stops_threads),
+        cmocka_unit_test(freezing_outlasts_threads_that_end),
+        cmocka_unit_test(a_thread_that_sleeps_in_the_kernel_is_noticed),
+        cmocka_unit_test(files_end_on_request),
         cmocka_unit_test(freezing_stops_processes),
         cmocka_unit_test(waking_is_noticed),
         cmocka_unit_test(daemons_are_killed),

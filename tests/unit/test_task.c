@@ -114,7 +114,7 @@ static void main_workload_is_resolved(void **state)
     assert_true(a[1].distribution.kind == KF_UNIFORM && a[1].distribution.a == -1 &&
                 a[1].distribution.vary && a[1].distribution.nonfinite);
     assert_true(a[2].distribution.kind == KF_INTEGERS && a[2].distribution.b == 4096 &&
-                !a[2].distribution.vary);
+                a[2].distribution.vary);
     assert_true(a[3].tolerance.kind == KF_ALLCLOSE && a[3].tolerance.rtol == 1e-4 &&
                 a[3].tolerance.atol == 1e-5);
     assert_true(a[4].tolerance.kind == KF_ANY_ORDER);

@@ -101,6 +101,18 @@ static void static_rules(void **state)
         {"arguments",
          ARGUMENTS(",\"distribution\":{\"kind\":\"normal\",\"vary\":false}", "", SCALAR),
          "W:distribution.not_varied@arguments: ", 0},
+        {"arguments",
+         "[{\"name\":\"x\",\"kind\":\"input\",\"dtype\":\"i32\",\"shape\":[\"m\"],"
+         "\"distribution\":{\"kind\":\"sorted\",\"high\":9}},"
+         "{\"name\":\"y\",\"kind\":\"output\",\"dtype\":\"f32\",\"shape\":[\"m\"]}" SCALAR "]",
+         "W:distribution.predictable@arguments[0] (x): in the timed workload \"main\" ", 0},
+        {"arguments", ARGUMENTS(",\"distribution\":{\"kind\":\"one_hot\"}", "", SCALAR),
+         "W:distribution.predictable@arguments[0] (x): in the timed workload \"main\" ", 0},
+        {"workloads",
+         "[{\"name\":\"a\",\"timed\":false,\"hidden\":true},{\"name\":\"b\",\"params\":{\"n\":3},"
+         "\"distributions\":{\"x\":{\"kind\":\"constant\"}}}]",
+         "W:distribution.predictable@workloads[1].distributions.x: in the timed workload \"b\" ",
+         0},
         {"tolerance", "{\"allclose\":{\"rtol\":1,\"atol\":0}}",
          "E:tolerance.zeros@arguments[1] (y): rtol is 1 in workload \"main\": all zeros pass; ", 1},
         {"tolerance", "{\"allclose\":{\"rtol\":1e-3,\"atol\":0.1}}",

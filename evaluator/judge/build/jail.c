@@ -1,6 +1,8 @@
 #include "jail.h"
 
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "paths.h"
 
@@ -26,6 +28,42 @@ void kf_jail_system(kf_sandbox_path *paths, size_t *count, size_t most)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows && *count < most; i++)
         paths[(*count)++] = (kf_sandbox_path){rows[i].path, rows[i].access, true};
+}
+
+#if defined(__aarch64__)
+#define LINKER "ld-linux-aarch64.so.1"
+#define TRIPLE "aarch64-linux-gnu"
+#else
+#define LINKER "ld-linux-x86-64.so.2"
+#define TRIPLE "x86_64-linux-gnu"
+#endif
+
+/* Finds each library where the dynamic linker does, in a folder of the distribution. */
+void kf_jail_libraries(kf_sandbox_path *paths, size_t *count, size_t most)
+{
+    static const char *const folders[] = {"/lib/" TRIPLE, "/usr/lib/" TRIPLE,
+                                          "/lib64",       "/usr/lib64",
+                                          "/lib",         "/usr/lib"},
+                             *const names[] = {LINKER,          "libc.so.6",     "libm.so.6",
+                                               "libmvec.so.1",  "libgcc_s.so.1", "libstdc++.so.6",
+                                               "libdl.so.2",    "librt.so.1",    "libpthread.so.0",
+                                               "libatomic.so.1"},
+                             *const linkers[] = {"/lib64/" LINKER, "/lib/" LINKER};
+    enum { NAMES = sizeof names / sizeof *names, FOLDERS = sizeof folders / sizeof *folders };
+    static char found[NAMES][64];
+    for (size_t i = 0; i < sizeof linkers / sizeof *linkers && *count < most; i++)
+        paths[(*count)++] = (kf_sandbox_path){linkers[i], KF_PATH_READ | KF_PATH_EXEC, true};
+    for (size_t i = 0; i < NAMES && *count < most; i++) {
+        for (size_t k = 0; k < FOLDERS && !found[i][0]; k++) {
+            char path[64];
+            snprintf(path, sizeof path, "%s/%s", folders[k], names[i]);
+            if (access(path, R_OK) == 0) memcpy(found[i], path, sizeof path);
+        }
+        if (found[i][0])
+            paths[(*count)++] = (kf_sandbox_path){found[i], KF_PATH_READ | KF_PATH_EXEC, true};
+    }
+    if (*count == most) return;
+    paths[(*count)++] = (kf_sandbox_path){"/etc/ld.so.cache", KF_PATH_READ, true};
 }
 
 void kf_jail_init(kf_jail *jail, const char *directory, int access)

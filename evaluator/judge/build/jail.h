@@ -15,6 +15,9 @@ typedef struct kf_jail {
 
 /* Appends the paths that every dynamically linked program reads, until `*count` is `most`. */
 void kf_jail_system(kf_sandbox_path *paths, size_t *count, size_t most);
+/* Appends only the libraries that a compiled C++ program loads, file by file: the C and C++ runtime
+ * and the dynamic linker. */
+void kf_jail_libraries(kf_sandbox_path *paths, size_t *count, size_t most);
 /* Makes a jail with system libraries and programs and kforge's own bin/ and lib/kforge/, all
  * read-only, and with `directory` with `access`. The jail borrows `directory`. */
 void kf_jail_init(kf_jail *jail, const char *directory, int access);

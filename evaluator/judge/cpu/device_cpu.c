@@ -198,7 +198,7 @@ static bool cpu_place(kf_device *device, kf_runner_kind kind, kf_runner_place *p
         return torch_place((const kf_cpu_device *)device, kind, place, error);
     bool asan = kind == KF_RUNNER_ASAN;
     /* Filled once, since the strings have to outlive every runner. */
-    static char programs[2][4200], library[4200];
+    static char programs[2][4200], libraries[2][4300];
     static const char *const plain[] = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "HOME=/tmp",
                                         "TMPDIR=/tmp", NULL};
     /* A report on standard error and an exit status of its own; leaks are the candidate's business.
@@ -215,16 +215,20 @@ static bool cpu_place(kf_device *device, kf_runner_kind kind, kf_runner_place *p
         kf_root_file(asan ? "bin/kforge-runner-asan" : "bin/kforge-runner", error);
     if (!program) return false;
     snprintf(programs[asan], sizeof programs[asan], "%s", program);
-    snprintf(library, sizeof library, "%s/lib/kforge", kf_root());
+    snprintf(libraries[asan], sizeof libraries[asan], "%s/lib/kforge%s", kf_root(),
+             asan ? "" : "/libkfcpu.so");
     *place = (kf_runner_place){.kind = kind,
                                .program = programs[asan],
-                               .directory = library,
                                .environment = asan ? sanitized : plain,
                                .at_launcher = !asan,
+                               .sealed = !asan,
                                .same_addresses = true};
-    kf_jail_system(place->paths, &place->path_count, KF_PLACE_PATHS - 3);
+    if (asan) /* it reads symbols when it reports */
+        kf_jail_system(place->paths, &place->path_count, KF_PLACE_PATHS - 3);
+    else
+        kf_jail_libraries(place->paths, &place->path_count, KF_PLACE_PATHS - 3);
     place->paths[place->path_count++] =
-        (kf_sandbox_path){library, KF_PATH_READ | KF_PATH_EXEC, false};
+        (kf_sandbox_path){libraries[asan], KF_PATH_READ | KF_PATH_EXEC, false};
     place->paths[place->path_count++] =
         (kf_sandbox_path){programs[asan], KF_PATH_READ | KF_PATH_EXEC, false};
     /* Only if the kernel counts a runner's threads apart from the user's other programs. */
@@ -282,6 +286,7 @@ static const kf_device_operations cpu_operations = {
     .buffers.sets_new = kf_cpu_sets_new,
     .buffers.sets_free = kf_cpu_sets_free,
     .buffers.hand_over = kf_cpu_hand_over,
+    .buffers.turn_to = kf_cpu_turn_to,
     .buffers.fill = kf_cpu_fill,
     .buffers.poison = kf_cpu_poison,
     .buffers.cache_flush = kf_cpu_cache_flush,

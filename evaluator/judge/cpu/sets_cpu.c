@@ -1,7 +1,11 @@
-/* Buffer sets of the CPU device, in two memfds. Candidate and baseline map one (inputs, outputs,
- * workspace). Only the oracle maps the other (the truth, in float64). Both are sealed against
- * resizing, so that no runner can remove pages from the judge. The initial values of inouts are
- * kept in the judge's own memory: every batch needs them, and copying is much faster than drawing.
+/* Buffer sets of the CPU device. Candidate, baseline and oracle share no memory: each maps a memfd
+ * of its own. Those of candidate and baseline hold inputs, outputs and workspace, the oracle's
+ * inputs, and a second one of the oracle's the truth, in float64. All are sealed against resizing,
+ * so that no runner can remove pages from the judge.
+ *
+ * Inputs are drawn into the oracle's file, and the initial values of inouts into the judge's own
+ * memory. Each side gets copies when its turn comes (kf_cpu_turn_to), because copying is much
+ * faster than drawing.
  *
  *   file     [buffer of set 0, argument 0][set 0, argument 1]…   each a whole number of pages
  *   buffer   [front guard: a page and a stagger][data][back guard: to the end of the page, and a
@@ -24,13 +28,16 @@
 #include "digest.h"
 #include "kforge/file.h"
 
+#define ROLES 3
 #define STAGGER 256
 #define LINE 64
 
 typedef struct buffer {
     uint64_t offset, length, data_offset, bytes;
-    /* Of an input or inout as it was filled. */
+    /* Of an input or inout as it was drawn. */
     uint64_t digest;
+    /* How often it was drawn, and which of these numbers candidate and baseline have. */
+    uint32_t drawn, given[2];
     /* Of an inout: the offset of its initial values in sets->kept. */
     uint64_t kept;
 } buffer;
@@ -39,10 +46,17 @@ typedef struct kf_cpu_sets {
     kf_cpu_device *device;
     const kf_problem *problem;
     uint32_t count;
-    int fd, truth_fd;
-    unsigned char *base, *truth_base, *kept;
-    uint64_t size, truth_size, kept_size;
-    uint64_t digest_key, secret, poison_secret;
+    /* By role. The buffers lie at the same offsets in each. In the oracle's only the inputs are
+     * used, so the rest of that file takes no memory. */
+    int fds[ROLES];
+    unsigned char *bases[ROLES];
+    int truth_fd;
+    unsigned char *truth_base, *kept;
+    uint64_t size, input_size, truth_size, kept_size;
+    /* poison_secret: of candidate and baseline */
+    uint64_t digest_key, secret, poison_secret[2];
+    /* KF_ROLE_CANDIDATE or KF_ROLE_BASELINE: the other functions mean the buffers of this side. */
+    kf_role side;
     /* [set * argument_count + argument] */
     buffer *buffers, *truths;
     kf_set_variation *variations;
@@ -110,8 +124,12 @@ kf_sets *kf_cpu_sets_new(kf_device *device, const kf_problem *problem, uint32_t 
         kf_fail_memory(error, "buffer sets");
         return NULL;
     }
-    *sets =
-        (kf_cpu_sets){.device = cpu, .problem = problem, .count = count, .fd = -1, .truth_fd = -1};
+    *sets = (kf_cpu_sets){.device = cpu,
+                          .problem = problem,
+                          .count = count,
+                          .fds = {-1, -1, -1},
+                          .truth_fd = -1,
+                          .side = KF_ROLE_BASELINE};
     size_t entries = (size_t)count * (size_t)problem->argument_count;
     sets->buffers = calloc(entries, sizeof *sets->buffers);
     sets->truths = calloc(entries, sizeof *sets->truths);
@@ -129,6 +147,7 @@ kf_sets *kf_cpu_sets_new(kf_device *device, const kf_problem *problem, uint32_t 
             size_t entry = (size_t)set * (size_t)problem->argument_count + (size_t)i;
             if (argument->kind == KF_SCALAR) continue;
             sets->size = place(&sets->buffers[entry], argument->bytes, sets->size, (uint32_t)entry);
+            if (argument->kind == KF_INPUT) sets->input_size += argument->bytes;
             if (argument->kind == KF_INOUT) {
                 sets->buffers[entry].kept = sets->kept_size;
                 sets->kept_size += (argument->bytes + LINE - 1) / LINE * LINE;
@@ -140,21 +159,22 @@ kf_sets *kf_cpu_sets_new(kf_device *device, const kf_problem *problem, uint32_t 
                 place(&sets->truths[entry], bytes, sets->truth_size, (uint32_t)entry);
         }
     /* Without enough memory SIGBUS or the OOM killer would end the judge later. */
-    if (sets->size + sets->truth_size + sets->kept_size > cpu->memory_bytes / 2) {
+    uint64_t all = 2 * sets->size + sets->input_size + sets->truth_size + sets->kept_size;
+    if (all > cpu->memory_bytes / 2) {
         kf_fail(error, KF_ERROR_LIMIT,
                 "workload %s takes %.1f GiB for %u sets of buffers, more than half of this "
                 "machine's memory (%.1f GiB): give it "
                 "smaller "
                 "device_params for cpu",
-                problem->workload,
-                (double)(sets->size + sets->truth_size + sets->kept_size) / 0x1p30, count,
-                (double)cpu->memory_bytes / 0x1p30);
+                problem->workload, (double)all / 0x1p30, count, (double)cpu->memory_bytes / 0x1p30);
         kf_cpu_sets_free((kf_sets *)sets);
         return NULL;
     }
-    if ((sets->size && (sets->fd = shared_file(sets->size, &sets->base, error)) < 0) ||
-        (sets->truth_size &&
-         (sets->truth_fd = shared_file(sets->truth_size, &sets->truth_base, error)) < 0)) {
+    bool shared = true;
+    for (int role = 0; role < ROLES && sets->size && shared; role++)
+        shared = (sets->fds[role] = shared_file(sets->size, &sets->bases[role], error)) >= 0;
+    if (!shared || (sets->truth_size && (sets->truth_fd = shared_file(
+                                             sets->truth_size, &sets->truth_base, error)) < 0)) {
         kf_cpu_sets_free((kf_sets *)sets);
         return NULL;
     }
@@ -175,10 +195,12 @@ void kf_cpu_sets_free(kf_sets *handle)
 {
     kf_cpu_sets *sets = (kf_cpu_sets *)handle;
     if (!sets) return;
-    if (sets->base) munmap(sets->base, sets->size);
+    for (int role = 0; role < ROLES; role++) {
+        if (sets->bases[role]) munmap(sets->bases[role], sets->size);
+        if (sets->fds[role] >= 0) close(sets->fds[role]);
+    }
     if (sets->truth_base) munmap(sets->truth_base, sets->truth_size);
     if (sets->kept) munmap(sets->kept, sets->kept_size);
-    if (sets->fd >= 0) close(sets->fd);
     if (sets->truth_fd >= 0) close(sets->truth_fd);
     for (int i = 0; i < 2; i++) kf_output_directory_free(sets->output_directories[i]);
     free(sets->buffers);
@@ -190,7 +212,12 @@ void kf_cpu_sets_free(kf_sets *handle)
 
 static unsigned char *data_of(const kf_cpu_sets *sets, const buffer *b)
 {
-    return sets->base + b->offset + b->data_offset;
+    return sets->bases[sets->side] + b->offset + b->data_offset;
+}
+
+static unsigned char *oracle_data_of(const kf_cpu_sets *sets, const buffer *b)
+{
+    return sets->bases[KF_ROLE_ORACLE] + b->offset + b->data_offset;
 }
 
 static uint32_t count_outputs(const kf_problem *problem)
@@ -232,7 +259,7 @@ kf_runner_event kf_cpu_hand_over(kf_sets *handle, kf_runner *runner, kf_role rol
             const buffer *b =
                 &(truth ? sets->truths
                         : sets->buffers)[(size_t)set * (size_t)problem->argument_count + (size_t)i];
-            buffers[used++] = (kf_runner_buffer){.fd = truth ? sets->truth_fd : sets->fd,
+            buffers[used++] = (kf_runner_buffer){.fd = truth ? sets->truth_fd : sets->fds[role],
                                                  .set = set,
                                                  .argument = (uint32_t)i,
                                                  .offset = b->offset,
@@ -257,6 +284,7 @@ bool kf_cpu_fetch(kf_sets *handle, kf_runner *runner, kf_role role, const uint32
     const kf_problem *problem = sets->problem;
     const kf_output_directory *output_directory =
         sets->output_directories[role == KF_ROLE_BASELINE];
+    sets->side = role;
     int outputs[KF_MAX_ARGUMENTS];
     uint32_t used = 0;
     *fault = (kf_fetch_fault){0};
@@ -290,22 +318,27 @@ static kf_variation variation_of(const kf_cpu_sets *sets, uint32_t set, int argu
     return varied->argument == argument ? varied->variation : KF_VARY_NONE;
 }
 
-/* Draws the initial values of an input into its buffer, and of an inout into sets->kept. */
+/* Draws the initial values of an input into the oracle's buffer, those of an inout into
+ * sets->kept. */
 static void generate(kf_cpu_sets *sets, uint32_t set, int i)
 {
     const kf_problem_argument *argument = &sets->problem->arguments[i];
     size_t entry = (size_t)set * (size_t)sets->problem->argument_count + (size_t)i;
     buffer *b = &sets->buffers[entry];
     uint32_t source = sets->sources[entry];
-    unsigned char *data = argument->kind == KF_INOUT ? sets->kept + b->kept : data_of(sets, b);
+    bool inout = argument->kind == KF_INOUT;
+    unsigned char *data = inout ? sets->kept + b->kept : oracle_data_of(sets, b);
     kf_input_fill(argument, key_of(sets->secret, source, i), variation_of(sets, source, i), data, 0,
                   argument->elements);
     b->digest = kf_digest(sets->digest_key, data, b->bytes);
+    b->drawn++;
+    /* Otherwise these lines would be written to memory while a batch is timed. */
+    kf_cache_flush(data, b->bytes);
 }
 
 static void poison_guards(const kf_cpu_sets *sets, const buffer *b, kf_key key)
 {
-    unsigned char *start = sets->base + b->offset;
+    unsigned char *start = sets->bases[sets->side] + b->offset;
     uint64_t end = b->data_offset + b->bytes;
     kf_poison_fill(key, start, 0, b->data_offset);
     kf_poison_fill(key, start, end, b->length - end);
@@ -317,11 +350,9 @@ static void fill_one(void *context, size_t entry)
     uint32_t set = (uint32_t)(entry / (size_t)sets->problem->argument_count);
     int i = (int)(entry % (size_t)sets->problem->argument_count);
     const kf_problem_argument *argument = &sets->problem->arguments[i];
-    const buffer *b = &sets->buffers[entry];
     if (!is_filled(argument)) return;
     sets->sources[entry] = set;
     generate(sets, set, i);
-    if (argument->kind == KF_INPUT) poison_guards(sets, b, key_of(sets->secret, set, i));
 }
 
 bool kf_cpu_fill(kf_sets *handle, uint64_t secret, const kf_set_variation *variations,
@@ -336,20 +367,45 @@ bool kf_cpu_fill(kf_sets *handle, uint64_t secret, const kf_set_variation *varia
     return true;
 }
 
+/* Gives the side a drawn input, or an inout's initial values, unless it has them. */
+static void give_one(void *context, size_t entry)
+{
+    kf_cpu_sets *sets = context;
+    uint32_t set = (uint32_t)(entry / (size_t)sets->problem->argument_count);
+    int i = (int)(entry % (size_t)sets->problem->argument_count);
+    bool inout = sets->problem->arguments[i].kind == KF_INOUT;
+    buffer *b = &sets->buffers[entry];
+    if (!is_filled(&sets->problem->arguments[i]) || b->given[sets->side] == b->drawn) return;
+    b->given[sets->side] = b->drawn;
+    memcpy(data_of(sets, b), inout ? sets->kept + b->kept : oracle_data_of(sets, b), b->bytes);
+    if (!inout) poison_guards(sets, b, key_of(sets->secret, set, i));
+}
+
+void kf_cpu_turn_to(kf_sets *handle, kf_role side)
+{
+    kf_cpu_sets *sets = (kf_cpu_sets *)handle;
+    sets->side = side;
+    size_t entries = (size_t)sets->count * (size_t)sets->problem->argument_count, stale = 0;
+    for (size_t entry = 0; entry < entries && !stale; entry++)
+        stale = sets->buffers[entry].given[side] != sets->buffers[entry].drawn;
+    if (stale) kf_parallel_for(sets->device->parallel, entries, give_one, sets);
+}
+
 static void poison_one(void *context, size_t entry)
 {
     kf_cpu_sets *sets = context;
     uint32_t set = (uint32_t)(entry / (size_t)sets->problem->argument_count);
     int i = (int)(entry % (size_t)sets->problem->argument_count);
     const kf_problem_argument *argument = &sets->problem->arguments[i];
-    const buffer *b = &sets->buffers[entry];
+    buffer *b = &sets->buffers[entry];
     if (argument->kind == KF_SCALAR || argument->kind == KF_INPUT) return;
-    kf_key key = key_of(sets->poison_secret, set, i);
+    kf_key key = key_of(sets->poison_secret[sets->side], set, i);
     if (argument->kind == KF_INOUT) {
         poison_guards(sets, b, key);
         memcpy(data_of(sets, b), sets->kept + b->kept, b->bytes);
+        b->given[sets->side] = b->drawn;
     } else {
-        kf_poison_fill(key, sets->base + b->offset, 0, b->length);
+        kf_poison_fill(key, sets->bases[sets->side] + b->offset, 0, b->length);
     }
 }
 
@@ -357,8 +413,9 @@ bool kf_cpu_poison(kf_sets *handle, uint64_t secret, kf_error *error)
 {
     kf_cpu_sets *sets = (kf_cpu_sets *)handle;
     (void)error;
-    sets->poison_secret = secret;
-    for (int i = 0; i < 2; i++) kf_output_directory_clear(sets->output_directories[i]);
+    sets->poison_secret[sets->side] = secret;
+    kf_output_directory_clear(sets->output_directories[sets->side == KF_ROLE_BASELINE]);
+    kf_cpu_turn_to(handle, sets->side);
     kf_parallel_for(sets->device->parallel,
                     (size_t)sets->count * (size_t)sets->problem->argument_count, poison_one, sets);
     return true;
@@ -396,7 +453,7 @@ typedef struct inspection {
 
 static bool guards_intact(const kf_cpu_sets *sets, const buffer *b, kf_key key, int64_t *byte)
 {
-    const unsigned char *start = sets->base + b->offset;
+    const unsigned char *start = sets->bases[sets->side] + b->offset;
     uint64_t end = b->data_offset + b->bytes, where = 0;
     if (!kf_poison_intact(key, start, 0, b->data_offset, &where) ||
         !kf_poison_intact(key, start, end, b->length - end, &where)) {
@@ -417,7 +474,7 @@ static void inspect_one(void *context, size_t entry)
     if (argument->kind == KF_SCALAR) return;
     kf_damage damage = {.set = (int)set, .argument = i, .byte = -1};
     bool input = argument->kind == KF_INPUT;
-    kf_key key = key_of(input ? sets->secret : sets->poison_secret, set, i);
+    kf_key key = key_of(input ? sets->secret : sets->poison_secret[sets->side], set, i);
     bool still = input || (argument->kind == KF_INOUT && !all->chosen[set]); /* must be as filled */
     if (!guards_intact(sets, b, key, &damage.byte))
         damage.kind = KF_DAMAGE_GUARD;
@@ -425,7 +482,9 @@ static void inspect_one(void *context, size_t entry)
         damage.kind = input ? KF_DAMAGE_INPUT : KF_DAMAGE_UNCHOSEN;
     else if (argument->kind == KF_OUTPUT && !all->chosen[set]) {
         uint64_t where = 0;
-        if (kf_poison_intact(key, sets->base + b->offset, b->data_offset, b->bytes, &where)) return;
+        if (kf_poison_intact(key, sets->bases[sets->side] + b->offset, b->data_offset, b->bytes,
+                             &where))
+            return;
         damage.kind = KF_DAMAGE_UNCHOSEN;
         damage.byte = (int64_t)where - (int64_t)b->data_offset;
     } else {
@@ -463,7 +522,7 @@ static void prepare_one(void *context, size_t item)
     unsigned char *data = sets->truth_base + b->offset + b->data_offset;
     /* not zeros: an oracle that forgets an element must not look right by luck */
     if (argument->kind != KF_INOUT) {
-        kf_poison_fill(key_of(sets->poison_secret ^ 1, set, i), data, 0, b->bytes);
+        kf_poison_fill(key_of(sets->poison_secret[sets->side] ^ 1, set, i), data, 0, b->bytes);
     } else if (!is_widened(argument)) {
         memcpy(data, sets->kept + sets->buffers[entry].kept, argument->bytes);
     } else {
@@ -493,7 +552,12 @@ const void *kf_cpu_output(kf_sets *handle, uint32_t set, int argument, kf_error 
 
 const void *kf_cpu_input(kf_sets *handle, uint32_t set, int argument, kf_error *error)
 {
-    return kf_cpu_output(handle, set, argument, error);
+    kf_cpu_sets *sets = (kf_cpu_sets *)handle;
+    const buffer *b =
+        &sets->buffers[(size_t)set * (size_t)sets->problem->argument_count + (size_t)argument];
+    return sets->problem->arguments[argument].kind == KF_INPUT
+               ? oracle_data_of(sets, b)
+               : kf_cpu_output(handle, set, argument, error);
 }
 
 const void *kf_cpu_truth(kf_sets *handle, uint32_t set, int argument, kf_error *error)
@@ -511,12 +575,9 @@ bool kf_cpu_copy_input(kf_sets *handle, uint32_t from, uint32_t to, int argument
     (void)error;
     size_t arguments = (size_t)sets->problem->argument_count,
            entry = (size_t)to * arguments + (size_t)argument;
-    buffer *b = &sets->buffers[entry];
     sets->sources[entry] = from == KF_FRESH_INPUT
                                ? sets->sources[entry] + sets->count
                                : sets->sources[(size_t)from * arguments + (size_t)argument];
     generate(sets, to, argument);
-    if (sets->problem->arguments[argument].kind == KF_INOUT)
-        memcpy(data_of(sets, b), sets->kept + b->kept, b->bytes);
     return true;
 }

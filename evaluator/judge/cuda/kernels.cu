@@ -116,6 +116,8 @@ __device__ static void fill_quickly(const kf_fill_task *task, const kf_slice &sl
     kf_input_plan plan = task->plan;
     plan.kind = KIND;
     plan.dtype = DTYPE;
+    // Integers: kf_fill makes clusters.
+    if (KIND == KF_INTEGERS) plan.variation = KF_VARY_NONE;
     void *data = (void *)task->data;
     const word64 groups = (plan.elements + 3) / 4, step = stride_of(slice);
     for (word64 group = first_unit(slice); group < groups; group += step) {
@@ -159,7 +161,7 @@ extern "C" __global__ void kf_fill_special(const kf_fill_task *tasks, const kf_s
     const kf_input_plan *plan = &task.plan;
     const word64 runs = (plan->elements + KF_RUN - 1) / KF_RUN;
     const uint32_t purpose =
-        plan->variation == KF_VARY_OUTLIER ? KF_FOR_OUTLIERS : KF_FOR_NONFINITE;
+        plan->variation == KF_VARY_NONFINITE ? KF_FOR_NONFINITE : KF_FOR_OUTLIERS;
     for (word64 run = first_unit(slice); run < runs; run += stride_of(slice)) {
         uint32_t words[4];
         const word64 first = run * (KF_RUN / 4);

@@ -70,6 +70,9 @@ static void write_constants(kf_buffer *text)
         ROW(KF_VARY_OFFSET),
         ROW(KF_VARY_CANCELLATION),
         ROW(KF_VARY_OUTLIER),
+        ROW(KF_VARY_STRAY),
+        ROW(KF_VARY_EQUAL),
+        ROW(KF_VARY_CLUSTERS),
         ROW(KF_VARY_NONFINITE),
     };
     kf_buffer_string(text, "enum {\n");

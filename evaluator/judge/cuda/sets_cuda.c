@@ -328,6 +328,7 @@ static kf_fill_route route_of(const kf_input_plan *plan, bool wide)
     /* KF_TF32 is stored as KF_F32. */
     int dtype = plan->dtype == KF_TF32 ? KF_F32 : plan->dtype;
     int carrier = plan->kind == KF_INTEGERS ? KF_CARRY_INTEGERS : KF_CARRY_FLOATS;
+    if (plan->variation == KF_VARY_CLUSTERS) return KF_FILL_ANY;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].kind == plan->kind && rows[i].dtype == dtype && rows[i].wide == wide &&
             plan->carrier == carrier)
@@ -352,7 +353,8 @@ static void add_fill(kf_cuda_sets *sets, fill_works *f, uint32_t set, int i, uin
     kf_cuda_work *work = task.route == KF_FILL_ANY ? &f->any : &f->quick;
     *(kf_fill_task *)kf_cuda_work_add(work, ((uint64_t)argument->elements + 3) / 4) = task;
     if (task.route == KF_FILL_ANY ||
-        (variation != KF_VARY_OUTLIER && variation != KF_VARY_NONFINITE))
+        (task.plan.variation != KF_VARY_OUTLIER && task.plan.variation != KF_VARY_STRAY &&
+         task.plan.variation != KF_VARY_NONFINITE))
         return;
     *(kf_fill_task *)kf_cuda_work_add(&f->special,
                                       ((uint64_t)argument->elements + KF_RUN - 1) / KF_RUN) = task;

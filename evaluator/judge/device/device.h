@@ -5,7 +5,8 @@
  * the front guard ends at element 0, and the back guard begins after the last byte. Before a batch,
  * the guards and all that a runner may write (outputs, inouts, workspace) hold random bits. Inputs
  * are filled from a secret and digested. The truth, which the oracle computes, has buffers of its
- * own. Only the oracle's runner maps them.
+ * own. Only the oracle's runner maps them. On the CPU device candidate, baseline and oracle share
+ * no buffer.
  */
 #ifndef KFORGE_DEVICE_H
 #define KFORGE_DEVICE_H
@@ -89,7 +90,7 @@ typedef struct kf_runner_place {
     /* Threads of the device's own that may appear later. */
     int spare_threads;
     /* As in kf_runner_spec. */
-    bool at_launcher;
+    bool at_launcher, sealed;
     kf_cpu_idle_guard *idle_guard;
     const cpu_set_t *launcher;
     /* As in kf_sandbox_spec. */
@@ -106,6 +107,10 @@ typedef struct kf_buffer_operations {
     /* Hands all buffers to a runner. The oracle gets read-only inputs and the truth's buffers.
      * Other runners get everything but the truth. */
     kf_runner_event (*hand_over)(kf_sets *sets, kf_runner *runner, kf_role role);
+    /* Selects a side, candidate or baseline: the functions below mean its buffers. Gives it the
+     * inputs that were filled since its last turn. Comes before cache_flush. NULL if the sides
+     * share buffers. At first it is the baseline's turn. */
+    void (*turn_to)(kf_sets *sets, kf_role side);
     /* Fills the inputs of every set from `secret`, with their guards. Remembers the initial values
      * of inouts, which `poison` writes. `variations` has one entry for each set. */
     bool (*fill)(kf_sets *sets, uint64_t secret, const kf_set_variation *variations,
@@ -146,9 +151,9 @@ typedef struct kf_buffer_operations {
     const void *(*output)(kf_sets *sets, uint32_t set, int argument, kf_error *error);
     const void *(*truth)(kf_sets *sets, uint32_t set, int argument, kf_error *error);
     const void *(*input)(kf_sets *sets, uint32_t set, int argument, kf_error *error);
-    /* Makes an input or inout of one set equal to that of another set, until the next fill.
-     * `poison` and `prepare_truth` restore the copied values, too. `from` KF_FRESH_INPUT: new
-     * numbers of the same distribution. */
+    /* Makes an input or inout of one set equal to that of another set, until the next fill. A side
+     * has it from its next turn on. `poison` and `prepare_truth` restore the copied values, too.
+     * `from` KF_FRESH_INPUT: new numbers of the same distribution. */
     bool (*copy_input)(kf_sets *sets, uint32_t from, uint32_t to, int argument, kf_error *error);
 } kf_buffer_operations;
 

@@ -30,6 +30,15 @@
 /* Arguments between the program and the binary. */
 #define MAX_WORDS 8
 
+/* What a runner is held to once it has loaded its binary. */
+typedef struct seal {
+    /* The ids of its threads before that. If it is sealed, each of them must live on, otherwise
+     * only the first. */
+    pid_t *threads;
+    size_t thread_count;
+    bool sealed, loaded;
+} seal;
+
 struct kf_runner {
     kf_sandbox *sandbox;
     uint64_t memory_limit;
@@ -51,9 +60,7 @@ struct kf_runner {
     /* kf_now() until which the judge waits without sleeping, so that its own wake-up is not timed.
      */
     double awake_until;
-    /* The threads before the candidate was loaded: their number, and a sum over their ids. */
-    int honest_threads;
-    uint64_t honest_who;
+    seal held;
     /* kf_now() at the end of the candidate's time. 0: no deadline. */
     double deadline;
     /* With a deadline: of all commands but LOAD and BATCH together. */
@@ -237,6 +244,35 @@ static kf_runner_event ask_command(kf_runner *runner, kf_wire_command *command, 
 
 /* ---- stopping and waking --------------------------------------------------------------------- */
 
+static bool has_thread(const pid_t *ids, size_t count, pid_t thread)
+{
+    for (size_t i = 0; i < count; i++)
+        if (ids[i] == thread) return true;
+    return false;
+}
+
+static bool note_threads(kf_runner *runner)
+{
+    const pid_t *ids;
+    runner->held.thread_count = kf_sandbox_threads(runner->sandbox, &ids);
+    runner->held.threads = calloc(runner->held.thread_count + 1, sizeof *ids);
+    if (!runner->held.threads) return false;
+    memcpy(runner->held.threads, ids, runner->held.thread_count * sizeof *ids);
+    return true;
+}
+
+/* True if a thread that the runner had before it loaded its binary has ended. */
+static bool lacks_a_thread(const kf_runner *runner)
+{
+    const pid_t *ids;
+    size_t count = kf_sandbox_threads(runner->sandbox, &ids);
+    for (size_t i = 0; i < runner->held.thread_count; i++)
+        if ((runner->held.sealed || runner->held.threads[i] == kf_runner_pid(runner)) &&
+            !has_thread(ids, count, runner->held.threads[i]))
+            return true;
+    return false;
+}
+
 static kf_runner_event freeze(kf_runner *runner)
 {
     if (runner->frozen) return KF_RUNNER_OK;
@@ -254,6 +290,7 @@ static kf_runner_event freeze(kf_runner *runner)
                                                         : KF_RUNNER_MACHINE);
     }
     runner->frozen = true;
+    if (lacks_a_thread(runner)) return end(runner, KF_RUNNER_THREAD_ENDED);
     /* No answer is due now. Bytes in the socket are a forged answer to a later command. */
     char byte;
     ssize_t waiting = recv(runner->socket, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
@@ -272,6 +309,29 @@ static kf_runner_event wake(kf_runner *runner)
     if (kf_sandbox_pump(runner->sandbox, 0)) return end(runner, KF_RUNNER_ENDED);
     runner->error = error;
     return end(runner, error.code == KF_ERROR_INPUT ? KF_RUNNER_WOKEN : KF_RUNNER_MACHINE);
+}
+
+/* Lets a sealed runner open files, or ends that. */
+static kf_runner_event let_open(kf_runner *runner, bool may)
+{
+    kf_error error;
+    if (!runner->held.sealed || !runner->held.loaded ||
+        kf_sandbox_let_open(runner->sandbox, may, &error))
+        return KF_RUNNER_OK;
+    if (kf_sandbox_pump(runner->sandbox, 0)) return end(runner, KF_RUNNER_ENDED);
+    return kf_runner_fail(runner, error.text);
+}
+
+/* Stops a runner that may have opened files. A sealed runner must have closed those on disks, and
+ * opens no others. */
+static kf_runner_event freeze_and_seal(kf_runner *runner)
+{
+    kf_runner_event event = freeze(runner);
+    if (event == KF_RUNNER_OK) event = let_open(runner, false);
+    if (event == KF_RUNNER_OK && runner->held.sealed && runner->held.loaded &&
+        kf_sandbox_open_files(runner->sandbox) > 0)
+        return end(runner, KF_RUNNER_FILES_OPEN);
+    return event;
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -302,6 +362,7 @@ kf_runner *kf_runner_spawn(const kf_runner_spec *spec, kf_error *error)
     runner->stop = spec->stop;
     runner->kind = spec->kind;
     runner->at_launcher = spec->at_launcher;
+    runner->held.sealed = spec->sealed;
     runner->idle_guard = spec->idle_guard;
     runner->affinity.launcher = spec->launcher;
     runner->memory_limit = spec->limits.memory_bytes;
@@ -359,18 +420,17 @@ void kf_runner_resume(kf_runner *runner)
 bool kf_runner_greet(kf_runner *runner, kf_error *error)
 {
     kf_wire_answer hello;
-    kf_sandbox_census census;
     if (runner->greeted) return true;
     kf_runner_resume(runner);
     kf_runner_timeout runner_timeout;
     kf_runner_timeout_begin(&runner_timeout, runner->start_seconds, kf_now());
     kf_runner_event event = await(runner, 0, &runner_timeout, &hello);
     event = only_good(runner, event, &hello);
-    if (event == KF_RUNNER_OK && kf_sandbox_take_census(runner->sandbox, &census, NULL)) {
-        runner->honest_threads = census.threads;
-        runner->honest_who = census.thread_hash;
-    }
     if (event == KF_RUNNER_OK) event = freeze(runner);
+    if (event == KF_RUNNER_OK && !note_threads(runner)) {
+        end(runner, KF_RUNNER_MACHINE);
+        return kf_fail_memory(error, "a runner");
+    }
     runner->greeted = event == KF_RUNNER_OK;
     if (runner->greeted) return true;
     if (event == KF_RUNNER_STOPPED) return kf_fail(error, KF_ERROR_BUSY, "interrupted");
@@ -438,6 +498,7 @@ void kf_runner_set_interrupt(kf_runner *runner, const volatile int *stop)
 void kf_runner_set_deadline(kf_runner *runner, double deadline)
 {
     runner->deadline = deadline;
+    kf_sandbox_distrust(runner->sandbox);
     kf_runner_timeout_begin(&runner->command_timeout, COMMAND_SECONDS, kf_now());
     runner->stopping = 0;
     kf_runner_timeout_watch(&runner->command_timeout, kf_sandbox_pid(runner->sandbox));
@@ -469,6 +530,7 @@ void kf_runner_free(kf_runner *runner)
     if (runner->inbox) kf_directory_remove(runner->inbox, NULL);
     free(runner->inbox);
     free(runner->binary);
+    free(runner->held.threads);
     free(runner);
 }
 
@@ -480,7 +542,8 @@ kf_runner_event kf_runner_load(kf_runner *runner, double seconds)
     kf_wire_command command = {.type = KF_WIRE_LOAD};
     kf_runner_event event = wake(runner);
     if (event == KF_RUNNER_OK) event = ask(runner, &command, NULL, 0, -1, seconds, &answer);
-    if (event == KF_RUNNER_OK) event = freeze(runner);
+    runner->held.loaded = true;
+    if (event == KF_RUNNER_OK) event = freeze_and_seal(runner);
     if (event == KF_RUNNER_OK && answer.result != KF_WIRE_OK)
         event = end(runner, KF_RUNNER_REFUSED);
     runner->open = event == KF_RUNNER_OK && runner->kind == KF_RUNNER_COMPILED &&
@@ -506,7 +569,8 @@ kf_runner_event kf_runner_map(kf_runner *runner, const kf_runner_buffer *buffers
 {
     /* So few that the messages of neither side fill the socket. */
     enum { AHEAD = 32 };
-    kf_runner_event event = wake(runner);
+    kf_runner_event event = runner->dead ? KF_RUNNER_ENDED : let_open(runner, true);
+    if (event == KF_RUNNER_OK) event = wake(runner);
     for (size_t first = 0; first < count && event == KF_RUNNER_OK; first += AHEAD) {
         size_t some = count - first < AHEAD ? count - first : AHEAD;
         uint64_t nonces[AHEAD];
@@ -542,7 +606,7 @@ kf_runner_event kf_runner_map(kf_runner *runner, const kf_runner_buffer *buffers
                 event = end(runner, KF_RUNNER_REFUSED);
         }
     }
-    return event == KF_RUNNER_OK ? freeze(runner) : event;
+    return event == KF_RUNNER_OK ? freeze_and_seal(runner) : event;
 }
 
 kf_runner_event kf_runner_fail(kf_runner *runner, const char *words)
@@ -624,8 +688,8 @@ static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch)
     double stopping = runner->stopping;
     if (event == KF_RUNNER_OK) event = freeze(runner);
     if (!batch->answered) {
-        /* Every thread is stopped now. */
-        batch->seconds = kf_now() - started;
+        /* Without the time in which the judge looked at stopped threads. */
+        batch->seconds = kf_sandbox_stopped_at(runner->sandbox) - started;
         runner->stopping = stopping;
     }
     if (event != KF_RUNNER_OK) return event;
@@ -684,14 +748,22 @@ int kf_runner_extra_threads(kf_runner *runner)
 {
     kf_sandbox_census census;
     if (runner->dead || !kf_sandbox_take_census(runner->sandbox, &census, NULL)) return -1;
-    int extra = census.threads - runner->honest_threads + census.processes;
-    /* The number is the same, but a thread has been replaced. */
-    return extra == 0 && census.thread_hash != runner->honest_who ? 1 : extra;
+    const pid_t *ids;
+    size_t count = kf_sandbox_threads(runner->sandbox, &ids);
+    int extra = census.processes;
+    for (size_t i = 0; i < count; i++)
+        extra += !has_thread(runner->held.threads, runner->held.thread_count, ids[i]);
+    return extra;
 }
 
 pid_t kf_runner_pid(const kf_runner *runner)
 {
     return kf_sandbox_pid(runner->sandbox);
+}
+
+bool kf_runner_can_stop(const kf_runner *runner)
+{
+    return runner->error.code != KF_ERROR_LIMIT;
 }
 
 int kf_runner_layers(const kf_runner *runner)
@@ -749,6 +821,12 @@ void kf_runner_explain(const kf_runner *runner, kf_runner_event event, const cha
                               "an answer was written that the runner did not give, while"},
         [KF_RUNNER_WOKEN] = {KF_CHEATING, "runner.woken",
                              "the process was made to run while the judge had stopped it, after"},
+        [KF_RUNNER_THREAD_ENDED] = {KF_CONTRACT_VIOLATION, "threads.ended",
+                                    "a thread of the runner itself has ended. End only threads "
+                                    "that the call has started. Noticed after"},
+        [KF_RUNNER_FILES_OPEN] = {KF_CONTRACT_VIOLATION, "files.open",
+                                  "a file is open that the process opened while it was loaded. "
+                                  "Close it in the constructor. Noticed after"},
         [KF_RUNNER_MOVED] = {KF_CONTRACT_VIOLATION, "runner.moved",
                              "the launching thread left the processor that it was bound to, while"},
         [KF_RUNNER_REFUSED] = {KF_LAUNCH_FAILURE, "load.failed",
@@ -764,7 +842,8 @@ void kf_runner_explain(const kf_runner *runner, kf_runner_event event, const cha
     }
     e->status = table[event].status;
     e->rule = table[event].rule;
+    bool has_reason =
+        event == KF_RUNNER_MACHINE || (event == KF_RUNNER_TIMEOUT && !kf_runner_can_stop(runner));
     snprintf(e->text, sizeof e->text, "%s %s%s%.300s", table[event].text, doing,
-             event == KF_RUNNER_MACHINE ? ": " : "",
-             event == KF_RUNNER_MACHINE ? runner->error.text : "");
+             has_reason ? ": " : "", has_reason ? runner->error.text : "");
 }

@@ -33,6 +33,10 @@ typedef enum kf_runner_event {
     KF_RUNNER_FORGED,
     /* It ran while it was to be stopped. */
     KF_RUNNER_WOKEN,
+    /* A thread that it had before it loaded its binary has ended. */
+    KF_RUNNER_THREAD_ENDED,
+    /* It has a file on a disk open, although it is sealed. */
+    KF_RUNNER_FILES_OPEN,
     /* Its first thread left the processor that it is to launch from. */
     KF_RUNNER_MOVED,
     /* LOAD: the binary does not load. MAP: no memory for a buffer. */
@@ -89,6 +93,9 @@ typedef struct kf_runner_spec {
     /* True if the runner launches on the first processor (kfcpu_ready). The judge then waits for
      * its batches on that processor. */
     bool at_launcher;
+    /* True if all threads that it has at its hello live until its end, and it opens no file once it
+     * has loaded its binary. */
+    bool sealed;
     /* Processors for its first thread during timed batches. NULL: any. Outlives the runner. */
     const cpu_set_t *launcher;
     /* For its timed batches. May be NULL. Outlives the runner. */
@@ -228,9 +235,11 @@ kf_runner_event kf_runner_count(kf_runner *runner, uint32_t set, uint32_t passes
 
 /* Returns how many calls of the entry were requested since the runner started. */
 uint64_t kf_runner_calls(const kf_runner *runner);
-/* Returns the number of threads beyond those before the candidate was loaded; negative if
- * unreadable. */
+/* Returns the number of threads and processes that are not those before the candidate was loaded;
+ * negative if unreadable. */
 int kf_runner_extra_threads(kf_runner *runner);
+/* False if the judge could not stop it. That is its own fault, however little time it had. */
+bool kf_runner_can_stop(const kf_runner *runner);
 int kf_runner_layers(const kf_runner *runner);
 pid_t kf_runner_pid(const kf_runner *runner);
 /* Returns the last `most` bytes that the runner printed, without control characters. NULL without

@@ -10,6 +10,12 @@
 /* Each workload varies at least so many sets, or one or two if it has two sets only. */
 #define VARIED_A_WORKLOAD 3
 
+typedef struct variation_list {
+    kf_set_variation *rows;
+    /* next: the next one to use; used: how often one was used */
+    uint32_t count, next, used;
+} variation_list;
+
 struct kf_checker {
     kf_workbench *bench;
     int classes;
@@ -20,9 +26,8 @@ struct kf_checker {
     bool brief;
     /* of the last pair: 0 if its first set could be varied */
     uint32_t phase;
-    /* all variations of all inputs, shuffled; `next` is the next to use */
-    kf_set_variation *shuffled;
-    uint32_t variation_count, next;
+    /* variations of all inputs, shuffled: those that keep the speed of a program, and the others */
+    variation_list keeping, changing;
 };
 
 static int class_of(kf_set_variation variation)
@@ -35,33 +40,61 @@ static bool is_output(const kf_problem_argument *argument)
     return argument->kind == KF_OUTPUT || argument->kind == KF_INOUT;
 }
 
-/* Shuffles all variations. It is unknown which of them would show a shortcut, so each gets its
- * turn. Each set of each workload takes the next one, and all come once before one comes again. */
-static bool shuffle_variations(kf_checker *checker)
+/* Collects and shuffles the variations that change the speed of programs, or the others. It is
+ * unknown which of them would show a shortcut, so each gets its turn. Each set of each workload
+ * takes the next one, and all come once before one comes again. */
+static bool shuffle_variations(kf_checker *checker, variation_list *list, bool changing)
 {
     const kf_workbench *bench = checker->bench;
     const kf_problem *problem = bench->problem;
-    checker->shuffled = calloc((size_t)checker->classes, sizeof *checker->shuffled);
+    list->rows = calloc((size_t)checker->classes, sizeof *list->rows);
     kf_autofree uint32_t *order = calloc((size_t)checker->classes, sizeof *order);
     kf_autofree kf_set_variation *sorted = calloc((size_t)checker->classes, sizeof *sorted);
-    if (!checker->shuffled || !order || !sorted) return false;
+    if (!list->rows || !order || !sorted) return false;
     for (int i = 0; i < problem->argument_count; i++) {
         kf_argument_kind kind = problem->arguments[i].kind;
         for (int v = KF_VARY_NONE + 1;
              v < KF_VARIATION_COUNT && (kind == KF_INPUT || kind == KF_INOUT); v++)
-            if (kf_variation_applies(&problem->arguments[i], (kf_variation)v))
-                sorted[checker->variation_count++] = (kf_set_variation){i, (kf_variation)v};
+            if ((checker->varies || v == KF_VARY_STRAY) &&
+                kf_variation_applies(&problem->arguments[i], (kf_variation)v) &&
+                kf_variation_changes_speed((kf_variation)v) == changing)
+                sorted[list->count++] = (kf_set_variation){i, (kf_variation)v};
     }
     /* All workloads of a job have the same order, and each begins about where the last one ended.
      */
     kf_choices choices = {
-        .state = kf_secret_draw(bench->secret, "variations", (uint32_t)bench->attempt, 0)};
-    for (uint32_t i = 0; i < checker->variation_count; i++) order[i] = i;
-    kf_choices_permute(&choices, order, checker->variation_count);
-    for (uint32_t i = 0; i < checker->variation_count; i++) checker->shuffled[i] = sorted[order[i]];
-    if (checker->variation_count)
-        checker->next = (uint32_t)bench->workload * VARIED_A_WORKLOAD % checker->variation_count;
+        .state = kf_secret_draw(bench->secret, "variations", (uint32_t)bench->attempt, changing)};
+    for (uint32_t i = 0; i < list->count; i++) order[i] = i;
+    kf_choices_permute(&choices, order, list->count);
+    for (uint32_t i = 0; i < list->count; i++) list->rows[i] = sorted[order[i]];
     return true;
+}
+
+/* Returns the next variation, of the list that was used less for its length. With `changing` false
+ * it keeps the speed of programs. NULL without one. */
+static const kf_set_variation *next_variation(kf_checker *checker, bool changing)
+{
+    variation_list *keeping = &checker->keeping, *list = keeping;
+    if (changing && checker->changing.count &&
+        (uint64_t)checker->changing.used * keeping->count <=
+            (uint64_t)keeping->used * checker->changing.count)
+        list = &checker->changing;
+    if (!list->count) return NULL;
+    const kf_set_variation *next = &list->rows[list->next];
+    list->next = (list->next + 1) % list->count;
+    list->used++;
+    return next;
+}
+
+/* Returns one by chance, for a set that may not be called. */
+static const kf_set_variation *any_variation(const kf_checker *checker, kf_choices *choices,
+                                             bool changing)
+{
+    uint32_t count = checker->keeping.count + (changing ? checker->changing.count : 0);
+    if (!count) return NULL;
+    uint32_t which = kf_choices_below(choices, count);
+    return which < checker->keeping.count ? &checker->keeping.rows[which]
+                                          : &checker->changing.rows[which - checker->keeping.count];
 }
 
 kf_checker *kf_checker_new(kf_workbench *bench)
@@ -76,7 +109,7 @@ kf_checker *kf_checker_new(kf_workbench *bench)
     checker->known = calloc((size_t)checker->classes, sizeof *checker->known);
     if (!checker->baseline || !checker->known) return NULL;
     for (size_t i = 0; i < entries; i++) checker->baseline[i] = KF_NO_ERRORS;
-    /* An absolute tolerance only suits the inputs that the task describes. */
+    /* An absolute tolerance only suits inputs as large as the task's. Strays are among those. */
     checker->varies = true;
     for (int i = 0; i < problem->argument_count; i++) {
         const kf_tolerance *tolerance = &problem->arguments[i].tolerance;
@@ -84,7 +117,10 @@ kf_checker *kf_checker_new(kf_workbench *bench)
                         tolerance->atol > 0;
         if (is_output(&problem->arguments[i]) && absolute) checker->varies = false;
     }
-    if (!shuffle_variations(checker)) return NULL;
+    if (!shuffle_variations(checker, &checker->keeping, false) ||
+        !shuffle_variations(checker, &checker->changing, true))
+        return NULL;
+    for (int i = 0; i < bench->workload * VARIED_A_WORKLOAD; i++) next_variation(checker, true);
     return kf_steal(&checker);
 }
 
@@ -93,12 +129,14 @@ void kf_checker_free(kf_checker *checker)
     if (!checker) return;
     free(checker->baseline);
     free(checker->known);
-    free(checker->shuffled);
+    free(checker->keeping.rows);
+    free(checker->changing.rows);
     free(checker);
 }
 
 void kf_checker_vary(kf_checker *checker, kf_choices *choices, const uint32_t *order,
-                     uint32_t called, uint32_t count, bool known, kf_set_variation *variations)
+                     uint32_t called, uint32_t count, bool known, uint32_t changing,
+                     kf_set_variation *variations)
 {
     /* If a batch is one call, one of the first two pairs varies its set. Else the baseline's error
      * on varied inputs might stay unknown, and later pairs would vary no set. */
@@ -108,13 +146,15 @@ void kf_checker_vary(kf_checker *checker, kf_choices *choices, const uint32_t *o
     checker->begun = true;
     for (uint32_t k = 0; k < count; k++) {
         variations[order[k]] = (kf_set_variation){-1, KF_VARY_NONE};
-        if (!checker->varies || !checker->variation_count || (k + phase) % 2) continue;
-        bool compared = k < called; /* a set that is not compared uses up no variation */
-        kf_set_variation drawn =
-            checker->shuffled[compared ? checker->next
-                                       : kf_choices_below(choices, checker->variation_count)];
-        if (compared) checker->next = (checker->next + 1) % checker->variation_count;
-        if (!known || checker->known[class_of(drawn)]) variations[order[k]] = drawn;
+        if ((k + phase) % 2) continue;
+        /* a set that is not compared uses up no variation */
+        const kf_set_variation *drawn =
+            k < called ? next_variation(checker, changing > 0)
+                       : any_variation(checker, choices, changing == KF_ALL_SETS);
+        if (!drawn || (known && !checker->known[class_of(*drawn)])) continue;
+        variations[order[k]] = *drawn;
+        bool changes = kf_variation_changes_speed(drawn->variation);
+        if (k < called && changes && changing != KF_ALL_SETS) changing--;
     }
 }
 

@@ -13,13 +13,19 @@ kf_checker *kf_checker_new(kf_workbench *bench);
 void kf_checker_free(kf_checker *checker);
 KF_DEFINE_AUTO(kf_checker, kf_checker_free)
 
+#define KF_ALL_SETS UINT32_MAX
+
 /* Decides how each of `count` sets is varied, in the order in which they will be called. Every
  * other set is varied, each in its own way, until all ways have been used. Sets after the first
  * `called` may not be called, so chance decides how they are varied. Chance also decides whether
  * the first set is varied. If `known` is false, it is the opposite of the time before. If `known`
- * is true, only variations are used for which the baseline's errors are known. */
+ * is true, only variations are used for which the baseline's errors are known.
+ *
+ * At most `changing` sets get data on which an honest program may be much faster or slower
+ * (kf_variation_changes_speed). */
 void kf_checker_vary(kf_checker *checker, kf_choices *choices, const uint32_t *order,
-                     uint32_t called, uint32_t count, bool known, kf_set_variation *variations);
+                     uint32_t called, uint32_t count, bool known, uint32_t changing,
+                     kf_set_variation *variations);
 
 /* Sets with larger errors than the baseline has shown, on inputs that it has not run on. The
  * arrays, by set, belong to the caller. */

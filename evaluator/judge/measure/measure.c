@@ -64,6 +64,7 @@ static bool measure_pairs(kf_measurement *r, kf_error *error)
             kf_set_limits limits = kf_measurement_set_limits(r);
             uint32_t sets = kf_schedule_adapt(schedule, seconds, &limits, r->set_count);
             if (sets > r->set_count && !kf_measurement_change_sets(r, sets, error)) return false;
+            if (r->over) break;
         }
         kf_schedule_step step = kf_schedule_judge(
             schedule, &plan, seconds, kf_timing_record_pairs(record), kf_measurement_time_left(r));
@@ -145,6 +146,7 @@ static bool measure(kf_measurement *r, kf_error *error)
     if (!kf_measurement_make_sets(
             r, r->history.recalled ? r->history.known.sets : kf_measurement_least_sets(r), error))
         return false;
+    if (r->over) return true;
     if (!kf_measurement_start_runner(r, KF_ROLE_BASELINE, &r->runners[BASELINE], error))
         return false;
     if (!r->over && !kf_measurement_start_runner(r, KF_ROLE_ORACLE, &r->oracle, error))

@@ -129,6 +129,7 @@ bool kf_measurement_inspect(kf_measurement *r, kf_side side, kf_error *error)
 {
     kf_damage damage;
     if (r->over) return true;
+    kf_measurement_turn_to(r, side);
     if (!r->device->buffers.inspect(r->sets, r->lists.chosen, &damage, error)) return false;
     if (damage.kind == KF_DAMAGE_NONE) return true;
     r->over = true;
@@ -164,6 +165,7 @@ bool kf_measurement_batch(kf_measurement *r, kf_side side, uint32_t first, uint3
                           char letter, int pair, kf_batch *batch, kf_error *error)
 {
     snapshot look = {r, r->lists.order + first, count, true, error};
+    kf_measurement_turn_to(r, side);
     *batch = (kf_batch){.order = r->lists.order + first,
                         .count = count,
                         .keep = first > 0,
@@ -185,7 +187,7 @@ bool kf_measurement_batch(kf_measurement *r, kf_side side, uint32_t first, uint3
         side == CANDIDATE && batch->timeout < many_times_the_baseline(r, FAIR_FACTOR, count);
     kf_runner_event event = kf_runner_batch(runner, batch);
     if (!kf_measurement_end_occupation(r, error)) return false;
-    if (event == KF_RUNNER_TIMEOUT && hurried) {
+    if (event == KF_RUNNER_TIMEOUT && hurried && kf_runner_can_stop(runner)) {
         kf_clock_charge_candidate(clock, batch->timeout);
         return kf_measurement_out_of_time(r, error);
     }
@@ -222,12 +224,20 @@ void kf_measurement_memory_settle(kf_measurement *r)
     r->settling.given_up = r->settling.seconds > fmax(MAX_SETTLE_SECONDS, r->bench->seconds);
 }
 
+void kf_measurement_turn_to(kf_measurement *r, kf_side side)
+{
+    if (r->device->buffers.turn_to)
+        r->device->buffers.turn_to(r->sets,
+                                   side == CANDIDATE ? KF_ROLE_CANDIDATE : KF_ROLE_BASELINE);
+}
+
 bool kf_measurement_refresh(kf_measurement *r, int number, kf_side side, uint32_t called,
                             kf_error *error)
 {
     char purpose[32];
     snprintf(purpose, sizeof purpose, "poison%d", (int)side);
     if (!kf_measurement_occupies(r)) kf_runner_pool_resume(r->bench->pool);
+    kf_measurement_turn_to(r, side);
     if (!r->device->buffers.poison(r->sets, kf_measurement_draw(r, purpose, number), error))
         return false;
     r->device->buffers.cache_flush(r->sets, r->lists.order, called);
@@ -238,6 +248,7 @@ bool kf_measurement_refresh(kf_measurement *r, int number, kf_side side, uint32_
 bool kf_measurement_ready_baseline(kf_measurement *r, int number, uint32_t called, kf_error *error)
 {
     if (r->in_place) return kf_measurement_refresh(r, number, BASELINE, called, error);
+    kf_measurement_turn_to(r, BASELINE);
     r->device->buffers.cache_flush(r->sets, r->lists.order, called);
     return true;
 }

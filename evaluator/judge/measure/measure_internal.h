@@ -129,6 +129,9 @@ bool kf_measurement_fetches_all(const kf_measurement *r);
 /* Turns an event of a runner into a finding. */
 bool kf_measurement_report(kf_measurement *r, kf_runner *runner, kf_role role,
                            kf_runner_event event, int code, const char *doing, kf_error *error);
+/* Finds out whether the candidate's process holds the memory that others lack: ends it and makes
+ * sets again. If there is room then, adds a finding and sets *held. Frees the sets. */
+bool kf_measurement_blame_holder(kf_measurement *r, bool *held, kf_error *error);
 /* Adds a finding that the job's time is over. The candidate is to blame if it took most of it. */
 bool kf_measurement_out_of_time(kf_measurement *r, kf_error *error);
 
@@ -175,7 +178,8 @@ void kf_measurement_learn(kf_measurement *r);
 
 /* ---- measure_sizes.c ------------------------------------------------------------------------- */
 
-/* Makes new sets in place of those there are, which no runner maps yet. */
+/* Makes new sets in place of those there are, which no runner maps yet. If the candidate's process
+ * holds the memory for them, that is a finding. */
 bool kf_measurement_make_sets(kf_measurement *r, uint32_t count, kf_error *error);
 void kf_measurement_drop_sets(kf_measurement *r);
 /* Makes new sets, and maps them into all runners there are. */
@@ -199,6 +203,8 @@ double kf_measurement_timeout(const kf_measurement *r, kf_side side, uint32_t ca
 /* Waits until the driver clears no freed memory. Comes before anything that is timed, but not
  * between a priming call and its batch. */
 void kf_measurement_memory_settle(kf_measurement *r);
+/* Has the device mean this side's buffers. */
+void kf_measurement_turn_to(kf_measurement *r, kf_side side);
 /* Prepares all buffers for a batch that calls the first `called` sets of the order. */
 bool kf_measurement_refresh(kf_measurement *r, int number, kf_side side, uint32_t called,
                             kf_error *error);

@@ -81,6 +81,42 @@ static bool report_size(kf_measurement *r, kf_role role, const char *why, const 
            kf_fail_memory(error, "a finding");
 }
 
+bool kf_measurement_blame_holder(kf_measurement *r, bool *held, kf_error *error)
+{
+    kf_workbench *bench = r->bench;
+    kf_runner **going =
+        r->runners[CANDIDATE] ? &r->runners[CANDIDATE] : bench->round.candidate_runner;
+    *held = false;
+    /* PyTorch keeps the memory that it frees. */
+    if (!going || !*going || kf_runner_is_python(kf_runner_kind_of(*going))) return true;
+    kf_runner_pool_retire(bench->pool, kf_steal(going), true);
+    if (r->sets) r->device->buffers.sets_free(kf_steal(&r->sets));
+    kf_error ignored;
+    kf_sets *sets =
+        r->device->buffers.sets_new(bench->device, bench->problem, r->set_count, true, &ignored);
+    if (!sets) return true;
+    r->device->buffers.sets_free(sets);
+    *held = r->over = true;
+    return kf_verdict_add_finding(bench->verdict, bench->result, KF_OUT_OF_MEMORY,
+                                  KF_BLAME_CANDIDATE, "memory.held", NAN, NAN,
+                                  "the candidate's process held so much memory of the device that "
+                                  "the task's own programs found too little. There was enough once "
+                                  "the process had ended") != NULL ||
+           kf_fail_memory(error, "a finding");
+}
+
+/* Where all map the same buffers, a candidate may have changed the inputs of the task's program.
+ * Adds a finding then. False if the buffers cannot be read. */
+static bool find_changed_inputs(kf_measurement *r, kf_error *error)
+{
+    kf_damage damage;
+    if (!r->runners[CANDIDATE] || !r->sets || r->device->buffers.turn_to) return true;
+    if (!r->device->buffers.inspect(r->sets, r->lists.chosen, &damage, error)) return false;
+    if (damage.kind != KF_DAMAGE_INPUT) return true;
+    r->over = true;
+    return kf_checker_damage(r->checker, &damage) || kf_fail_memory(error, "a finding");
+}
+
 bool kf_measurement_report(kf_measurement *r, kf_runner *runner, kf_role role,
                            kf_runner_event event, int code, const char *doing, kf_error *error)
 {
@@ -106,10 +142,13 @@ bool kf_measurement_report(kf_measurement *r, kf_runner *runner, kf_role role,
                      name, code);
     }
     if (role != KF_ROLE_CANDIDATE) {
+        if (!find_changed_inputs(r, error)) return false;
+        if (r->over) return true;
         bool machine = event == KF_RUNNER_DEVICE_ERROR && kf_cuda_error_is_machine(code);
         r->over = true;
-        if (found_no_memory(r, runner, event, code, words))
-            return report_size(r, role, why.text, words, error);
+        bool held = false, short_of_memory = found_no_memory(r, runner, event, code, words);
+        if (short_of_memory && (!kf_measurement_blame_holder(r, &held, error) || held)) return held;
+        if (short_of_memory) return report_size(r, role, why.text, words, error);
         return kf_verdict_add_finding(
                    bench->verdict, bench->result, KF_JUDGE_ERROR,
                    machine ? KF_BLAME_MACHINE : KF_BLAME_TASK,

@@ -191,6 +191,7 @@ bool kf_measurement_start_runner(kf_measurement *r, kf_role role, kf_runner **ru
     double runner_timeout = load_seconds(kind);
     bool hurried = candidate && kf_measurement_time_left(r) < runner_timeout;
     if (hurried) runner_timeout = fmax(kf_measurement_time_left(r), 1);
+    if (candidate) kf_runner_set_deadline(*runner, bench->clock.deadline);
     kf_runner_event event;
     if (!python)
         event = kf_runner_load(*runner, runner_timeout);
@@ -207,7 +208,8 @@ bool kf_measurement_start_runner(kf_measurement *r, kf_role role, kf_runner **ru
     if (event == KF_RUNNER_OK && !check_filter(r, *runner, error)) return false;
     /* If others used up the time, the candidate is not to blame. */
     if (candidate) kf_clock_charge_candidate(&bench->clock, kf_now() - began);
-    if (event == KF_RUNNER_TIMEOUT && hurried) return kf_measurement_out_of_time(r, error);
+    if (event == KF_RUNNER_TIMEOUT && hurried && kf_runner_can_stop(*runner))
+        return kf_measurement_out_of_time(r, error);
     if (event != KF_RUNNER_OK)
         return kf_measurement_report(r, *runner, role, event, 0, "loading it", error);
     if (candidate) kf_runner_set_deadline(*runner, bench->clock.deadline);

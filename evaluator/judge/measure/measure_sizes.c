@@ -52,7 +52,10 @@ bool kf_measurement_make_sets(kf_measurement *r, uint32_t count, kf_error *error
     /* An earlier candidate may still have the memory, until its process is gone. */
     if (!kf_runner_pool_settle(r->bench->pool, false, error)) return false;
     r->sets = r->device->buffers.sets_new(r->bench->device, r->bench->problem, count, true, error);
-    return r->sets != NULL;
+    if (r->sets) return true;
+    bool held;
+    kf_error others = {0};
+    return kf_measurement_blame_holder(r, &held, &others) ? held : kf_fail_copy(error, &others);
 }
 
 /* ---- batches --------------------------------------------------------------------------------- */

@@ -60,7 +60,7 @@ bool kf_measurement_solo(kf_measurement *r, uint32_t calls, kf_series *series, k
     for (uint32_t i = 0; i < r->set_count; i++) r->lists.order[i] = i;
     /* Inputs are varied as in pairs, because values change times: a division is slower if its
      * result is denormal. */
-    kf_checker_vary(r->checker, &r->choices, r->lists.order, 0, r->set_count, false,
+    kf_checker_vary(r->checker, &r->choices, r->lists.order, 0, r->set_count, false, 0,
                     r->lists.variations);
     if (!r->device->buffers.fill(r->sets, kf_measurement_draw(r, "alone", 0), r->lists.variations,
                                  error))

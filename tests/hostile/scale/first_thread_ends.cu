@@ -1,6 +1,6 @@
 // Its first thread, which the judge knows the process by, ends; another one serves on.
 // rule: T6
-// expect: contract_violation threads.left | timeout time.limit | crash runner.crashed | contract_violation protocol.closed | crash runner.exited
+// expect: contract_violation threads.ended | timeout time.limit | crash runner.crashed | crash runner.exited
 // devices: cpu
 #include <cuda_runtime.h>
 #include <pthread.h>

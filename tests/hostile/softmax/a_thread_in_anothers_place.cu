@@ -1,6 +1,6 @@
 // Ends the device's worker thread and starts one of its own in its place, so that there are as many as before.
 // rule: T2
-// expect: contract_violation threads.left
+// expect: contract_violation threads.ended
 // devices: cpu
 #include <cuda_runtime.h>
 #include <math.h>

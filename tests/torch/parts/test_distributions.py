@@ -1,0 +1,137 @@
+"""What import makes of a problem's inputs: patterns that the judge can draw, and stay legal."""
+import os
+import sys
+import tempfile
+import unittest
+
+import torch
+
+import describe
+import distributions as dist
+
+HEAD = (
+    "import torch\n\n\nclass Model(torch.nn.Module):\n"
+    "    def forward(self, %s):\n        return %s\n\n\n"
+)
+
+
+class Options:
+    mode, max_elements, class_name, threads, seconds, descriptor = "train", 0, "Model", 1, 60, -1
+
+
+def described(names, result, inputs):
+    text = HEAD % (names, result) + "def get_inputs():\n    %s\n" % inputs
+    text += "\n\ndef get_init_inputs():\n    return []\n"
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "problem.py")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return describe.run(path, {}, Options)
+
+
+def specs(found):
+    return [row["distribution"] for row in found["inputs"]]
+
+
+class Distributions(unittest.TestCase):
+    def test_own_seeds_count_for_nothing(self):
+        for draw in (
+            "torch.manual_seed(0)\n    return [torch.randn(64, 8)]",
+            "g = torch.Generator().manual_seed(0)\n    return [torch.randn(64, 8, generator=g)]",
+            "import numpy\n    r = numpy.random.default_rng(0)\n"
+            "    return [torch.tensor(r.standard_normal((64, 8)), dtype=torch.float32)]",
+            "import random\n    random.seed(1)\n"
+            "    return [torch.tensor([random.gauss(0, 1) for _ in range(512)])]",
+        ):
+            found = described("x", "x * torch.sigmoid(x)", draw)
+            self.assertIsNone(found["unfit"], draw)
+            self.assertEqual(specs(found)[0]["kind"], "normal", draw)
+
+    def test_the_seed_functions_come_back(self):
+        before = torch.manual_seed, torch.Tensor.normal_, torch.randn
+        described("x", "x + 1", "return [torch.randn(64)]")
+        self.assertEqual(before, (torch.manual_seed, torch.Tensor.normal_, torch.randn))
+
+    def test_offsets_of_the_rows(self):
+        body = "torch.stack([x[int(o[i]) : int(o[i + 1])].sum() for i in range(8)])"
+        rows = "return [torch.randn(256, 4), torch.arange(0, 257, 32)]"
+        found = described("x, o", body, rows)
+        self.assertEqual(specs(found)[1], {"kind": "offsets", "total": 256})
+        drawn = (
+            "c = torch.randint(0, 40, (8,)).cumsum(0).clamp(max=256)\n    c[-1] = 256\n"
+            "    return [torch.randn(256, 4), torch.cat([torch.zeros(1, dtype=torch.int64), c])]"
+        )
+        self.assertEqual(specs(described("x, o", body, drawn))[1]["kind"], "offsets")
+        # The last one counts nothing here, and positions are no offsets.
+        other = described("x, o", body, rows.replace("256, 4", "255, 4"))
+        self.assertEqual(other["unfit"]["rule"], "inputs.fixed")
+        positions = described("x, o", "x[o]", "return [torch.randn(9), torch.arange(10) % 9]")
+        self.assertEqual(positions["unfit"]["rule"], "inputs.fixed")
+
+    def test_sorted_keys_stay_sorted(self):
+        found = described(
+            "keys, w",
+            "torch.bincount(keys, minlength=50) * w",
+            "return [torch.randint(0, 50, (512,)).sort()[0], torch.randn(50)]",
+        )
+        spec = specs(found)[0]
+        self.assertEqual((spec["kind"], spec["low"], spec["high"]), ("sorted", 0, 50))
+
+    def test_lengths_are_drawn_up_to_the_constant(self):
+        body = "x * (torch.arange(16) < lengths[:, None])"
+        found = described("x, lengths", body, "return [torch.randn(4, 16), torch.full((4,), 16)]")
+        self.assertEqual(specs(found)[1], {"kind": "integers", "low": 1, "high": 17})
+
+    def test_a_relu_of_positive_numbers_gets_others(self):
+        found = described("x", "torch.relu(x)", "return [torch.rand(64, 64)]")
+        self.assertEqual(specs(found)[0], {"kind": "uniform", "low": -1, "high": 1})
+
+    def test_labels_and_masks_keep_their_range(self):
+        found = described(
+            "p, t, m",
+            "torch.nn.functional.cross_entropy(p, t, reduction='none') * m",
+            "return [torch.randn(64, 10), torch.randint(0, 10, (64,)), torch.rand(64) < 0.5]",
+        )
+        self.assertEqual(
+            specs(found)[1:],
+            [{"kind": "integers", "low": 0, "high": 10}, {"kind": "integers", "low": 0, "high": 2}],
+        )
+
+    def test_what_can_not_be_equal_is_not_varied(self):
+        found = described(
+            "x, g",
+            "x / (g != g[0]).sum()",
+            "return [torch.rand(64) + 1, torch.randint(0, 9, (64,))]",
+        )
+        self.assertIs(specs(found)[1]["vary"], False)
+
+    def test_drawn_structures_are_legal(self):
+        generator = torch.Generator().manual_seed(1)
+        for spec in (
+            {"kind": "integers", "low": 3, "high": 9},
+            {"kind": "sorted", "low": 3, "high": 9},
+            {"kind": "offsets", "total": 70},
+            {"kind": "permutation"},
+            {"kind": "one_hot"},
+            {"kind": "signs"},
+        ):
+            shape = (40,) if spec["kind"] == "offsets" else (5, 8)
+            drawn = dist.sample(spec, shape, torch.int64, generator)
+            for how in ("equal", "clusters"):
+                other = dist.structured(spec, drawn, how, generator)
+                for values in (drawn,) if other is None else (drawn, other):
+                    self.assertEqual(values.shape, drawn.shape)
+                    if spec["kind"] in ("integers", "sorted"):
+                        self.assertTrue(bool(((values >= 3) & (values < 9)).all()))
+                    if spec["kind"] in ("sorted", "offsets"):
+                        self.assertTrue(bool((values.diff() >= 0).all()))
+                    if spec["kind"] == "offsets":
+                        self.assertEqual((int(values[0]), int(values[-1])), (0, 70))
+                    if spec["kind"] == "permutation":
+                        self.assertEqual(sorted(values.reshape(-1).tolist()), list(range(40)))
+                    if spec["kind"] == "one_hot":
+                        self.assertTrue(bool((values.sum(-1) == 1).all()))
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
