@@ -803,6 +803,7 @@ static void explain_end(const kf_runner *runner, const char *doing, kf_runner_ex
     if (result->end == KF_END_SIGNAL && runner->memory_limit &&
         result->peak_memory_bytes > runner->memory_limit / 10 * 9)
         e->status = KF_OUT_OF_MEMORY, e->rule = "memory.limit";
+    e->outside = e->status == KF_CRASH && kf_sandbox_ended_outside(result);
     snprintf(e->text, sizeof e->text, "the process ended while %s: %s", doing, words);
 }
 
@@ -836,6 +837,7 @@ void kf_runner_explain(const kf_runner *runner, kf_runner_event event, const cha
         [KF_RUNNER_STOPPED] = {KF_JUDGE_ERROR, "interrupted", "interrupted while"},
         [KF_RUNNER_MACHINE] = {KF_JUDGE_ERROR, "machine", "the machine failed while"},
     };
+    e->outside = event == KF_RUNNER_WOKEN;
     if (event == KF_RUNNER_ENDED) {
         explain_end(runner, doing, e);
         return;

@@ -249,6 +249,9 @@ char *kf_runner_output(const kf_runner *runner, size_t most);
 typedef struct kf_runner_explanation {
     kf_status status;
     const char *rule;
+    /* True if something outside may have caused the event: a signal ended the process, or continued
+     * it while it was stopped. */
+    bool outside;
     char text[512];
 } kf_runner_explanation;
 void kf_runner_explain(const kf_runner *runner, kf_runner_event event, const char *doing,
