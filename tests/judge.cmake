@@ -1,5 +1,8 @@
 kf_test(timing_lock kf_judge)
 kf_test(judge kf_worker)
+kf_test(signals kf_judge)
+set_tests_properties(unit.signals PROPERTIES TIMEOUT 600)
+kf_tier(full unit.signals)
 kf_test(judge_timed kf_judge)
 set_tests_properties(unit.judge_timed PROPERTIES TIMEOUT 600 RUN_SERIAL TRUE)
 kf_tier(full unit.judge_timed)

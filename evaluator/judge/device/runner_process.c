@@ -29,6 +29,8 @@
 #define PING_SPIN_SECONDS 0.002
 /* Arguments between the program and the binary. */
 #define MAX_WORDS 8
+/* The time in which a process ends that something has killed. */
+#define ENDING_SECONDS 1.0
 
 /* What a runner is held to once it has loaded its binary. */
 typedef struct seal {
@@ -281,7 +283,7 @@ static kf_runner_event freeze(kf_runner *runner)
     bool stopped = kf_sandbox_freeze(runner->sandbox, &error);
     runner->stopping += kf_now() - asked;
     if (!stopped) {
-        if (kf_sandbox_pump(runner->sandbox, 0)) return end(runner, KF_RUNNER_ENDED);
+        if (kf_sandbox_pump(runner->sandbox, ENDING_SECONDS)) return end(runner, KF_RUNNER_ENDED);
         runner->error = error;
         /* A thread does not return from a system call of its own choice. */
         bool endless = error.code == KF_ERROR_LIMIT;
@@ -290,7 +292,11 @@ static kf_runner_event freeze(kf_runner *runner)
                                                         : KF_RUNNER_MACHINE);
     }
     runner->frozen = true;
-    if (lacks_a_thread(runner)) return end(runner, KF_RUNNER_THREAD_ENDED);
+    if (lacks_a_thread(runner)) {
+        /* The threads of a killed process end before the process does. */
+        bool ended = kf_sandbox_pump(runner->sandbox, ENDING_SECONDS);
+        return end(runner, ended ? KF_RUNNER_ENDED : KF_RUNNER_THREAD_ENDED);
+    }
     /* No answer is due now. Bytes in the socket are a forged answer to a later command. */
     char byte;
     ssize_t waiting = recv(runner->socket, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
@@ -306,7 +312,7 @@ static kf_runner_event wake(kf_runner *runner)
     runner->frozen = false;
     kf_cpu_idle_guard_rest(runner->idle_guard);
     if (kf_sandbox_thaw(runner->sandbox, &error)) return KF_RUNNER_OK;
-    if (kf_sandbox_pump(runner->sandbox, 0)) return end(runner, KF_RUNNER_ENDED);
+    if (kf_sandbox_pump(runner->sandbox, ENDING_SECONDS)) return end(runner, KF_RUNNER_ENDED);
     runner->error = error;
     return end(runner, error.code == KF_ERROR_INPUT ? KF_RUNNER_WOKEN : KF_RUNNER_MACHINE);
 }
@@ -318,7 +324,7 @@ static kf_runner_event let_open(kf_runner *runner, bool may)
     if (!runner->held.sealed || !runner->held.loaded ||
         kf_sandbox_let_open(runner->sandbox, may, &error))
         return KF_RUNNER_OK;
-    if (kf_sandbox_pump(runner->sandbox, 0)) return end(runner, KF_RUNNER_ENDED);
+    if (kf_sandbox_pump(runner->sandbox, ENDING_SECONDS)) return end(runner, KF_RUNNER_ENDED);
     return kf_runner_fail(runner, error.text);
 }
 
@@ -786,6 +792,11 @@ char *kf_runner_output(const kf_runner *runner, size_t most)
 const kf_error *kf_runner_error(const kf_runner *runner)
 {
     return &runner->error;
+}
+
+bool kf_runner_ended_outside(const kf_runner *runner)
+{
+    return runner->dead && kf_sandbox_ended_outside(kf_sandbox_outcome(runner->sandbox));
 }
 
 static void explain_end(const kf_runner *runner, const char *doing, kf_runner_explanation *e)

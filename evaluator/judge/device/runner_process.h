@@ -256,6 +256,8 @@ typedef struct kf_runner_explanation {
 } kf_runner_explanation;
 void kf_runner_explain(const kf_runner *runner, kf_runner_event event, const char *doing,
                        kf_runner_explanation *explanation);
+/* True if the runner is dead, and a signal that the judge did not send ended it. */
+bool kf_runner_ended_outside(const kf_runner *runner);
 /* Returns the error of KF_RUNNER_MACHINE. */
 const kf_error *kf_runner_error(const kf_runner *runner);
 
