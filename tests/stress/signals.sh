@@ -6,12 +6,15 @@
 #   signals       TERM, CONT and TERM, KILL, STOP and CONT, by the target: compiler, runner, judge
 #   false labels  verdicts that blame a candidate or the task for what it did not do
 #   lost          attempts that ended without a label
-#   unended       runs that did not end by themselves
+#   given up      runs that ended with status 3, because the judge was ended four times in a row. They
+#                 print the command that resumes them.
+#   unended       runs that did not end by themselves, or ended with a status that means another fault
 #
 # BIN names the folder of the programs (default: build/release/bin), WAIT the most seconds between
 # two signals (3), SEED the start of the random numbers. The runs and the store stay in LOGS, if that
 # names a folder.
-# Exit status: 0, 1 if a column but the first is not 0, 2 for wrong usage, 130 after Ctrl-C.
+# Exit status: 0, 1 for a false label, a lost attempt or an unended run, 2 for wrong usage, 130 after
+# Ctrl-C.
 set -u
 tests=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 bin=${BIN:-$tests/../build/release/bin}
@@ -197,7 +200,9 @@ while not stopped and not done():
     if agent.poll() is None:
         unended += not stopped
         agent.kill()
-    statuses[agent.wait()] += 1
+        agent.wait()
+    else:
+        statuses[agent.returncode] += 1
 if group:
     time.sleep(1)
     try:
@@ -220,17 +225,17 @@ for outcome, status, blame, message in rows:
     elif status not in ("correct", "wrong_result", "interference"):
         false.append(f"{outcome}, {status}, {blame}: {message}")
 false += ["a right candidate is wrong"] * max(0, wrong - replies // 4)
-# A run that the machine ended did not end by itself.
-unended += sum(n for status, n in statuses.items() if status not in (0, 1, 4))
+unended += sum(n for status, n in statuses.items() if status not in (0, 1, 3, 4))
 for title, list in (("false", false), ("lost", lost)):
     for line in list:
         print(f"{title}: {line}")
 print()
 print(f"{'SIGNALS':>8}" + "".join(f" {k.upper():>10}" for k in sorted(sent)) +
-      f" {'RUNS':>5} {'ATTEMPTS':>9} {'FALSE LABELS':>13} {'LOST':>5} {'UNENDED':>8} {'SECONDS':>8}")
+      f" {'RUNS':>5} {'ATTEMPTS':>9} {'FALSE LABELS':>13} {'LOST':>5} {'GIVEN UP':>9} "
+      f"{'UNENDED':>8} {'SECONDS':>8}")
 print(f"{sum(sent.values()):8}" + "".join(f" {sent[k]:10}" for k in sorted(sent)) +
-      f" {sum(statuses.values()):5} {len(rows):9} {len(false):13} {len(lost):5} {unended:8} "
-      f"{time.time() - began:8.0f}")
+      f" {sum(statuses.values()):5} {len(rows):9} {len(false):13} {len(lost):5} {statuses[3]:9} "
+      f"{unended:8} {time.time() - began:8.0f}")
 print(f"seed {seed}; verdicts: " + ", ".join(f"{n} {k}" for k, n in sorted(labels.items())))
 sys.exit(1 if false or lost or unended else 0)
 END_OF_PYTHON
