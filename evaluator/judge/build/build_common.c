@@ -154,24 +154,25 @@ static bool build_empty(const void *device, kf_build_function once, const kf_bui
 bool kf_build_repeat(const void *device, kf_build_function once, const kf_build_request *request,
                      kf_build *build, kf_error *error)
 {
-    int complaints = 0;
+    int complaints = 0, spent = 0;
     for (int made = 1;; made++) {
         kf_error why;
         bool built = once(device, request, build, &why);
         int most = KF_BUILDS_SHORT;
         if (built) {
             complaints += build->excusable;
+            spent += build->spent;
             if (build->killed || (build->excusable && kf_words_of_a_kill(build->log)))
-                most = build->spent ? KF_BUILDS_SHORT : KF_BUILDS_KILLED;
+                most = spent >= KF_BUILDS_SHORT ? made : KF_BUILDS_KILLED;
             if (made >= most || !(build->killed || build->excusable)) break;
         }
         kf_build_free(build);
         if (!built && (why.code != KF_ERROR_MACHINE || made >= most))
             return kf_fail_copy(error, &why);
     }
-    if (build->spent) {
+    if (spent >= KF_BUILDS_SHORT) {
         build->status = KF_COMPILE_ERROR;
-        build->same_ends = KF_BUILDS_SHORT;
+        build->same_ends = spent;
     }
     if (build->status != KF_JUDGE_ERROR || !build->excusable) return true;
     bool works = false;
