@@ -668,7 +668,7 @@ static kf_verdict *measure(kf_judge *judge, const kf_job *job, kf_prepared *prep
                                trouble.text);
         kf_verdict_conclude(verdict);
     }
-    /* Whoever ends this judge may have ended its children before. */
+    /* A scheduler that ends this judge may have ended its children before. */
     if (verdict->status != KF_CORRECT &&
         (kf_verdict_is_fault(verdict) ? own_stop_comes(stop) : stop && *stop)) {
         kf_fail(error, KF_ERROR_BUSY, "interrupted");

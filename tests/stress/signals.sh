@@ -77,12 +77,11 @@ def processes():
     return found
 
 KINDS = {"kforge-cpucc": "compiler", "g++": "compiler", "cc1plus": "compiler", "as": "compiler",
-         "collect2": "compiler", "ld": "compiler", "kforge-runner": "runner", "exe": "judge",
-         "kforge": "judge"}
+         "collect2": "compiler", "ld": "compiler", "kforge-runner": "runner", "exe": "judge"}
 
 def targets(agent):
-    """Processes below the agent, by their kind. One between the judge and its child's exec is a
-    runner."""
+    """Processes below the agent, by their kind. A fork of the agent before its exec is none: it
+    shares the agent's memory, and the OOM killer would end both. A fork of the judge is a runner."""
     all, kinds = processes(), collections.defaultdict(list)
     for pid, (name, parent) in all.items():
         line = [pid]
