@@ -80,7 +80,7 @@ KINDS = {"kforge-cpucc": "compiler", "g++": "compiler", "cc1plus": "compiler", "
          "collect2": "compiler", "ld": "compiler", "kforge-runner": "runner", "exe": "judge"}
 
 def targets(agent):
-    """Processes below the agent, by their kind. A fork of the agent before its exec is none: it
+    """Processes below the agent, by their kind. A fork of the agent before its exec is left out: it
     shares the agent's memory, and the OOM killer would end both. A fork of the judge is a runner."""
     all, kinds = processes(), collections.defaultdict(list)
     for pid, (name, parent) in all.items():
