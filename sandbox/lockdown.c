@@ -168,13 +168,12 @@ static const struct sock_filter rules[] = {
     DENY(inotify_init),
 #endif
 
-    /* The number of descriptors is the judge's: with it, the judge ends the opening of files
-     * (kf_sandbox_let_open). */
-    SKIP_UNLESS(SYS_prlimit64, 10),
+    /* Limits are the judge's. With that of descriptors it ends the opening of files
+     * (kf_sandbox_let_open). With one of processor time a process could have the kernel send it a
+     * SIGKILL, which looks as if it came from outside. */
+    SKIP_UNLESS(SYS_prlimit64, 8),
     LOAD_ARGUMENT(0),
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 7),
-    LOAD_ARGUMENT(1),
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, RLIMIT_NOFILE, 0, 4),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 5),
     LOAD_ARGUMENT(2),
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 3),
     LOAD_UPPER_HALF(2),
@@ -182,11 +181,7 @@ static const struct sock_filter rules[] = {
     RETURN(SECCOMP_RET_ALLOW),
     FAIL(EPERM),
 #ifdef SYS_setrlimit
-    SKIP_UNLESS(SYS_setrlimit, 4),
-    LOAD_ARGUMENT(0),
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, RLIMIT_NOFILE, 1, 0),
-    RETURN(SECCOMP_RET_ALLOW),
-    FAIL(EPERM),
+    DENY(setrlimit),
 #endif
 
     /* Communication. Open descriptors stay usable. */

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -275,6 +276,14 @@ bool kf_sandbox_let_open(kf_sandbox *sandbox, bool may, kf_error *error)
 int kf_sandbox_open_files(const kf_sandbox *sandbox)
 {
     return sandbox->ended ? -1 : kf_tree_open_files(sandbox->pid);
+}
+
+bool kf_sandbox_ended_outside(const kf_sandbox_result *result)
+{
+    static const int signals[] = {KF_SANDBOX_OUTSIDE_SIGNALS};
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        if (result->end == KF_END_SIGNAL && result->status == signals[i]) return true;
+    return false;
 }
 
 void kf_sandbox_describe(const kf_sandbox_result *result, char *text, size_t size)

@@ -312,6 +312,16 @@ static void retire(pipe_channel *p)
     kf_pool_failed(p->channel.pool, &p->channel, NULL, true, &why);
 }
 
+/* True if a signal from outside stopped the worker. 130 is the exit status after an interruption.
+ */
+static bool was_stopped(int status)
+{
+    int number = WIFSIGNALED(status) ? WTERMSIG(status)
+                 : WIFEXITED(status) ? WEXITSTATUS(status) - 128
+                                     : 0;
+    return number == SIGTERM || number == SIGINT || number == SIGHUP;
+}
+
 static void fail_ended(pipe_channel *p)
 {
     kf_error why;
@@ -333,6 +343,9 @@ static void fail_ended(pipe_channel *p)
     else
         kf_fail(&why, KF_ERROR_MACHINE, "it ended with status %d%s%s", WEXITSTATUS(status), comma,
                 words);
+    /* No job ends a worker so. */
+    while (p->jobs && was_stopped(status))
+        kf_pool_hand_back(p->channel.pool, take_job(p, last_job(p)));
     fail(p, false, &why);
 }
 

@@ -418,7 +418,8 @@ int main(int argc, char **argv)
          * missing on the machine is not. */
         status = error.code == KF_ERROR_LIMIT || error.code == KF_ERROR_MEMORY
                      ? KF_CPUCC_COMPILE_ERROR
-                     : KF_CPUCC_USAGE;
+                 : error.code == KF_ERROR_BUSY ? KF_CPUCC_KILLED
+                                               : KF_CPUCC_USAGE;
     }
     kf_cpucc_command_free(&d.compile);
     free(d.folder);

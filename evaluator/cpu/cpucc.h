@@ -13,7 +13,14 @@
 #define KF_CPUCC_DEFINES 128
 #define KF_CPUCC_PATHS 32
 
-enum { KF_CPUCC_OK = 0, KF_CPUCC_COMPILE_ERROR = 1, KF_CPUCC_USAGE = 2, KF_CPUCC_UNSUPPORTED = 3 };
+enum {
+    KF_CPUCC_OK = 0,
+    KF_CPUCC_COMPILE_ERROR = 1,
+    KF_CPUCC_USAGE = 2,
+    KF_CPUCC_UNSUPPORTED = 3,
+    /* A signal ended the compiler. A source cannot cause or feign this. */
+    KF_CPUCC_KILLED = 4
+};
 
 typedef struct kf_cpucc_options {
     const char *output; /* "a.so", "a.out" for a program, "a.o" for an object file */
@@ -51,7 +58,8 @@ void kf_cpucc_add(kf_cpucc_command *command, const char *format, ...)
 void kf_cpucc_command_free(kf_cpucc_command *command);
 /* Runs words[0] (an absolute path) with a clean environment, no input, and `temporary` as TMPDIR.
  * Collects its output in `output`, up to the buffer's limit. Returns the exit status, 128 + signal,
- * or -1 with an error. */
+ * or -1 with an error: KF_ERROR_BUSY if a signal that something else sent ended g++ or a program
+ * that g++ started. */
 int kf_cpucc_run(const kf_cpucc_command *command, const char *temporary, kf_buffer *output,
                  kf_error *error);
 

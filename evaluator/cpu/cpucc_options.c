@@ -33,7 +33,7 @@ const char kf_cpucc_usage[] =
     "Other options of nvcc (-arch, -gencode, -maxrregcount, -lineinfo, -Xptxas, …) are ignored.\n"
     "Exit status: 0 done, 1 compile error, 2 wrong usage or incomplete installation, 3 the source "
     "uses\n"
-    "a feature that the CPU device does not support.\n";
+    "a feature that the CPU device does not support, 4 a signal ended the compiler.\n";
 
 enum action {
     IGNORE,

@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,6 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "kforge/file.h"
+#include "kforge/sandbox.h"
 #include "unsupported.h"
 
 void kf_cpucc_add(kf_cpucc_command *command, const char *format, ...)
@@ -38,8 +42,66 @@ void kf_cpucc_command_free(kf_cpucc_command *command)
     *command = (kf_cpucc_command){0};
 }
 
-static bool start(const kf_cpucc_command *command, const char *temporary, int output, pid_t *pid,
-                  kf_error *error)
+/* Writes the name under which g++ runs and that begins its own messages, ".../g++-RANDOM". A source
+ * does not know it, and cannot print messages that look like those of g++ about a killed program.
+ * The folder stays: g++ finds its programs by it. False for other names, of wrappers that choose a
+ * compiler by name. */
+static bool name_secretly(const char *program, char name[PATH_MAX])
+{
+    uint64_t secret;
+    char real[PATH_MAX];
+    if (!realpath(program, real) || !strstr(real, "g++") || !kf_random(&secret, sizeof secret))
+        return false;
+    int folder = (int)(strrchr(real, '/') - real);
+    return snprintf(name, PATH_MAX, "%.*s/g++-%016llx", folder, real, (unsigned long long)secret) <
+           PATH_MAX;
+}
+
+/* True if the line names a signal that other programs send. */
+static bool names_outside_signal(const char *line, size_t size)
+{
+    static const int signals[] = {KF_SANDBOX_OUTSIDE_SIGNALS};
+    char text[100];
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        int length =
+            snprintf(text, sizeof text, ": %s signal terminated program ", strsignal(signals[i]));
+        if (memmem(line, size, text, (size_t)length)) return true;
+    }
+    return false;
+}
+
+/* Looks for a message of g++ itself that a signal ended one of its programs, and changes its secret
+ * name to "g++". The message may follow half a line of the program that ended. */
+static bool take_name_back(kf_buffer *output, size_t before, const char *secret_name)
+{
+    const char *name = strrchr(secret_name, '/') + 1;
+    size_t length = strlen(name), kept = strlen("g++"), at = before;
+    bool killed = false;
+    for (char *found; output->size > at &&
+                      (found = memmem(output->data + at, output->size - at, name, length));) {
+        char *rest = found + length;
+        size_t left = output->size - (size_t)(rest - output->data);
+        char *end = memchr(rest, '\n', left);
+        killed = killed || names_outside_signal(rest, end ? (size_t)(end - rest) : left);
+        memmove(found + kept, rest, left);
+        output->size -= length - kept;
+        output->data[output->size] = '\0';
+        at = (size_t)(found - output->data) + kept;
+    }
+    return killed;
+}
+
+static bool is_outside_signal(int signal_number)
+{
+    static const int signals[] = {KF_SANDBOX_OUTSIDE_SIGNALS};
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        if (signals[i] == signal_number) return true;
+    return false;
+}
+
+/* `name` is the program's own name for itself. */
+static bool start(const kf_cpucc_command *command, const char *name, const char *temporary,
+                  int output, pid_t *pid, kf_error *error)
 {
     char tmpdir[4200];
     snprintf(tmpdir, sizeof tmpdir, "TMPDIR=%s", temporary);
@@ -51,7 +113,9 @@ static bool start(const kf_cpucc_command *command, const char *temporary, int ou
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, output, 1);
     posix_spawn_file_actions_adddup2(&actions, output, 2);
-    int failure = posix_spawn(pid, command->words[0], &actions, NULL, command->words, environment);
+    char *words[sizeof command->words / sizeof *command->words] = {(char *)name};
+    memcpy(words + 1, command->words + 1, (size_t)command->count * sizeof *words);
+    int failure = posix_spawn(pid, command->words[0], &actions, NULL, words, environment);
     posix_spawn_file_actions_destroy(&actions);
     if (failure)
         return kf_fail(error, KF_ERROR_MACHINE,
@@ -78,7 +142,11 @@ int kf_cpucc_run(const kf_cpucc_command *command, const char *temporary, kf_buff
         return -1;
     }
     pid_t pid;
-    bool started = start(command, temporary, ends[1], &pid, error);
+    char secret[PATH_MAX];
+    bool named = name_secretly(command->words[0], secret);
+    size_t before = output->size;
+    bool started =
+        start(command, named ? secret : command->words[0], temporary, ends[1], &pid, error);
     close(ends[1]);
     if (!started) {
         close(ends[0]);
@@ -97,7 +165,14 @@ int kf_cpucc_run(const kf_cpucc_command *command, const char *temporary, kf_buff
                     strerror(errno));
             return -1;
         }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    bool killed = named && take_name_back(output, before, secret);
+    if (WIFSIGNALED(status) && is_outside_signal(WTERMSIG(status)))
+        kf_fail(error, KF_ERROR_BUSY, "a signal ended g++: %s", strsignal(WTERMSIG(status)));
+    else if (killed)
+        kf_fail(error, KF_ERROR_BUSY, "a signal ended a program of g++");
+    else
+        return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return -1;
 }
 
 /* Splits "FILE:LINE:…" into FILE and LINE. False if the text has another form. */

@@ -6,11 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "judge_count.h"
 #include "judge_describe.h"
 #include "judge_internal.h"
+#include "machine_failures.h"
 #include "kernelbench.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
@@ -123,6 +125,10 @@ typedef struct judge_round {
     bool full_f32;
     /* Result: in tf32 the baseline is too far from the oracle to give tolerances. */
     bool coarse;
+    /* Result: a signal from outside ended the round. */
+    bool outside;
+    /* Rounds that ended so; of them, those in which it met the candidate. */
+    int outside_rounds, outside_candidate;
     /* 1: the second measurement of `verify`. */
     int attempt;
     /* kf_now() at the end of this round's time. */
@@ -302,7 +308,8 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
                 .round = {.candidate_runner = one_runner ? &r->going : NULL,
                           .spare = count_spares(r->judge, options, r->more),
                           .counts = counts,
-                          .last = --left == 0},
+                          .last = --left == 0,
+                          .outside_before = r->outside_candidate},
                 .secret = r->secret,
                 .seconds = timed_left ? fmax(budget / timed_left, least) : fmax(budget, 0),
                 .clock = {.deadline = deadline, .candidate_before = r->candidate_time},
@@ -315,6 +322,9 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
             r->secondhand = r->secondhand || bench.found.secondhand;
             r->freezes = r->freezes || bench.found.freezes;
             r->coarse = r->coarse || bench.found.coarse;
+            r->outside = bench.found.outside;
+            r->outside_rounds += bench.found.outside;
+            r->outside_candidate += bench.found.outside_candidate;
             if (bench.found.abandoned) return true;
             built = true;
             deadline = r->deadline = bench.clock.deadline;
@@ -385,7 +395,9 @@ static bool say_unmeasured(const kf_judge *judge, const kf_prepared *p, const kf
                                       status == KF_UNSUPPORTED_DEVICE || status == KF_JUDGE_ERROR
                                           ? KF_BLAME_MACHINE
                                           : KF_BLAME_CANDIDATE,
-                                      "build.failed", NAN, NAN, "%s", build->reason);
+                                      "build.failed", NAN, NAN, "%s", build->reason) &&
+               (!build->same_ends ||
+                kf_verdict_add_flag(verdict, KF_FLAG_MACHINE_CLEARED ":%d", build->same_ends));
     if (said) kf_verdict_conclude(verdict);
     return said || kf_fail_memory(error, "a verdict");
 }
@@ -465,6 +477,40 @@ static bool says_more(const kf_verdict *verdict)
     return false;
 }
 
+/* Waits for the caller's own stop. A scheduler that ends a whole job signals the judge's children
+ * some milliseconds before the judge. */
+#define OWN_STOP_SECONDS 1.0
+static bool own_stop_comes(const volatile int *stop)
+{
+    for (double until = kf_now() + OWN_STOP_SECONDS; stop && !*stop && kf_now() < until;)
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    return stop && *stop;
+}
+
+/* Does a round like judge_round_of. Does it once more if the machine fails, and again after events
+ * from outside, with time of its own. Those could otherwise be a way to a round without a verdict.
+ */
+#define MOST_OUTSIDE_ROUNDS 5
+static bool judge_round_undisturbed(judge_round *r, kf_verdict **verdict, kf_error *error)
+{
+    for (bool failed = false;;) {
+        double began = kf_now(), deadline = r->deadline, candidate_time = r->candidate_time;
+        kf_error why = {0};
+        r->outside = false;
+        bool done = judge_round_of(r, verdict, &why);
+        if (done && !r->outside) return true;
+        if (!done && (why.code != KF_ERROR_MACHINE || failed)) return kf_fail_copy(error, &why);
+        if (own_stop_comes(r->stop)) return kf_fail(error, KF_ERROR_BUSY, "interrupted");
+        if (done && r->outside_rounds >= MOST_OUTSIDE_ROUNDS) return true;
+        failed = failed || !done;
+        r->deadline = deadline + kf_now() - began;
+        r->candidate_time = candidate_time;
+        r->going = NULL;
+        r->afresh = true;
+        if (!kf_secret_new(r->secret, r->job->options.replay_key, error)) return false;
+    }
+}
+
 /* Repeats rounds until one counts; its verdict goes to *verdict. Another round follows, with
  * another key and in fresh processes, while the job's time allows, after
  *   - a disturbed round, and an accusation by the clock alone (kf_judge_tries_again),
@@ -482,7 +528,7 @@ static bool judge_undisturbed(judge_round *r, kf_verdict **verdict, kf_error *er
     kf_auto(kf_verdict) known = NULL;
     for (kf_rounds rounds = {0};;) {
         double began = kf_now(), deadline = r->deadline;
-        if (!judge_round_of(r, verdict, error)) return false;
+        if (!judge_round_undisturbed(r, verdict, error)) return false;
         /* Without the time that is charged to neither side. */
         double took = kf_now() - began - (r->deadline - deadline);
         if (r->coarse && !r->full_f32 && r->deadline - kf_now() > took) {
@@ -612,6 +658,12 @@ static kf_verdict *measure(kf_judge *judge, const kf_job *job, kf_prepared *prep
         kf_verdict_add_finding(verdict, NULL, KF_JUDGE_ERROR, blame, "judge.failed", NAN, NAN, "%s",
                                trouble.text);
         kf_verdict_conclude(verdict);
+    }
+    /* A scheduler that ends this judge may have ended its children before. */
+    if (verdict->status != KF_CORRECT &&
+        (kf_verdict_is_fault(verdict) ? own_stop_comes(stop) : stop && *stop)) {
+        kf_fail(error, KF_ERROR_BUSY, "interrupted");
+        return NULL;
     }
     /* Without a measurement, nothing ran on the device. */
     bool ran = !judged || (kf_prepared_is_built(prepared) && is_measurable(prepared));

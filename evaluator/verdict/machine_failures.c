@@ -44,8 +44,8 @@ static const pattern patterns[] = {
     {KF_JUDGE_ERROR, "oracle.failed", "made to run while"},
 };
 
-/* Words of a compiler, of its driver or of the judge about a build that something outside ended. */
-static const char *const build_words[] = {
+/* Words of gcc's driver, of collect2, of nvcc and of the judge about a program that was killed. */
+static const char *const kill_words[] = {
     "went over a limit: signal 9 (",
     "went over a limit: signal 15 (",
     "Killed signal terminated program",
@@ -56,21 +56,36 @@ static const char *const build_words[] = {
     "terminated with signal 15",
     "died due to signal 9",
     "died due to signal 15",
-    "PCH allocation failure",
-    "out of memory allocating",
-    "virtual memory exhausted",
-    "memory exhausted",
-    "Cannot allocate memory",
-    "cannot allocate memory",
-    "Resource temporarily unavailable",
-    "std::bad_alloc",
 };
 
-bool kf_build_words_outside(const char *text)
+static const char *const shortage_words[] = {
+    "PCH allocation failure",       "out of memory allocating",         "memory exhausted",
+    "annot allocate memory",        "Resource temporarily unavailable", "No space left on device",
+    "instance of 'std::bad_alloc'",
+};
+
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+static bool has_any(const char *text, const char *const *words, size_t count)
 {
-    for (size_t i = 0; text && i < sizeof build_words / sizeof *build_words; i++)
-        if (strstr(text, build_words[i])) return true;
+    for (size_t i = 0; text && i < count; i++)
+        if (strstr(text, words[i])) return true;
     return false;
+}
+
+bool kf_words_of_a_kill(const char *text)
+{
+    return has_any(text, kill_words, COUNT(kill_words));
+}
+
+bool kf_words_of_a_shortage(const char *text)
+{
+    return has_any(text, shortage_words, COUNT(shortage_words));
+}
+
+static bool is_of_build(const char *text)
+{
+    return kf_words_of_a_kill(text) || kf_words_of_a_shortage(text);
 }
 
 bool kf_finding_may_be_outside(kf_status status, const char *rule, const char *text,
@@ -78,8 +93,8 @@ bool kf_finding_may_be_outside(kf_status status, const char *rule, const char *t
 {
     bool build = (strcmp(rule, "build.failed") == 0 && status == KF_COMPILE_ERROR) ||
                  strcmp(rule, "task.build") == 0;
-    if (build) return kf_build_words_outside(text) || kf_build_words_outside(log);
-    for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)
+    if (build) return is_of_build(text) || is_of_build(log);
+    for (size_t i = 0; i < COUNT(patterns); i++)
         if (patterns[i].status == status && strcmp(patterns[i].rule, rule) == 0 &&
             (!patterns[i].part || strstr(text, patterns[i].part)))
             return true;
@@ -100,8 +115,8 @@ bool kf_verdict_is_doubtful_old(const kf_verdict *verdict)
 {
     if (verdict->status == KF_CORRECT || verdict->blame == KF_BLAME_MACHINE) return false;
     for (size_t i = 0; i < verdict->flag_count; i++)
-        if (strncmp(verdict->flags[i], KF_FLAG_SIGNAL_REPEATED ":",
-                    sizeof KF_FLAG_SIGNAL_REPEATED) == 0)
+        if (strncmp(verdict->flags[i], KF_FLAG_MACHINE_CLEARED ":",
+                    sizeof KF_FLAG_MACHINE_CLEARED) == 0)
             return false;
     const char *log = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(verdict->build, "log"));
     if (any_outside(verdict->findings, verdict->finding_count, verdict, log)) return true;

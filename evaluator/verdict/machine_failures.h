@@ -22,18 +22,20 @@
  * measurement, for known machine code ("code.known"), and for a job beyond its time
  * ("time.budget"), because several large problems in a row say nothing about the next job. */
 bool kf_verdict_is_fault(const kf_verdict *verdict);
-/* A flag of a verdict: the candidate's process ended by a signal, or was continued while it was
- * stopped, in each of that many rounds, which all had fresh processes. The candidate did it. */
-#define KF_FLAG_SIGNAL_REPEATED "signal.repeated"
-/* True if a compiler's output, or the reason of a failed build, has words about a signal or about
- * too little memory. A source can print them, so they are a reason to build again, and no proof. */
-bool kf_build_words_outside(const char *text);
+/* A flag of a verdict, followed by ":N": what looks like an event from outside came in N fresh
+ * processes in a row, so the candidate caused it. */
+#define KF_FLAG_MACHINE_CLEARED "machine.cleared"
+/* True if a compiler's output has words about a program that a signal ended, or about too little
+ * memory or disk. May be NULL. A source can print them, so they are a reason to build again, and no
+ * proof. */
+bool kf_words_of_a_kill(const char *text);
+bool kf_words_of_a_shortage(const char *text);
 /* True if a finding may be the work of a signal from outside, or of too little memory on the
  * machine, by its rule and text. `log` is the compiler's output; may be NULL. Judges up to protocol
  * version 23 blamed the candidate or the task. */
 bool kf_finding_may_be_outside(kf_status status, const char *rule, const char *text,
                                const char *log);
-/* True if the verdict rests on one of these findings. False if it has KF_FLAG_SIGNAL_REPEATED, or
+/* True if the verdict rests on one of these findings. False if it has KF_FLAG_MACHINE_CLEARED, or
  * already blames the machine. For `store check` and `store repair`. */
 bool kf_verdict_is_doubtful_old(const kf_verdict *verdict);
 /* Counts a verdict in *row. Any verdict that is not a failure, or has the flag above, sets *row to

@@ -66,6 +66,12 @@ typedef struct kf_build {
     double seconds;
     /* True if only the compiler's messages caused KF_JUDGE_ERROR, not its time. */
     bool excusable;
+    /* True if a signal that kforge did not send ended the compiler. */
+    bool killed;
+    /* True if it had used so much processor time that the kernel's limit may have killed it. */
+    bool spent;
+    /* Builds in a row that ended like this one, if that clears the machine. 0: no question. */
+    int same_ends;
     /* Sandbox layers that were active. */
     int layers;
     /* The compiler's report on the machine code

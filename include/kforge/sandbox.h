@@ -155,6 +155,10 @@ typedef enum kf_sandbox_end {
     KF_END_KILLED,
 } kf_sandbox_end;
 
+/* Signals that people, schedulers and the kernel's OOM killer send to end a process. A program in a
+ * pid namespace of its own cannot send them to itself. */
+#define KF_SANDBOX_OUTSIDE_SIGNALS SIGKILL, SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2
+
 typedef struct kf_sandbox_result {
     kf_sandbox_end end;
     int status;
@@ -249,6 +253,9 @@ KF_DEFINE_AUTO(kf_sandbox, kf_sandbox_free)
 /* Writes the result as text: "killed after 10.0 s of wall time", "signal 11 (Segmentation fault)",
  * "exit status 1". */
 void kf_sandbox_describe(const kf_sandbox_result *result, char *text, size_t size);
+/* True if one of KF_SANDBOX_OUTSIDE_SIGNALS ended the program, and no limit and no function of this
+ * header sent it. */
+bool kf_sandbox_ended_outside(const kf_sandbox_result *result);
 
 /* For the program inside. Installs a second, stricter filter on all threads
  * (SECCOMP_FILTER_FLAG_TSYNC) and makes the process non-dumpable. The program calls it after its

@@ -483,7 +483,8 @@ static void try_descriptor_limit(void)
     attack("setrlimit", setrlimit(RLIMIT_NOFILE, &limit));
     attack("setrlimit itself", syscall(SYS_setrlimit, RLIMIT_NOFILE, &limit));
     need("another limit", getrlimit(RLIMIT_STACK, &limit));
-    need("another limit", setrlimit(RLIMIT_STACK, &limit));
+    attack("another limit", setrlimit(RLIMIT_STACK, &limit));
+    attack("processor time", setrlimit(RLIMIT_CPU, &(struct rlimit){1, 1}));
 }
 
 /* Opens files while slot 1 is 1, and counts in slot 0 how often it tried and in slot 2 how often

@@ -106,6 +106,61 @@ static void what_only_one_source_brings_about_is_its_fault(void **state)
     kf_build_free(&result);
 }
 
+/* A compiler that fails with `end` in its first builds, as far as a file shows them. */
+static kf_build fail_at_first(const char *end, int builds, const char *then)
+{
+    kf_autofree char *script = NULL;
+    if (asprintf(&script,
+                 "#!/bin/sh\necho >>builds\n"
+                 "if [ $(wc -l <builds) -le %d ]; then %s; fi\n%s\n",
+                 builds, end, then) < 0)
+        fail_msg("no memory");
+    return build(script, 10);
+}
+
+#define KILLED "exit 4"
+#define KILL_WORDS "echo \"collect2: fatal error: ld terminated with signal 9 [Killed]\"; exit 1"
+#define SHORTAGE "echo \"cc1plus: fatal error: PCH allocation failure\"; exit 1"
+#define OTHER "echo \"candidate.cu:1:1: error: no\"; exit 1"
+#define ONLY_THIS(end) \
+    "if grep -q \"int x;\" candidate.cu; then " end "; fi; cp /bin/sh candidate.so"
+
+/* Signals that kforge did not send, and a machine without memory. kforge-cpucc has status 4 if a
+ * signal ended g++ or a program of it. */
+static void what_comes_from_outside_is_no_compile_error(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *end;
+        int builds;
+        const char *then;
+        kf_status status;
+        int same_ends;
+    } rows[] = {
+        /* Once or twice: the build is repeated, and another reason counts. */
+        {KILLED, 1, OTHER, KF_COMPILE_ERROR, 0},
+        {KILLED, 3, OTHER, KF_COMPILE_ERROR, 0},
+        {KILL_WORDS, 3, OTHER, KF_COMPILE_ERROR, 0},
+        {SHORTAGE, 1, OTHER, KF_COMPILE_ERROR, 0},
+        /* Each time, for any source. */
+        {KILLED, 99, "", KF_JUDGE_ERROR, 0},
+        {KILL_WORDS, 99, "", KF_JUDGE_ERROR, 0},
+        {SHORTAGE, 99, "", KF_JUDGE_ERROR, 0},
+        /* Each time, for this source only. A source can print these words. */
+        {OTHER, 0, ONLY_THIS(KILL_WORDS), KF_COMPILE_ERROR, 4},
+        {OTHER, 0, ONLY_THIS(SHORTAGE), KF_COMPILE_ERROR, 2},
+        /* A source cannot cause this. */
+        {OTHER, 0, ONLY_THIS(KILLED), KF_JUDGE_ERROR, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kf_build result = fail_at_first(rows[i].end, rows[i].builds, rows[i].then);
+        if (result.status != rows[i].status || result.same_ends != rows[i].same_ends)
+            fail_msg("row %zu: %s, %d: %s", i, kf_status_name(result.status), result.same_ends,
+                     result.reason);
+        kf_build_free(&result);
+    }
+}
+
 /* The same holds for a task's source: a user cannot repair a task that the machine fails to
  * build. */
 static void a_tasks_build_that_waits_is_the_machines_fault(void **state)
@@ -160,6 +215,7 @@ int test_program(void)
         cmocka_unit_test(a_build_that_waits_is_the_machines_fault),
         cmocka_unit_test(a_build_that_computes_is_the_sources_fault),
         cmocka_unit_test(what_only_one_source_brings_about_is_its_fault),
+        cmocka_unit_test(what_comes_from_outside_is_no_compile_error),
         cmocka_unit_test(a_tasks_build_that_waits_is_the_machines_fault),
     };
     return TEST_GROUP(tests, make_root, remove_root);

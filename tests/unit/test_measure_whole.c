@@ -262,6 +262,12 @@ int kf_runner_extra_threads(kf_runner *runner)
     return 0;
 }
 
+bool kf_runner_ended_outside(const kf_runner *runner)
+{
+    (void)runner;
+    return false;
+}
+
 bool kf_runner_can_stop(const kf_runner *runner)
 {
     (void)runner;

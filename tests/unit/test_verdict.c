@@ -618,7 +618,7 @@ static void old_labels_that_may_come_from_outside(void **state)
     } rows[] = {
         {KF_CHEATING, KF_BLAME_CANDIDATE, "runner.woken", "the process was made to run", "", true},
         {KF_CHEATING, KF_BLAME_CANDIDATE, "runner.woken", "the process was made to run",
-         "signal.repeated:3", false},
+         "machine.cleared:3", false},
         {KF_CHEATING, KF_BLAME_CANDIDATE, "protocol.forged", "an answer", "", false},
         {KF_COMPILE_ERROR, KF_BLAME_CANDIDATE, "build.failed",
          "g++: fatal error: Killed signal terminated program cc1plus", "", true},

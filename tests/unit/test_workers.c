@@ -171,7 +171,7 @@ static void gives_a_job_up(void **state)
     kf_workers_result result = next(workers);
     assert_int_equal(result.ticket, 1);
     assert_int_equal(result.outcome, KF_WORKERS_LOST);
-    assert_true(says(result.error.text, "2 workers failed"));
+    assert_true(says(result.error.text, "3 workers failed"));
     kf_workers_result_free(&result);
     result = next(workers);
     assert_int_equal(result.ticket, 2);

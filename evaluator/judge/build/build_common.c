@@ -11,6 +11,7 @@
 
 #include "kforge/file.h"
 #include "kforge/job.h"
+#include "machine_failures.h"
 
 void kf_build_free(kf_build *build)
 {
@@ -107,21 +108,30 @@ bool kf_build_over_limit(const kf_sandbox_result *result, const char *what, kf_b
 {
     char words[256];
     bool starved = result->end == KF_END_WALL;
-    build->status = starved ? KF_JUDGE_ERROR : KF_COMPILE_ERROR;
+    int made;
     kf_sandbox_describe(result, words, sizeof words);
-    int made = starved ? asprintf(&build->reason,
-                                  "%s got %.1f s of processor time in %.1f s: this machine is too "
-                                  "busy, or was stopped",
-                                  what, result->cpu_seconds, result->wall_seconds)
-                       : asprintf(&build->reason, "%s went over a limit: %s", what, words);
+    build->killed = kf_sandbox_ended_outside(result);
+    build->status = starved || build->killed ? KF_JUDGE_ERROR : KF_COMPILE_ERROR;
+    if (starved)
+        made = asprintf(&build->reason,
+                        "%s got %.1f s of processor time in %.1f s: this machine is too busy, or "
+                        "was stopped",
+                        what, result->cpu_seconds, result->wall_seconds);
+    else if (build->killed)
+        made = asprintf(&build->reason,
+                        "%s was ended from outside by %s. If the machine has too little memory, "
+                        "free some",
+                        what, words);
+    else
+        made = asprintf(&build->reason, "%s went over a limit: %s", what, words);
     if (made < 0) build->reason = NULL;
     return made >= 0;
 }
 
-bool kf_build_doubt_machine(const void *device, kf_build_function once,
-                            const kf_build_request *request, kf_build *build, kf_error *error)
+/* Builds an entry that does nothing. *works: true if that succeeds. */
+static bool build_empty(const void *device, kf_build_function once, const kf_build_request *request,
+                        bool *works, kf_error *error)
 {
-    if (build->status != KF_JUDGE_ERROR || !build->excusable) return true;
     kf_autofree char *prototype = kf_task_prototype(request->task, request->oracle), *text = NULL,
                      *directory = NULL;
     if (!prototype || asprintf(&text, "%s\n{\n}\n", prototype) < 0) {
@@ -135,10 +145,52 @@ bool kf_build_doubt_machine(const void *device, kf_build_function once,
     empty.size = strlen(text);
     empty.directory = directory;
     bool built = once(device, &empty, &result, error);
-    if (built && result.ok) build->status = KF_COMPILE_ERROR;
+    *works = built && result.ok;
     if (built) kf_build_free(&result);
     kf_directory_remove(directory, NULL);
     return built;
+}
+
+bool kf_build_repeat(const void *device, kf_build_function once, const kf_build_request *request,
+                     kf_build *build, kf_error *error)
+{
+    int complaints = 0, spent = 0;
+    for (int made = 1;; made++) {
+        kf_error why;
+        bool built = once(device, request, build, &why);
+        int most = KF_BUILDS_SHORT;
+        if (built) {
+            complaints += build->excusable;
+            spent += build->spent;
+            if (build->killed || (build->excusable && kf_words_of_a_kill(build->log)))
+                most = spent >= KF_BUILDS_SHORT ? made : KF_BUILDS_KILLED;
+            if (made >= most || !(build->killed || build->excusable)) break;
+        }
+        kf_build_free(build);
+        if (!built && (why.code != KF_ERROR_MACHINE || made >= most))
+            return kf_fail_copy(error, &why);
+    }
+    if (spent >= KF_BUILDS_SHORT) {
+        build->status = KF_COMPILE_ERROR;
+        build->same_ends = spent;
+    }
+    if (build->status != KF_JUDGE_ERROR || !build->excusable) return true;
+    bool works = false;
+    if (!build_empty(device, once, request, &works, error)) {
+        kf_build_free(build);
+        return false;
+    }
+    if (!works) return true;
+    build->status = KF_COMPILE_ERROR;
+    build->same_ends = complaints;
+    return true;
+}
+
+/* True if a failed compiler that complains about memory had used up what it may use. */
+static bool had_its_memory(const kf_build_request *request, const kf_sandbox_result *result)
+{
+    kf_sandbox_limits limits = kf_build_limits(request->seconds, request->memory_bytes);
+    return result->peak_memory_bytes > limits.memory_bytes / 10 * 9;
 }
 
 /* Describes the end of the compiler. */
@@ -157,12 +209,23 @@ bool kf_build_conclude(const kf_build_request *request, kf_sandbox *jail,
         if (!build->ok) build->reason = strdup("the compiler left no usable binary");
         return build->ok || build->reason;
     }
-    if (result->end == KF_END_EXITED) {
-        build->status = status_of(result->status, build->log);
-        build->excusable = build->status == KF_JUDGE_ERROR;
-        build->reason = first_complaint(request, build->log);
-    } else {
-        kf_build_over_limit(result, "the build", build);
+    if (result->end != KF_END_EXITED)
+        return kf_build_over_limit(result, "the build", build) && build->reason;
+    build->status = status_of(result->status, build->log);
+    build->killed = build->status == KF_STATUS_COUNT;
+    bool complains = kf_words_of_a_kill(build->log) || kf_words_of_a_shortage(build->log);
+    /* The kernel kills a program that is over its own processor time. It counts whole ticks, which
+     * on a busy virtual machine is up to twice the time used. */
+    build->spent = build->killed && result->cpu_seconds >= 0.5 * request->seconds;
+    if (build->killed) {
+        build->status = KF_JUDGE_ERROR;
+    } else if (complains && build->status == KF_COMPILE_ERROR) {
+        if (had_its_memory(request, result))
+            build->same_ends = 1;
+        else
+            build->status = KF_JUDGE_ERROR;
     }
+    build->excusable = !build->killed && build->status == KF_JUDGE_ERROR;
+    build->reason = first_complaint(request, build->log);
     return build->reason != NULL;
 }

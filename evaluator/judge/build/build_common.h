@@ -6,27 +6,36 @@
 #include "kforge/build.h"
 #include "kforge/sandbox.h"
 
+/* The most builds of a source if signals end them, and if the machine fails in another way. */
+#define KF_BUILDS_KILLED 4
+#define KF_BUILDS_SHORT 2
+
 /* Writes kforge_prototype.h, kforge_shim.cpp and the source into the request's directory. */
 bool kf_build_write_sources(const kf_build_request *request, kf_error *error);
 /* Returns the limits of a compiler and its child processes. A busy machine makes a build longer,
  * but does not add processor time. So processor time is limited to `seconds`, and wall-clock time
  * to KF_BUILD_TIMEOUT_FACTOR times that. `memory_bytes` 0: 4 GiB. */
 kf_sandbox_limits kf_build_limits(double seconds, uint64_t memory_bytes);
-/* Sets the status and reason of a compiler that exceeded a limit. If only the wall-clock time was
- * over, it is a fault of the machine. False without memory. */
+/* Sets the status and reason of a compiler that exceeded a limit or was ended by a signal. If only
+ * the wall-clock time was over, or something else sent the signal, it is a fault of the machine.
+ * False without memory. */
 bool kf_build_over_limit(const kf_sandbox_result *result, const char *what, kf_build *build);
 /* Fills `build` from a compiler that has ended and should have left candidate.so. `status_of` gives
- * the status of an exit status other than 0. False without memory. */
+ * the status of an exit status other than 0, and KF_STATUS_COUNT if a signal ended a program of the
+ * compiler. False without memory. */
 bool kf_build_conclude(const kf_build_request *request, kf_sandbox *jail,
                        kf_status (*status_of)(int exit_status, const char *log), kf_build *build);
 
-/* Checks a failed build that blames the machine. A source can influence the compiler's exit status
- * and messages. So this builds an entry that does nothing. If that works, `build` becomes a fault
- * of the source. `once` builds without this check. False: as in kf_build_cpu. */
+/* Builds with `once`, and again if something outside ended the build. `once` fails if the machine
+ * or the sandbox does; that is repeated, too.
+ *
+ * A source can influence the compiler's exit status and messages. So if those blame the machine
+ * twice, this builds an entry that does nothing. If that works, `build` becomes a fault of the
+ * source. False: as in kf_build_cpu. */
 typedef bool (*kf_build_function)(const void *device, const kf_build_request *request,
                                   kf_build *build, kf_error *error);
-bool kf_build_doubt_machine(const void *device, kf_build_function once,
-                            const kf_build_request *request, kf_build *build, kf_error *error);
+bool kf_build_repeat(const void *device, kf_build_function once, const kf_build_request *request,
+                     kf_build *build, kf_error *error);
 
 /* Builds a solution in Python: checks that it is Python and defines class ModelNew. The solution
  * runs only if it compiles extensions (extensions.h). The "binary" is the file itself, in one

@@ -9,12 +9,15 @@
 #include "precompiled_header.h"
 
 #define MAX_ARGV 96
-#define KFORGE_CPUCC_UNSUPPORTED 3 /* exit status of kforge-cpucc */
+/* Exit status of kforge-cpucc. */
+#define KFORGE_CPUCC_UNSUPPORTED 3
+#define KFORGE_CPUCC_KILLED 4
 
 static kf_status status_of(int exit_status, const char *log)
 {
     (void)log;
     return exit_status == KFORGE_CPUCC_UNSUPPORTED ? KF_UNSUPPORTED_DEVICE
+           : exit_status == KFORGE_CPUCC_KILLED    ? KF_STATUS_COUNT
            : exit_status == 1                      ? KF_COMPILE_ERROR
                                                    : KF_JUDGE_ERROR;
 }
@@ -88,8 +91,5 @@ static bool build_once(const void *device, const kf_build_request *request, kf_b
 
 bool kf_build_cpu(const kf_build_request *request, kf_build *build, kf_error *error)
 {
-    if (!build_once(NULL, request, build, error)) return false;
-    if (kf_build_doubt_machine(NULL, build_once, request, build, error)) return true;
-    kf_build_free(build);
-    return false;
+    return kf_build_repeat(NULL, build_once, request, build, error);
 }

@@ -263,8 +263,5 @@ static bool build_once(const void *device, const kf_build_request *request, kf_b
 bool kf_build_cuda(const kf_cuda_device *gpu, const kf_build_request *request, kf_build *build,
                    kf_error *error)
 {
-    if (!build_once(gpu, request, build, error)) return false;
-    if (kf_build_doubt_machine(gpu, build_once, request, build, error)) return true;
-    kf_build_free(build);
-    return false;
+    return kf_build_repeat(gpu, build_once, request, build, error);
 }

@@ -8,6 +8,8 @@
 
 #define MAX_BLANKS 12
 #define MAX_RETIRED 8
+/* Runners in a row that something outside may end while they start. */
+#define MAX_KILLED 4
 /* Seconds to import PyTorch on a busy machine. */
 #define TORCH_SECONDS 60.0
 #define MAX_KNOWN 32
@@ -155,10 +157,14 @@ kf_runner *kf_runner_pool_take(kf_runner_pool *pool, kf_runner_kind kind, bool s
         kf_fail_copy(error, &why);
         return NULL;
     }
-    kf_auto(kf_runner) runner = spawn(pool, kind, strict, error);
-    if (!runner) return NULL;
-    kf_runner_set_interrupt(runner, stop);
-    return kf_runner_greet(runner, error) ? kf_steal(&runner) : NULL;
+    for (int started = 1;; started++) {
+        kf_auto(kf_runner) runner = spawn(pool, kind, strict, error);
+        if (!runner) return NULL;
+        kf_runner_set_interrupt(runner, stop);
+        if (kf_runner_greet(runner, error)) return kf_steal(&runner);
+        /* No foreign code runs in it yet. */
+        if (!kf_runner_ended_outside(runner) || started == MAX_KILLED) return NULL;
+    }
 }
 
 void kf_runner_pool_retire(kf_runner_pool *pool, kf_runner *runner, bool unclean)

@@ -31,6 +31,8 @@
 #define PING_SPIN_SECONDS 0.002
 /* Arguments between the program and the binary. */
 #define MAX_WORDS 8
+/* The time in which a process ends that something has killed. */
+#define ENDING_SECONDS 1.0
 /* More than /proc/PID/maps can have: 65,530 mappings of files without folders of their own. */
 #define MAPS_BYTES (64u << 20)
 
@@ -324,7 +326,7 @@ static kf_runner_event freeze(kf_runner *runner)
     bool stopped = kf_sandbox_freeze(runner->sandbox, &error);
     runner->limits.stopping += kf_now() - asked;
     if (!stopped) {
-        if (kf_sandbox_pump(runner->sandbox, 0)) return end(runner, KF_RUNNER_ENDED);
+        if (kf_sandbox_pump(runner->sandbox, ENDING_SECONDS)) return end(runner, KF_RUNNER_ENDED);
         runner->error = error;
         /* A thread does not return from a system call of its own choice. */
         bool endless = error.code == KF_ERROR_LIMIT;
@@ -333,7 +335,11 @@ static kf_runner_event freeze(kf_runner *runner)
                                                         : KF_RUNNER_MACHINE);
     }
     runner->frozen = true;
-    if (lacks_a_thread(runner)) return end(runner, KF_RUNNER_THREAD_ENDED);
+    if (lacks_a_thread(runner)) {
+        /* The threads of a killed process end before the process does. */
+        bool ended = kf_sandbox_pump(runner->sandbox, ENDING_SECONDS);
+        return end(runner, ended ? KF_RUNNER_ENDED : KF_RUNNER_THREAD_ENDED);
+    }
     /* No answer is due now. Bytes in the socket are a forged answer to a later command. */
     char byte;
     ssize_t waiting = recv(runner->socket, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
@@ -349,7 +355,7 @@ static kf_runner_event wake(kf_runner *runner)
     runner->frozen = false;
     kf_cpu_idle_guard_rest(runner->idle_guard);
     if (kf_sandbox_thaw(runner->sandbox, &error)) return KF_RUNNER_OK;
-    if (kf_sandbox_pump(runner->sandbox, 0)) return end(runner, KF_RUNNER_ENDED);
+    if (kf_sandbox_pump(runner->sandbox, ENDING_SECONDS)) return end(runner, KF_RUNNER_ENDED);
     runner->error = error;
     return end(runner, error.code == KF_ERROR_INPUT ? KF_RUNNER_WOKEN : KF_RUNNER_MACHINE);
 }
@@ -361,7 +367,7 @@ static kf_runner_event let_open(kf_runner *runner, bool may)
     if (!runner->held.sealed || !runner->held.loaded ||
         kf_sandbox_let_open(runner->sandbox, may, &error))
         return KF_RUNNER_OK;
-    if (kf_sandbox_pump(runner->sandbox, 0)) return end(runner, KF_RUNNER_ENDED);
+    if (kf_sandbox_pump(runner->sandbox, ENDING_SECONDS)) return end(runner, KF_RUNNER_ENDED);
     return kf_runner_fail(runner, error.text);
 }
 
@@ -708,7 +714,8 @@ static bool go_to_launcher(cpu_set_t *before)
     return sched_setaffinity(0, sizeof first, &first) == 0;
 }
 
-static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch)
+/* `own` NULL, or the processors that this thread had before it went to the launcher's. */
+static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch, const cpu_set_t *own)
 {
     kf_wire_answer answer;
     kf_wire_command ping = {.type = KF_WIRE_PING, .flags = batch->keep ? 0 : KF_WIRE_FORGET};
@@ -718,8 +725,8 @@ static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch)
                                         (batch->warp_order == 1 ? KF_WIRE_REVERSED : 0) |
                                         (batch->warp_order == 2 ? KF_WIRE_REVERSED_BUT_LAST : 0)};
     batch->code = 0;
-    if (batch->running && runner->progress)
-        __atomic_store_n(&runner->progress->begun, 0, __ATOMIC_SEQ_CST);
+    /* Before every batch, because a candidate can read it. */
+    if (runner->progress) __atomic_store_n(&runner->progress->begun, 0, __ATOMIC_SEQ_CST);
     /* A runner needs time to wake up. The ping keeps it out of `seconds`. A candidate's signal
      * handler could run in it, on inputs that are ready, so the caller gets `waking`. */
     kf_runner_timeout runner_timeout;
@@ -747,7 +754,11 @@ static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch)
     runner->look.after = batch->look_at;
     event = request(runner, &command, batch->order, batch->count * sizeof *batch->order, -1,
                     &runner_timeout);
-    if (event == KF_RUNNER_OK && batch->running) batch->running(batch->running_context);
+    if (event == KF_RUNNER_OK && batch->running) {
+        /* A judge with something to do in the batch needs another processor for that. */
+        if (own) sched_setaffinity(0, sizeof *own, own);
+        batch->running(batch->running_context);
+    }
     if (event == KF_RUNNER_OK) event = await(runner, command.nonce, &runner_timeout, &answer);
     runner->awake_until = 0;
     runner->look.batch = NULL;
@@ -777,11 +788,10 @@ static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch)
 kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch)
 {
     cpu_set_t before;
-    /* A judge with something to do in the batch needs another processor for that. */
-    bool moved = runner->at_launcher && !batch->running && go_to_launcher(&before);
+    bool moved = runner->at_launcher && go_to_launcher(&before);
     bool bound = batch->answered && runner->frozen &&
                  kf_launch_affinity_bind(&runner->affinity, kf_sandbox_pid(runner->sandbox));
-    kf_runner_event event = run_batch(runner, batch);
+    kf_runner_event event = run_batch(runner, batch, moved ? &before : NULL);
     if (event == KF_RUNNER_OK && batch->answered) {
         /* Only runners without a deadline: a candidate could choose its waking time. */
         if (!runner->limits.deadline) kf_cpu_idle_guard_note(runner->idle_guard, batch->waking);
@@ -893,6 +903,11 @@ const kf_error *kf_runner_error(const kf_runner *runner)
     return &runner->error;
 }
 
+bool kf_runner_ended_outside(const kf_runner *runner)
+{
+    return runner->dead && kf_sandbox_ended_outside(kf_sandbox_outcome(runner->sandbox));
+}
+
 static void explain_end(const kf_runner *runner, const char *doing, kf_runner_explanation *e)
 {
     const kf_sandbox_result *result = kf_sandbox_outcome(runner->sandbox);
@@ -908,6 +923,7 @@ static void explain_end(const kf_runner *runner, const char *doing, kf_runner_ex
     if (result->end == KF_END_SIGNAL && runner->memory_limit &&
         result->peak_memory_bytes > runner->memory_limit / 10 * 9)
         e->status = KF_OUT_OF_MEMORY, e->rule = "memory.limit";
+    e->outside = e->status == KF_CRASH && kf_sandbox_ended_outside(result);
     snprintf(e->text, sizeof e->text, "the process ended while %s: %s", doing, words);
 }
 
@@ -941,6 +957,7 @@ void kf_runner_explain(const kf_runner *runner, kf_runner_event event, const cha
         [KF_RUNNER_STOPPED] = {KF_JUDGE_ERROR, "interrupted", "interrupted while"},
         [KF_RUNNER_MACHINE] = {KF_JUDGE_ERROR, "machine", "the machine failed while"},
     };
+    e->outside = event == KF_RUNNER_WOKEN;
     if (event == KF_RUNNER_ENDED) {
         explain_end(runner, doing, e);
         return;

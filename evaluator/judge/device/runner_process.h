@@ -272,10 +272,15 @@ char *kf_runner_output(const kf_runner *runner, size_t most);
 typedef struct kf_runner_explanation {
     kf_status status;
     const char *rule;
+    /* True if something outside may have caused the event: a signal ended the process, or continued
+     * it while it was stopped. */
+    bool outside;
     char text[512];
 } kf_runner_explanation;
 void kf_runner_explain(const kf_runner *runner, kf_runner_event event, const char *doing,
                        kf_runner_explanation *explanation);
+/* True if the runner is dead, and a signal that the judge did not send ended it. */
+bool kf_runner_ended_outside(const kf_runner *runner);
 /* Returns the error of KF_RUNNER_MACHINE. */
 const kf_error *kf_runner_error(const kf_runner *runner);
 

@@ -49,7 +49,7 @@ static const char *const toolkit_folders[] = {"/usr/lib/", "/usr/lib64/", "/usr/
 
 /* A line of /proc/PID/maps. Texts end with `size`. */
 typedef struct region {
-    bool executable;
+    bool executable, writable;
     /* Device and inode. Empty for memory without a file. */
     const char *object;
     size_t object_size;
@@ -74,6 +74,7 @@ static region read_line(const char *line, const char *end)
     r.path = skip_word(inode, end);
     r.path_size = (size_t)(end - r.path);
     r.executable = offset - rights > 3 && rights[2] == 'x';
+    r.writable = offset - rights > 3 && rights[1] == 'w';
     bool named = inode < end && *inode != '0';
     r.object_size = named ? (size_t)(r.path - r.object) : 0;
     while (r.object_size && r.object[r.object_size - 1] == ' ') r.object_size--;
@@ -156,6 +157,12 @@ bool kf_library_forbidden(const char *maps, const kf_mapped *mapped, char name[6
         region r = read_line(line, end);
         if (is_path(&r, "[vdso]") || is_path(&r, "[vsyscall]")) continue;
         if (!r.executable && !(r.path_size && *r.path == '/' && is_library(&r))) continue;
+        if (r.executable && r.writable && !has_object(mapped->first, &r) &&
+            !has_object(mapped->oracle, &r)) {
+            /* Code in it can change. */
+            *name = '\0';
+            return true;
+        }
         bool file = r.object_size || (r.path_size && *r.path == '/');
         if (file ? is_allowed(&r, mapped)
                  : has_object(mapped->first, &r) || has_object(mapped->oracle, &r))

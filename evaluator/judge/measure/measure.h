@@ -47,7 +47,12 @@ typedef struct kf_round_plan {
     bool counts;
     /* no other workload follows */
     bool last;
+    /* rounds before this one that events from outside the candidate's process ended */
+    int outside_before;
 } kf_round_plan;
+
+/* The same event from outside in so many rounds is the candidate's doing. */
+#define KF_OUTSIDE_ROUNDS 3
 
 /* What a measurement finds out besides the verdict. */
 typedef struct kf_workbench_findings {
@@ -61,6 +66,8 @@ typedef struct kf_workbench_findings {
     bool freezes;
     /* in tf32, where PyTorch may use it, the baseline is too inexact to compare with */
     bool coarse;
+    /* a signal that the judge did not send ended or continued a runner; the candidate's */
+    bool outside, outside_candidate;
 } kf_workbench_findings;
 
 typedef struct kf_workbench {

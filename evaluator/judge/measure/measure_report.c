@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "error_codes.h"
+#include "machine_failures.h"
 #include "measure_internal.h"
 #include "wire.h"
 
@@ -117,6 +118,27 @@ static bool find_changed_inputs(kf_measurement *r, kf_error *error)
     return kf_checker_damage(r->checker, &damage) || kf_fail_memory(error, "a finding");
 }
 
+static const char *name_of(kf_role role)
+{
+    return role == KF_ROLE_CANDIDATE  ? "candidate"
+           : role == KF_ROLE_BASELINE ? "baseline"
+                                      : "oracle";
+}
+
+/* Adds a finding that something outside ended or continued a runner. Another round follows. */
+static bool report_outside(kf_measurement *r, kf_role role, const char *text, kf_error *error)
+{
+    kf_workbench *bench = r->bench;
+    bench->found.outside = r->over = true;
+    bench->found.outside_candidate = role == KF_ROLE_CANDIDATE;
+    return kf_verdict_add_finding(bench->verdict, bench->result, KF_JUDGE_ERROR, KF_BLAME_MACHINE,
+                                  "signal.outside", NAN, NAN,
+                                  "something outside kforge sent a signal to the process of the "
+                                  "%s, or the machine has too little memory: %s",
+                                  name_of(role), text) != NULL ||
+           kf_fail_memory(error, "a finding");
+}
+
 bool kf_measurement_report(kf_measurement *r, kf_runner *runner, kf_role role,
                            kf_runner_event event, int code, const char *doing, kf_error *error)
 {
@@ -125,6 +147,11 @@ bool kf_measurement_report(kf_measurement *r, kf_runner *runner, kf_role role,
     if (event == KF_RUNNER_STOPPED) return kf_fail(error, KF_ERROR_BUSY, "interrupted");
     kf_runner_explain(runner, event, doing, &why);
     if (event == KF_RUNNER_MACHINE) return kf_fail(error, KF_ERROR_MACHINE, "%s", why.text);
+    bool again = role != KF_ROLE_CANDIDATE || bench->round.outside_before + 1 < KF_OUTSIDE_ROUNDS;
+    if (why.outside && again) return report_outside(r, role, why.text, error);
+    if (why.outside &&
+        !kf_verdict_add_flag(bench->verdict, KF_FLAG_MACHINE_CLEARED ":%d", KF_OUTSIDE_ROUNDS))
+        return kf_fail_memory(error, "a flag");
     char words[340];
     last_words(runner, words, sizeof words);
     const char *name = NULL;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "build_common.h"
+#include "machine_failures.h"
 #include "extensions.h"
 #include "jail.h"
 #include "kforge/file.h"
@@ -78,7 +79,7 @@ static bool check(const kf_build_request *request, kf_build *build, kf_error *er
     build->seconds = result->wall_seconds;
     bool good = result->end == KF_END_EXITED && result->status == 0;
     if (build->log && good && take_source(request, build)) return true;
-    if (build->log && result->end == KF_END_WALL &&
+    if (build->log && (result->end == KF_END_WALL || kf_sandbox_ended_outside(result)) &&
         kf_build_over_limit(result, "reading it as Python", build))
         return true;
     build->status = KF_COMPILE_ERROR;
@@ -89,9 +90,22 @@ static bool check(const kf_build_request *request, kf_build *build, kf_error *er
 bool kf_build_torch(struct kf_device *device, const char *cache, const kf_build_request *request,
                     kf_build *build, kf_error *error)
 {
-    if (check(request, build, error) && (!build->ok || !kf_has_extensions(request->source) ||
-                                         kf_extensions_build(device, cache, request, build, error)))
-        return true;
-    kf_build_free(build);
-    return false;
+    for (int made = 1;; made++) {
+        if (!check(request, build, error) ||
+            (build->ok && kf_has_extensions(request->source) &&
+             !kf_extensions_build(device, cache, request, build, error))) {
+            kf_build_free(build);
+            return false;
+        }
+        bool kill = build->killed || kf_words_of_a_kill(build->log),
+             doubtful = !build->ok && (kill || kf_words_of_a_shortage(build->log));
+        if (!doubtful) return true;
+        if (made >= (kill ? KF_BUILDS_KILLED : KF_BUILDS_SHORT)) {
+            build->same_ends = made;
+            /* The solution's own code runs where extensions are compiled. */
+            if (kf_has_extensions(request->source)) build->status = KF_COMPILE_ERROR;
+            return true;
+        }
+        kf_build_free(build);
+    }
 }

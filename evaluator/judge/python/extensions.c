@@ -133,6 +133,14 @@ static bool run_jail(const kf_device *device, const kf_build_request *request, c
             *limit = NULL;
         return *limit || kf_fail_memory(error, "a solution's extensions");
     }
+    build->killed = kf_sandbox_ended_outside(result);
+    if (build->killed) {
+        char words[256];
+        kf_sandbox_describe(result, words, sizeof words);
+        if (asprintf(limit, "compiling its extensions was ended from outside by %s", words) < 0)
+            *limit = NULL;
+        return *limit || kf_fail_memory(error, "a solution's extensions");
+    }
     c->whole = result->end == KF_END_EXITED && result->status == 0;
     return kf_build_archive_file_map(c, fd, error);
 }
@@ -337,7 +345,7 @@ bool kf_extensions_build(kf_device *device, const char *cache, const kf_build_re
     bool done = run_jail(device, request, plans, &c, build, &limit, error);
     if (done && limit) {
         build->ok = false;
-        build->status = KF_COMPILE_ERROR;
+        build->status = build->killed ? KF_JUDGE_ERROR : KF_COMPILE_ERROR;
         build->reason = kf_steal(&limit);
     } else if (done) {
         done = unpack(&c, false, request, build, error);
