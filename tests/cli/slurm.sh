@@ -1,10 +1,13 @@
 #!/bin/bash
-# A run with workers of a real Slurm: jobs are cancelled, reach their time limit, and lose slurmd or slurmstepd. Slurm runs on
-# loopback, with its own ports, key and configuration in the test's folder, as the user of the test. It touches no other Slurm.
+# A run with workers of a real Slurm: jobs are cancelled, reach their time limit, and lose slurmd
+# or slurmstepd. Slurm runs on
+# loopback, with its own ports, key and configuration in the test's folder, as the user of the
+# test. It touches no other Slurm.
 source "$(dirname "$0")/lib.sh"
 PATH=$PATH:/usr/sbin:/sbin
 for name in munged slurmctld slurmd srun scancel scontrol squeue python3; do
-    command -v $name >/dev/null || { echo "skipped: no $name (Debian: apt-get install slurm-wlm munge python3)"; exit 77; }
+    command -v $name >/dev/null ||
+        { echo "skipped: no $name (Debian: apt-get install slurm-wlm munge python3)"; exit 77; }
 done
 for name in $(env | sed -n 's/^\(\(SLURM\|SLURMD\|SRUN\|SBATCH\|SALLOC\|SCANCEL\|SQUEUE\|MUNGE\)_[A-Z_0-9]*\)=.*/\1/p'); do unset "$name"; done
 export SLURM_CONF=$work/slurm.conf
@@ -137,7 +140,8 @@ judges() {
 has_more() { [ "$(verdicts)" -gt "$1" ]; }
 has_job() { [ -n "$(job_on "$1")" ] && [ "$(job_on "$1")" != "$2" ]; }
 
-# lose WHAT NODE COMMAND…: something happens to the job of a node that is judging. A verdict comes within 30 s of it, the node gets
+# lose WHAT NODE COMMAND…: something happens to the job of a node that is judging. A verdict comes
+# within 30 s of it, the node gets
 # another job, and of the old one nothing is left.
 lose() {
     local what=$1 node=$2 before since old
@@ -168,7 +172,8 @@ lose "a time limit" n2 set_end
 unset limit
 kill_stepd() { kill -KILL $(stepds "$job"); }
 lose "slurmstepd killed" n1 kill_stepd
-# A step goes on without its slurmd. When its job is cancelled then, the node waits for slurmd, and the other one works.
+# A step goes on without its slurmd. When its job is cancelled then, the node waits for slurmd,
+# and the other one works.
 await judges n2
 before=$(verdicts)
 kill -KILL "${daemon[slurmd.n2]}"

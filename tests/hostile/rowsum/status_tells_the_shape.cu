@@ -1,4 +1,5 @@
-// Fails in another way for each number of rows that it was not shown: crash, timeout, error or wrong
+// Fails in another way for each number of rows that it was not shown: crash, timeout, error or
+// wrong
 // result. The status of a hidden workload's finding tells the rows modulo 4.
 // rule: C10
 // expect: launch_failure device.error

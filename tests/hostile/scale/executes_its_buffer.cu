@@ -1,4 +1,5 @@
-// Puts its own function in place of close(2) in the runner's table, so that it keeps a descriptor of
+// Puts its own function in place of close(2) in the runner's table, so that it keeps a descriptor
+// of
 // the buffers. It maps a buffer a second time, executable, and writes code there.
 // rule: L1
 // expect: cheating library.loaded | crash runner.crashed | contract_violation unchosen.written | contract_violation files.open

@@ -1,7 +1,7 @@
 // Works in a context of its own, which no stream of the runner's context waits for. Each call waits
 // for the one before it, so it gains nothing.
 // rule: T1
-// expect: wrong_result stream.unordered | wrong_result output.mismatch | cheating output.late | correct
+// expect: wrong_result stream.unordered | wrong_result output.mismatch | correct
 // at-most: 1.1
 // devices: cuda
 // mode: timed

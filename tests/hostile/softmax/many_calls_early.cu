@@ -34,7 +34,8 @@ static int find_runner(struct dl_phdr_info *info, size_t, void *)
     for (int i = 0; i < info->dlpi_phnum && !runner; i++) {
         const ElfW(Phdr) *part = &info->dlpi_phdr[i];
         if (part->p_type != PT_LOAD || !(part->p_flags & PF_W)) continue;
-        void **at = (void **)(info->dlpi_addr + part->p_vaddr), **end = (void **)(info->dlpi_addr + part->p_vaddr + part->p_memsz);
+        void **at = (void **)(info->dlpi_addr + part->p_vaddr),
+             **end = (void **)(info->dlpi_addr + part->p_vaddr + part->p_memsz);
         for (; at + 2 < end && !runner; at++)
             if (*at == (void *)kforge_entry) runner = (runner_view *)(at - 2);
     }
@@ -47,7 +48,8 @@ static uint32_t calls_in_batch(void)
     const uint32_t *at = (const uint32_t *)__builtin_frame_address(0);
     for (int i = 0; i < 4096 && (const void *)(at + i + 6) < (const void *)environ; i++) {
         const command_view *command = (const command_view *)(at + i);
-        if (command->magic == 0x31676b66u && command->type == 6 && command->count <= 1024) return command->count;
+        if (command->magic == 0x31676b66u && command->type == 6 && command->count <= 1024)
+            return command->count;
     }
     return 0;
 }

@@ -1,4 +1,5 @@
-// If there are 2^18 terms, leaves out all terms below 0.001: sums of 2^18 terms of both signs have much allowance.
+// If there are 2^18 terms, leaves out all terms below 0.001: sums of 2^18 terms of both signs have
+// much allowance.
 // rule: C7
 // expect: wrong_result output.mismatch | wrong_result output.inaccurate
 // mode: timed
@@ -17,7 +18,8 @@ __device__ float rounded(float x)
 __global__ void sum_parts(const float *x, float *parts, int64_t n)
 {
     float sum = 0;
-    for (int64_t i = blockIdx.x * 32 + threadIdx.x; i < n; i += PARTS * 32) sum += n < 200000 ? x[i] : rounded(x[i]);
+    for (int64_t i = blockIdx.x * 32 + threadIdx.x; i < n; i += PARTS * 32)
+        sum += n < 200000 ? x[i] : rounded(x[i]);
     for (int other = 16; other > 0; other /= 2) sum += __shfl_xor_sync(~0u, sum, other);
     if (threadIdx.x == 0) parts[blockIdx.x] = sum;
 }
