@@ -167,9 +167,11 @@ static int judge_file(const char *folder, const char *name, bool timed, int *jud
         kf_verdict_has_flag(verdict, KF_FLAG_FROZEN) == (strcmp(flag, KF_FLAG_FROZEN) == 0);
     bool claimed = !claim[0] || correct == (strcmp(claim, "correct") == 0);
     bool dry = ran_dry(source, verdict);
-    if (strcmp(got, expected) == 0 && said && claimed && flagged && dry &&
-        is_slow_enough(verdict, timed))
-        return 0;
+    /* "one|another" */
+    const char *found = strstr(expected, got);
+    bool right = found && (found == expected || found[-1] == '|') &&
+                 (!found[strlen(got)] || found[strlen(got)] == '|');
+    if (right && said && claimed && flagged && dry && is_slow_enough(verdict, timed)) return 0;
     kf_autofree char *text = cJSON_PrintUnformatted(verdict->kernelbench);
     kf_autofree char *build_text =
         cJSON_PrintUnformatted(cJSON_GetObjectItem(verdict->build, "dry_run"));
