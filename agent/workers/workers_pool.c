@@ -137,14 +137,16 @@ bool kf_pool_hello(kf_workers *pool, kf_channel *channel, const char *text, size
 static bool plausible_speedup(const kf_interval *i)
 {
     if (isnan(i->value)) return isnan(i->low) && isnan(i->high);
-    return i->value > 0 && i->value < MAX_SPEEDUP && i->low >= 0 && i->low <= i->value &&
-           i->high >= i->value;
+    bool unknown = isnan(i->low) && isnan(i->high);
+    return i->value > 0 && i->value < MAX_SPEEDUP &&
+           (unknown || (i->low >= 0 && i->low <= i->value && i->high >= i->value));
 }
 
-/* True for a time of at least 0 and below MAX_SECONDS, or NaN: unknown. */
+/* True for a time below MAX_SECONDS, or NaN: unknown. Calls that are shorter than what a batch
+ * costs may seem to take less than nothing. */
 static bool plausible_seconds(double seconds)
 {
-    return isnan(seconds) || (seconds >= 0 && seconds < MAX_SECONDS);
+    return isnan(seconds) || fabs(seconds) < MAX_SECONDS;
 }
 
 /* Rejects figures that no judge writes: they would become the best of a run. */
@@ -156,7 +158,7 @@ static bool check_figures(const kf_verdict *verdict, kf_error *error)
     for (size_t i = 0; good && i < verdict->workload_count; i++) {
         const kf_workload_verdict *w = &verdict->workloads[i];
         where = w->workload;
-        good = plausible_speedup(&w->speedup) && plausible_speedup(&w->latency_speedup) &&
+        good = plausible_speedup(&w->speedup) && !(w->latency_speedup.value < 0) &&
                plausible_seconds(w->baseline_seconds) && plausible_seconds(w->candidate_seconds) &&
                plausible_seconds(w->latency_baseline_seconds) &&
                plausible_seconds(w->latency_candidate_seconds) && w->sets >= 0 && w->pairs >= 0;

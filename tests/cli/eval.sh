@@ -48,7 +48,7 @@ expect 3 eval "$task" mine.cu --workers "$fake"
 says "the fault is the machine's"
 candidate "worker die"
 expect 3 eval "$task" mine.cu --workers "$fake"
-complains "2 workers failed"
+complains "3 workers failed"
 
 candidate "speed 1.5"
 expect 2 eval "$task" mine.cu --workers "$fake" --device cuda:1

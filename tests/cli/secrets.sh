@@ -152,10 +152,12 @@ exec_commands() { # a new run refuses a command that holds a key; runs of older 
     python3 -c 'import sqlite3, sys
 db = sqlite3.connect("old.db")
 with db: assert db.execute("UPDATE run SET options = replace(options, ?, ?)", ("/home/jane/sk-learn-is-a-library-of-python", sys.argv[1])).rowcount == 1' "$key" || fail "can't change the store"
-    for view in "show latest" "show latest --json" "list" "list --json" "export --format raw" "export --format sft" "store check" "store stats"; do
+    for view in "show latest" "show latest --json" "list" "list --json" "export --format raw" "export --format sft" "store stats"; do
         expect 0 $view --store old.db
         [[ $out$err != *"$key"* ]] || fail "kforge $view prints the key"
     done
+    expect 3 store check --store old.db # changed by another program
+    [[ $out$err != *"$key"* ]] || fail "kforge store check prints the key"
     expect 0 list --store old.db --ids
     run=$(head -n 1 <<<"$out")
     HOME=$work/elsewhere expect 2 optimize --resume "$run" --workers "$fake" --store old.db --candidates 9

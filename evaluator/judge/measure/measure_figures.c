@@ -54,23 +54,14 @@ static bool report_interference(kf_measurement *r, const kf_interference *found,
            kf_fail_memory(error, "a finding");
 }
 
-/* Calls that are shorter than what a batch costs have no time of their own. */
-static double positive(double seconds)
-{
-    return seconds > 0 ? seconds : NAN;
-}
-
 static void write_figures(kf_workload_verdict *result, const kf_figures *figures)
 {
     result->speedup = figures->speedup;
-    bool single = figures->latency_seconds[BASELINE] > 0 && figures->latency_seconds[CANDIDATE] > 0;
-    result->baseline_seconds = positive(figures->seconds[BASELINE]);
-    result->candidate_seconds = positive(figures->seconds[CANDIDATE]);
-    result->latency_speedup = single && isfinite(figures->latency_speedup.value)
-                                  ? figures->latency_speedup
-                                  : (kf_interval){NAN, NAN, NAN};
-    result->latency_baseline_seconds = positive(figures->latency_seconds[BASELINE]);
-    result->latency_candidate_seconds = positive(figures->latency_seconds[CANDIDATE]);
+    result->baseline_seconds = figures->seconds[BASELINE];
+    result->candidate_seconds = figures->seconds[CANDIDATE];
+    result->latency_speedup = figures->latency_speedup;
+    result->latency_baseline_seconds = figures->latency_seconds[BASELINE];
+    result->latency_candidate_seconds = figures->latency_seconds[CANDIDATE];
     result->batch_cost_seconds = figures->batch_cost;
 }
 
