@@ -203,6 +203,18 @@ bool kf_sandbox_settle(kf_sandbox *s)
 {
     return s->frozen;
 }
+bool kf_sandbox_ended_outside(const kf_sandbox_result *result)
+{
+    (void)result;
+    return false;
+}
+
+char *kf_system_file(const char *path, size_t most)
+{
+    (void)path, (void)most;
+    return strdup("");
+}
+
 bool kf_sandbox_take_census(kf_sandbox *s, kf_sandbox_census *census, kf_error *error)
 {
     (void)error;

@@ -159,7 +159,7 @@ static void a_killed_runner_is_started_again(void **state)
  * candidate does not count, so this tries again if that leaves the candidate right. */
 static void expect_in_each_round(int signal, const char *status)
 {
-    for (int turn = 0; turn < 10; turn++) {
+    for (int turn = 0; turn < 60; turn++) {
         sender s = {.name = "kforge-runner",
                     .first = 2,
                     .count = 3,
