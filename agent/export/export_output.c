@@ -122,6 +122,7 @@ static bool open_stream(kf_output *o, stream *s, const char *path, kf_error *err
 
 static bool put(kf_output *o, stream *s, const void *data, size_t size, kf_error *error)
 {
+    if (!size) return true;
     errno = 0;
     return fwrite(data, 1, size, s->file) == size || cannot_write(o, error);
 }
