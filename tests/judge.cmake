@@ -3,6 +3,7 @@ kf_test(judge kf_worker)
 kf_test(signals kf_judge)
 set_tests_properties(unit.signals PROPERTIES TIMEOUT 600 RUN_SERIAL TRUE)
 kf_tier(full unit.signals)
+kf_tier(plain unit.signals)
 add_test(NAME stress.signals COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/stress/signals.sh 6)
 set_tests_properties(stress.signals PROPERTIES TIMEOUT 1200 RUN_SERIAL TRUE
   ENVIRONMENT "BIN=${CMAKE_BINARY_DIR}/bin;SEED=1;WAIT=6")

@@ -108,9 +108,16 @@ static kf_verdict *judged_under(sender *s, const volatile int *stop)
     return verdict;
 }
 
-static void expect(sender s, kf_status status, kf_blame blame)
+/* Tries again if a process was too quick for its signal. */
+static void expect(sender wanted, kf_status status, kf_blame blame)
 {
+    sender s = wanted;
     kf_verdict *verdict = judged_under(&s, NULL);
+    for (int turn = 0; turn < 20 && s.sent != s.count; turn++) {
+        kf_verdict_free(verdict);
+        s = wanted;
+        verdict = judged_under(&s, NULL);
+    }
     if (s.sent != s.count)
         fail_msg("%d signals of %d to %d processes %s: %s, %s", s.sent, s.count, s.seen_count,
                  s.name, kf_status_name(verdict->status), verdict->message);
@@ -184,16 +191,25 @@ static void what_happens_in_each_round_is_the_candidates(void **state)
     expect_in_each_round(SIGCONT, "cheating");
 }
 
-/* Neither the task nor the candidate is to blame if no runner lives. */
+/* Neither the task nor the candidate is to blame if no runner lives. Tries again if a runner was
+ * too quick for a signal. */
 static void a_machine_that_kills_each_runner_is_to_blame(void **state)
 {
     (void)state;
-    sender s = {
-        .name = "kforge-runner", .count = MOST_SEEN, .step = 1, .signal = SIGKILL, .stopped = true};
-    kf_auto(kf_verdict) verdict = judged_under(&s, NULL);
-    assert_string_equal(kf_status_name(verdict->status), "judge_error");
-    assert_string_equal(kf_blame_name(verdict->blame), "machine");
-    assert_true(s.sent >= 2);
+    for (int turn = 0; turn < 30; turn++) {
+        sender s = {.name = "kforge-runner",
+                    .count = MOST_SEEN,
+                    .step = 1,
+                    .signal = SIGKILL,
+                    .stopped = true};
+        kf_auto(kf_verdict) verdict = judged_under(&s, NULL);
+        if (verdict->status == KF_CORRECT) continue;
+        assert_string_equal(kf_status_name(verdict->status), "judge_error");
+        assert_string_equal(kf_blame_name(verdict->blame), "machine");
+        assert_true(s.sent >= 2);
+        return;
+    }
+    fail_msg("a runner lived each time");
 }
 
 /* A scheduler that ends all processes of a job signals the judge last. */
