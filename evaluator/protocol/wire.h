@@ -71,8 +71,8 @@ enum kf_wire_flags {
 
 /* Memory that a runner shares with the judge. The judge looks at it while a batch runs. */
 typedef struct kf_wire_progress {
-    /* Calls of this batch that have begun. The judge sets it to 0 before the batch. On a GPU it
-     * changes in the stream's order: when it is k, all calls before the last of k have ended. */
+    /* Calls of this batch that have begun: when it is k, all calls before the last of k have ended.
+     * The judge sets it to 0 before each batch. */
     uint32_t begun;
     /* 1: `begun` is kept. The runner writes it before it loads the candidate. */
     uint32_t kept;
