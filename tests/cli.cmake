@@ -14,7 +14,8 @@ foreach(name completion docs doctor export export_learn gpu_faults gpu_silent he
   add_test(NAME cli.${name} COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/${name}.sh ${CMAKE_BINARY_DIR}/bin)
   set_tests_properties(cli.${name} PROPERTIES TIMEOUT 300)
 endforeach()
-set_tests_properties(cli.export cli.export_learn PROPERTIES TIMEOUT 300)
+# Programs from elsewhere take most of their time, or they wait.
+kf_tier(plain cli.completion cli.docs cli.gpu_faults cli.gpu_silent cli.install cli.redteam)
 
 # For cli.doctor, cli.gpu_faults and cli.gpu_silent: one library under the three names that driver, NVML and NVRTC have.
 foreach(name libcuda.so.1 libnvidia-ml.so.1 libnvrtc.so.13)

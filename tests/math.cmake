@@ -17,5 +17,5 @@ kf_bench(inputs kf_task)
 kf_test(compare kf_task)
 kf_bench(compare kf_task)
 kf_test(accuracy kf_task)
-kf_tier(slow unit.accuracy) # arithmetic, a minute of it
+kf_tier(plain unit.accuracy) # arithmetic, a minute of it
 kf_tier(full unit.accuracy)
