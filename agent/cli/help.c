@@ -197,6 +197,12 @@ void kf_help_command(FILE *out, const kf_command *command, int width)
     }
 }
 
+void kf_help_entry(FILE *out, const char *name, const char *text, int column, int width)
+{
+    page p = start_page(out, width);
+    print_entry(&p, name, text, column);
+}
+
 void kf_help_settings(FILE *out, const kf_command *const *commands, int width)
 {
     page p = start_page(out, width);

@@ -14,6 +14,9 @@ void kf_help_command(FILE *out, const kf_command *command, int width);
 /* Prints the text on kforge.json and the environment, and all settings. */
 void kf_help_settings(FILE *out, const kf_command *const *commands, int width);
 
+/* Prints "  NAME   TEXT", with the text in `column`. */
+void kf_help_entry(FILE *out, const char *name, const char *text, int column, int width);
+
 /* Write kforge(1) in roff (man(7)), docs/reference/commands.md, and the completions of bash and
  * zsh. */
 void kf_help_man(FILE *out, const kf_command *const *commands);

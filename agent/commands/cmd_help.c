@@ -2,11 +2,31 @@
 #include <string.h>
 
 #include "help.h"
+#include "kforge/buffer.h"
+#include "strategy.h"
 
 typedef struct settings {
     bool man, markdown;
     const char *completion;
 } settings;
+
+/* Prints the named strategies, and the keys of a strategy file. */
+static void print_strategies(FILE *out, int width)
+{
+    fputs("Named strategies\n\n", out);
+    for (const char *const *name = kf_strategy_names(); *name; name++)
+        kf_help_entry(out, *name, kf_strategy_summary(*name), 18, width);
+    fputs("\nKeys of a strategy file. \"like\" names the strategy that it starts from.\n", out);
+    kf_lever lever;
+    const char *group = "";
+    for (size_t i = 0; kf_strategy_lever(i, &lever); i++) {
+        if (strcmp(group, lever.group) != 0) fprintf(out, "\n%s\n", lever.group);
+        group = lever.group;
+        kf_autobuffer text = {0};
+        kf_buffer_format(&text, "%s (%s)", lever.help, lever.values);
+        if (text.data) kf_help_entry(out, lever.name, text.data, 18, width);
+    }
+}
 
 static int run(const kf_invocation *invocation, const void *values, kf_error *error)
 {
@@ -23,6 +43,8 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
         kf_help_overview(out, invocation->commands, invocation->width);
     else if (strcmp(invocation->arguments[0], "settings") == 0)
         kf_help_settings(out, invocation->commands, invocation->width);
+    else if (strcmp(invocation->arguments[0], "strategies") == 0)
+        print_strategies(out, invocation->width);
     else if (invocation->argument_count > 1 ||
              !kf_help_group(out, invocation->commands, invocation->arguments[0],
                             invocation->width)) {
@@ -55,11 +77,12 @@ static const kf_option options[] = {
 
 const kf_command kf_command_help = {
     .name = "help",
-    .synopsis = "[COMMAND|settings]",
+    .synopsis = "[COMMAND|settings|strategies]",
     .summary = "Explain a command, or the settings of files and environment",
     .description = "Without an argument it lists the commands. \"kforge COMMAND --help\" is the "
                    "same as \"kforge help COMMAND\".",
     .examples = "kforge help settings\tlists the keys of kforge.json and the KFORGE_ variables\n"
+                "kforge help strategies\tlists the strategies and the keys of a strategy file\n"
                 "source <(kforge help --completion bash)\tcompletes commands, options and values "
                 "in this shell",
     .most_arguments = 2,

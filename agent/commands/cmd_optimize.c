@@ -331,7 +331,7 @@ static const kf_option options[] = {
      .fallback = "auto",
      .config = true,
      .help = "Strategy of the search: auto, sample, evolve, contrast, critic, fsr, tune, or a JSON "
-             "file with settings (docs/internals/search.md)."},
+             "file with settings (kforge help strategies)."},
     {.name = "time",
      .letter = 't',
      .type = KF_OPTION_DURATION,

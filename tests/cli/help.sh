@@ -34,6 +34,11 @@ done
 expect 0 help settings
 says "KFORGE_STORE"
 says "KFORGE_ROOT"
+expect 0 help strategies
+LC_ALL=C.UTF-8 awk 'length > 80 { exit 1 }' <<<"$out" || fail "help strategies is wider than 80 columns"
+for word in "auto  " "critic  " "stop_floor      stop if the best" "(rank, power, tournament"; do says "$word"; done
+keys=$(sed -n '/^Keys/,$s/^  \([a-z_]\{1,\}\) .*/\1/p' <<<"$out")
+[ "$(wc -l <<<"$keys")" -ge 35 ] || fail "keys: $keys"
 
 # Wrong words
 expect 2 hepl
