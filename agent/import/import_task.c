@@ -238,11 +238,15 @@ static bool add_further(cJSON *task, const kf_import_problem *problem,
                                    options, hash, !options->compiled);
 }
 
+/* Makes a free C name of a task's name: "exp", "class" and "2d-conv" get a prefix. */
 static void entry_of(const char *name, char *entry, size_t size)
 {
-    snprintf(entry, size, "%s%s", name[0] >= '0' && name[0] <= '9' ? "task_" : "", name);
-    for (char *c = entry; *c; c++)
-        if (*c == '-' || *c == '.') *c = '_';
+    for (int i = 0; i < 2; i++) {
+        snprintf(entry, size, "%s%s", i ? "task_" : "", name);
+        for (char *c = entry; *c; c++)
+            if (*c == '-' || *c == '.') *c = '_';
+        if (!kf_entry_fault(entry)) return;
+    }
 }
 
 static bool fill(cJSON *task, const kf_import_suite *suite, const kf_import_problem *problem,

@@ -43,7 +43,7 @@ def note(text):
 
 def places(text):
     """Returns (first line, last line) of every call of load or load_inline."""
-    tree = ast.parse(text)
+    tree = ast.parse(text.removeprefix("\ufeff"))
     names, modules = set(), set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):

@@ -119,6 +119,7 @@ def apply_patches(tree, patches, name):
 
 
 def parse(text, name):
+    text = text.removeprefix("\ufeff")  # a byte order mark, as Python itself skips it
     try:
         return ast.parse(text, filename=name)
     except SyntaxError as error:

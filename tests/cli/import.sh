@@ -53,6 +53,13 @@ expect 0 import torch "$root/tests/kernelbench/level1/3_Linear.py" -o tf32
 expect 0 task show tf32/3_Linear --json
 json '"tf32" not in o["task"]["torch"] and "tf32" not in o["task"]["description"]'
 
+# A file name that no C function can have gets an entry of its own.
+for name in exp cuda_scale class 2d-conv; do
+    cp "$root/tests/kernelbench/level1/2_ReLU.py" "$name.py"
+    expect 0 import torch "$name.py" --patch columns=96 -o "named_$name"
+    [[ $(sed -n 's/.*"entry":[[:space:]]*"\(.*\)".*/\1/p' "named_$name"/*/task.json) == "task_${name//-/_}" ]] || fail "the entry of $name: $(cat "named_$name"/*/task.json)"
+done
+
 # If the mode matters, the task and its description name it.
 expect 0 task show made/level1_2_ReLU --json
 json '"mode_matters" not in o["task"]["torch"] and " mode (" not in o["task"]["description"]'
