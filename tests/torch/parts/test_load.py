@@ -10,7 +10,7 @@ TEXT = "\ufeffimport torch\r\nfrom torch.utils.cpp_extension import load_inline\
 class ByteOrderMark(unittest.TestCase):
     def test_is_skipped(self):
         self.assertEqual(len(load.parse(TEXT, "solution.py").body), 3)
-        self.assertEqual(build.places(TEXT), [(3, 3)])
+        self.assertEqual(list(build.places(TEXT)), [(3, 3)])
 
     def test_elsewhere_is_an_error(self):
         with self.assertRaises(load.LoadError):
