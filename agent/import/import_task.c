@@ -99,6 +99,7 @@ static bool add_torch(cJSON *task, const cJSON *description, cJSON **inputs, cJS
     return copy_member(torch, description, "init") && copy_member(torch, description, "mode") &&
            copy_member(torch, description, "mode_matters") &&
            copy_member(torch, description, "tf32") && copy_member(torch, description, "frozen") &&
+           copy_member(torch, description, "own_precision") &&
            cJSON_AddNumberToObject(torch, "seed", 42) && copy_member(torch, description, "patches");
 }
 
@@ -265,6 +266,7 @@ static bool fill(cJSON *task, const kf_import_suite *suite, const kf_import_prob
         !add_source(task, "baseline", problem, options, hash, options->compiled) ||
         !add_further(task, problem, options, hash) ||
         !add_torch(task, description, &inputs, &outputs, &scalars) ||
+        !copy_member(task, description, "tolerance") ||
         !add_arguments(arguments, list_of(description, "inputs"), "input", "name", inputs) ||
         !add_arguments(arguments, list_of(description, "state"), "input", "argument", NULL) ||
         !add_arguments(arguments, list_of(description, "outputs"), "output", "name", outputs) ||

@@ -288,6 +288,9 @@ def assemble(problem, patches, args, state_names, measured, size, notes):
         "unfit": None,
         **({"mode_matters": True} if args.mode_matters else {}),
         **({"tf32": True} if args.tf32 else {}),
+        **(
+            {"own_precision": True, "tolerance": args.own_precision} if args.own_precision else {}
+        ),
         **({"not_frozen": args.not_frozen} if args.not_frozen else {"frozen": True}),
     }
 

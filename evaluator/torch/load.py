@@ -161,6 +161,7 @@ class Problem:
     """A loaded problem file. `module` is its namespace."""
 
     def __init__(self, text, name, patches=None, class_name="Model", module_name="kforge_problem"):
+        self.text = text
         self.name, self.class_name = name, class_name
         self.module = execute(text, name, module_name, patches)
         self.model_class = self._class(class_name)
