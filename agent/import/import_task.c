@@ -98,6 +98,7 @@ static bool add_torch(cJSON *task, const cJSON *description, cJSON **inputs, cJS
                                            !add_name(forward, name->valuestring)) return false;
     return copy_member(torch, description, "init") && copy_member(torch, description, "mode") &&
            copy_member(torch, description, "mode_matters") &&
+           copy_member(torch, description, "structure") &&
            copy_member(torch, description, "tf32") && copy_member(torch, description, "frozen") &&
            copy_member(torch, description, "own_precision") &&
            cJSON_AddNumberToObject(torch, "seed", 42) && copy_member(torch, description, "patches");

@@ -156,6 +156,7 @@ bool kf_task_read_torch(kf_task *task, kf_json_reader *top)
                *mode = kf_json_string_or(&reader, "mode", "train");
     kf_json_integer_or(&reader, "seed", 0, KF_EXACT_INTEGER, 42);
     kf_json_any(&reader, "init");
+    kf_json_any(&reader, "structure");
     kf_json_boolean_or(&reader, "mode_matters", false);
     kf_json_boolean_or(&reader, "frozen", false);
     kf_json_boolean_or(&reader, "own_precision", false);

@@ -130,7 +130,11 @@ def execute(plan, compiling):
     text, name = plan["candidate"]["text"], plan["candidate"]["name"]
     torch.set_default_dtype(torch.float32)
     problem = load.Problem(
-        plan["problem"]["text"], plan["problem"]["name"], plan["patches"], plan["class"]
+        plan["problem"]["text"],
+        plan["problem"]["name"],
+        plan["patches"],
+        plan["class"],
+        nesting=plan.get("structure"),
     )
     chosen = load.Problem(text, name, None, "ModelNew", "kforge_candidate").model_class
     module = problem.construct(seed=plan["seed"], model_class=chosen)

@@ -143,10 +143,6 @@ def draw_inputs(problem, seed):
     load.seed_all(seed)
     with OnThisDevice(), Unseeded():
         inputs = problem.inputs()
-    if not inputs:
-        raise Unfit(
-            "inputs.none", "get_inputs returned nothing: the output would be the same in every call"
-        )
     for i, value in enumerate(inputs):
         if not isinstance(value, (torch.Tensor, bool, int, float)):
             raise Unfit(
@@ -167,26 +163,13 @@ def flatten_outputs(result):
     """Returns the output tensors in order. Refuses outputs that no signature can express."""
     if isinstance(result, torch.Tensor):
         return [result]
-    if isinstance(result, dict):
-        raise Unfit(
-            "outputs.dict",
-            "the output is a dict (%s): return a tensor or a tuple of tensors"
-            % ", ".join(map(str, list(result)[:4])),
-        )
-    if not isinstance(result, (list, tuple)) or not result:
-        raise Unfit(
-            "outputs.type",
-            "the output is %s: return a tensor or a tuple of tensors"
-            % ("None" if result is None else "a " + type(result).__name__),
-        )
-    for i, part in enumerate(result):
-        if not isinstance(part, torch.Tensor):
-            raise Unfit(
-                "outputs.type",
-                "output %d is %s: return a tensor or a tuple of tensors"
-                % (i, "None" if part is None else "a " + type(part).__name__),
-            )
-    return list(result)
+    try:
+        tensors = load.flatten(result)
+    except TypeError as error:
+        raise Unfit("outputs.type", str(error)) from error
+    if not tensors:
+        raise Unfit("outputs.type", "the output is %s; expected a tensor" % result)
+    return tensors
 
 
 def aliases(output, others):
@@ -258,6 +241,12 @@ class Arguments:
                 self.notes.append("input %s: %s" % (name, note))
             self.specs.append(spec)
         self._look_at_state()
+        if not any(self.specs) and not self.state:
+            raise Unfit(
+                "inputs.none",
+                "get_inputs gives no tensor and the module has no state: the output would be the "
+                "same in every call",
+            )
 
     def _find_extent(self, index, total):
         """Notes the extent of another input that offsets count. False without one."""
@@ -326,6 +315,12 @@ class Arguments:
 
     def keep_state(self):
         return {k: v.detach().clone() for k, v in self.model.state_dict().items()}
+
+    def others(self, seed):
+        """Returns other inputs. A module without inputs gets other state."""
+        if not any(self.specs):
+            self.fill_state(seed)
+        return self.values(seed)
 
     def call(self, inputs, seed=1, watch=contextlib.nullcontext()):
         """Returns contiguous copies of the outputs, for copies of the inputs."""
@@ -427,11 +422,11 @@ def measure_outputs(args, inputs):
             % spread,
         )
     if all(not o.double().abs().max().item() > 0 for o in first):
-        others = [args.call(args.values(s)) for s in (11, 12)]
+        others = [args.call(args.others(s)) for s in (11, 12)]
         args.model.load_state_dict(before)
         if all(not o.double().abs().max().item() > 0 for outputs in others for o in outputs):
             raise Unfit("outputs.zero", "the output is zero whatever the inputs are")
-    third = args.call(args.values(21))
+    third = args.call(args.others(21))
     args.model.load_state_dict(before)
     if not same_shapes(first, third):
         raise Unfit(

@@ -170,7 +170,11 @@ class Loaded:
         if plan.get("full_f32"):
             self.torch.backends.cudnn.allow_tf32 = False
         problem = load.Problem(
-            plan["problem"]["text"], plan["problem"]["name"], plan["patches"], plan["class"]
+            plan["problem"]["text"],
+            plan["problem"]["name"],
+            plan["patches"],
+            plan["class"],
+            nesting=plan.get("structure"),
         )
         self.problem = problem
         chosen = None

@@ -163,8 +163,10 @@ def forward_fn(x, weight, power):
 class Model(nn.Module):
     """Scaled, then to a power."""
 
-    def __init__(self, features: int, power: int = 2, init_method: str = "normal"):
+    def __init__(self, features: int, power: int = 2, init_method: str = "normal", bound=1.0, more=None):
         super(Model, self).__init__()
+        assert isinstance(bound, float) and isinstance(features, int)
+        assert more is None or (more == [1, 2.0, None, True, {"a": 1e3}, "x\"1.5"] and isinstance(more[1], float))
         self.weight = nn.Parameter(torch.randn(features) if init_method == "normal" else torch.ones(features))
         self.power = power
 
@@ -179,7 +181,7 @@ def get_inputs(batch_size: int = 16, features: int = 8):
 input_names = ["x"]
 END
 cp robust/tasks/scale/func_forward.py robust/tasks/scale/func_backward.py
-config='{"single_input_configs": [{"batch_size": 24}], "single_init_configs": [{"init_method": "normal"}, {"init_method": "ones"}], "single_shared_configs": [{"features": 40}],
+config='{"single_input_configs": [{"batch_size": 24}], "single_init_configs": [{"init_method": "normal", "bound": 2.0, "more": [1, 2.0, null, true, {"a": 1e3}, "x\"1.5"]}, {"init_method": "ones"}], "single_shared_configs": [{"features": 40}],
 "multi_input_configs": [{}], "multi_init_configs": [{}], "multi_shared_configs": [{}]}'
 echo "$config" >robust/tasks/scale/config_forward.json
 echo "$config" | sed 's/, {"init_method": "ones"}//' >robust/tasks/scale/config_backward.json

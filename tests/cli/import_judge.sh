@@ -66,4 +66,19 @@ extern "C" void level1_20_Signs_And_Matrices(const float *triangular, const floa
 END
 expect_judged 0 eval tasks/level1_20_Signs_And_Matrices structure.cu --device cpu --json
 json 'o["status"] == "correct"'
+# Kinds of problems. The first line of each file says what the import does. A made task judges its own
+# reference as correct.
+for file in "$root"/tests/torch/problems/*.py; do
+    name=$(basename "$file" .py)
+    read -r _ _ wanted what < <(head -n 1 "$file")
+    if [ "$wanted" = unfit ]; then
+        expect 1 import torch "$file" -o kinds --json
+        json "o['problems'][0]['status'] == 'unfit' and o['problems'][0]['rule'] == '$what'"
+        continue
+    fi
+    expect 0 import torch "$file" -o kinds
+    [ -z "$what" ] || grep -q "\"$what\"" "kinds/$name/task.json" || fail "$name is not $what"
+    sed 's/class Model(/class ModelNew(/' "$file" >"$name.py"
+    expect 0 eval "kinds/$name" "$name.py" --device cpu --check-only --no-keep
+done
 finish
