@@ -9,6 +9,7 @@ own code, one matrix product of cuBLAS for each sample, takes some milliseconds.
 convolutions and for recurrent networks cuDNN is the faster one. Both compute in float64, so the
 faster one is chosen, once for each problem.
 """
+
 import contextlib
 import re
 import time

@@ -240,7 +240,7 @@ class Problem:
         return leaves
 
     def init_inputs(self, seed=None):
-        """Returns (arguments, keywords) of the constructor: from a list, a dict, or a list of both."""
+        """Returns (arguments, keywords) of the constructor, from a list, a dict, or both in a list."""
         if seed is not None:
             seed_all(seed)
         value = self._call("get_init_inputs", [])

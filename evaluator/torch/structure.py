@@ -5,6 +5,7 @@ the values that forward takes: a number is the index of an argument, a string a 
 itself; a list, {"tuple": [...]} and {"dict": {...}} hold more of these. At the top, a dict means
 keywords. A plain list of arguments has the structure None.
 """
+
 import inspect
 
 

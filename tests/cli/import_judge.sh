@@ -66,8 +66,8 @@ extern "C" void level1_20_Signs_And_Matrices(const float *triangular, const floa
 END
 expect_judged 0 eval tasks/level1_20_Signs_And_Matrices structure.cu --device cpu --json
 json 'o["status"] == "correct"'
-# Kinds of problems. The first line of each file says what the import does. A made task judges its own
-# reference as correct.
+# Kinds of problems. The first line of each file says what the import does. A made task judges
+# its own reference as correct.
 for file in "$root"/tests/torch/problems/*.py; do
     name=$(basename "$file" .py)
     read -r _ _ wanted what < <(head -n 1 "$file")

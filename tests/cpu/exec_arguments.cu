@@ -14,23 +14,68 @@ namespace own
 struct factor {
     float value;
 };
-template <class... T> void bind(T &&...) { exit(2); }
-template <class... T> void bind_packed(T &&...) { exit(2); }
-template <class... T> void enter(T &&...) { exit(2); }
-template <class... T> bool configure(T &&...) { exit(2); }
-template <class... T> void apply(T &&...) { exit(2); }
-template <class... T> void run(T &&...) { exit(2); }
+template <class... T> void bind(T &&...)
+{
+    exit(2);
+}
+template <class... T> void bind_packed(T &&...)
+{
+    exit(2);
+}
+template <class... T> void enter(T &&...)
+{
+    exit(2);
+}
+template <class... T> bool configure(T &&...)
+{
+    exit(2);
+}
+template <class... T> void apply(T &&...)
+{
+    exit(2);
+}
+template <class... T> void run(T &&...)
+{
+    exit(2);
+}
 } // namespace own
 
-__global__ void with_pair(float *x, std::pair<float, float> p) { x[threadIdx.x] += p.first * p.second; }
-__global__ void with_tuple(float *x, std::tuple<int, float> t) { x[threadIdx.x] += std::get<0>(t) * std::get<1>(t); }
-__global__ void with_array(float *x, std::array<float, 3> a) { x[threadIdx.x] += a[0] + a[1] + a[2]; }
-__global__ void with_complex(float *x, std::complex<float> c) { x[threadIdx.x] += c.real() * c.imag(); }
-__global__ void with_duration(float *x, std::chrono::milliseconds d) { x[threadIdx.x] += d.count(); }
-__global__ void with_function(float *x, std::plus<float> f) { x[threadIdx.x] = f(x[threadIdx.x], 6); }
-__global__ void with_view(float *x, std::string_view v) { x[threadIdx.x] += v.size(); }
-__global__ void with_own(float *x, own::factor f) { x[threadIdx.x] += f.value; }
-template <class T> __global__ void with_any(float *x, T t) { x[threadIdx.x] += t.first; }
+__global__ void with_pair(float *x, std::pair<float, float> p)
+{
+    x[threadIdx.x] += p.first * p.second;
+}
+__global__ void with_tuple(float *x, std::tuple<int, float> t)
+{
+    x[threadIdx.x] += std::get<0>(t) * std::get<1>(t);
+}
+__global__ void with_array(float *x, std::array<float, 3> a)
+{
+    x[threadIdx.x] += a[0] + a[1] + a[2];
+}
+__global__ void with_complex(float *x, std::complex<float> c)
+{
+    x[threadIdx.x] += c.real() * c.imag();
+}
+__global__ void with_duration(float *x, std::chrono::milliseconds d)
+{
+    x[threadIdx.x] += d.count();
+}
+__global__ void with_function(float *x, std::plus<float> f)
+{
+    x[threadIdx.x] = f(x[threadIdx.x], 6);
+}
+__global__ void with_view(float *x, std::string_view v)
+{
+    x[threadIdx.x] += v.size();
+}
+__global__ void with_own(float *x, own::factor f)
+{
+    x[threadIdx.x] += f.value;
+}
+template <class T> __global__ void with_any(float *x, T t)
+{
+    x[threadIdx.x] += t.first;
+}
 
 int main()
 {

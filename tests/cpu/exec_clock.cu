@@ -11,15 +11,20 @@ __device__ long long waited(long long ticks)
 {
     clock_t begin = clock();
     long long begin64 = clock64();
-    while (clock() - begin < ticks) {}
+    while (clock() - begin < ticks) {
+    }
     return clock64() - begin64;
 }
-__host__ __device__ clock_t either() { return clock(); }
+__host__ __device__ clock_t either()
+{
+    return clock();
+}
 __global__ void wait(long long *out, long long ticks)
 {
     out[0] = waited(ticks);
     clock_t begin = ::clock(), begin_either = either();
-    while (::clock() - begin < ticks) {}
+    while (::clock() - begin < ticks) {
+    }
     out[1] = either() - begin_either;
     watch w = {7};
     out[2] = w.clock();

@@ -44,9 +44,10 @@ fine() { # SOURCE
     failures=$((failures + 1))
 }
 add='__global__ void k(float *x) { x[0] += 1; }'
-for header in mma.h crt/mma.h texture_types.h surface_functions.h cudaTypedefs.h cuda_awbarrier_primitives.h cuda_fp4.h nvrtc.h \
-    cublas_v2.h cublasLt.h curand_kernel.h cufft.h cusparse.h cusolverDn.h nccl.h nvml.h cudnn.h cutlass/cutlass.h cute/tensor.hpp \
-    cub/cub.cuh cub/block/block_shuffle.cuh thrust/sort.h thrust/async/copy.h cuda/atomic cuda/std/optional nv/target; do
+for header in mma.h crt/mma.h texture_types.h surface_functions.h cudaTypedefs.h nvrtc.h cuda_fp4.h \
+    cuda_awbarrier_primitives.h cublas_v2.h cublasLt.h curand_kernel.h cufft.h cusparse.h nccl.h \
+    cusolverDn.h nvml.h cudnn.h cutlass/cutlass.h cute/tensor.hpp cub/cub.cuh thrust/sort.h \
+    cub/block/block_shuffle.cuh thrust/async/copy.h cuda/atomic cuda/std/optional nv/target; do
     fine "#include <$header>
 $add"
 done

@@ -1,4 +1,5 @@
 """Tests evaluator/torch/load.py and build.py: text that Python itself accepts."""
+
 import unittest
 
 import build

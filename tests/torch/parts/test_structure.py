@@ -1,4 +1,5 @@
 """Tests evaluator/torch/structure.py: nested values of get_inputs()."""
+
 import copy
 import unittest
 
@@ -31,7 +32,9 @@ class Structure(unittest.TestCase):
             structure.names(made, forward),
             ["x", "pair_0", "pair_1", "batch_a_b", "batch_a_b_", "in3", "in4_1"],
         )
-        self.assertEqual(structure.names(structure.flatten({"b": 1, "1": 2})[1], forward), ["b", "in_1"])
+        self.assertEqual(
+            structure.names(structure.flatten({"b": 1, "1": 2})[1], forward), ["b", "in_1"]
+        )
 
     def test_an_adapted_module_can_be_copied(self):
         class Module:
