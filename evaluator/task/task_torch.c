@@ -41,10 +41,6 @@ static bool expect_argument(const kf_task *task, kf_json_reader *reader, const c
     if (argument->kind != kind)
         return kf_json_complain(reader, key, "arguments[%d], \"%s\", is %s; expected %s", *next,
                                 name, kind_words[argument->kind], kind_words[kind]);
-    if (argument->dtype == KF_F8E4M3 || argument->dtype == KF_F8E5M2)
-        return kf_json_complain(reader, key,
-                                "\"%s\" has dtype %s; a problem file supports no 8-bit floats",
-                                name, kf_dtype_name(argument->dtype));
     ++*next;
     return true;
 }

@@ -296,6 +296,8 @@ DTYPES = {  # kforge's name -> PyTorch's
     "tf32": "float32",
     "f16": "float16",
     "bf16": "bfloat16",
+    "f8e4m3": "float8_e4m3fn",
+    "f8e5m2": "float8_e5m2",
     "i64": "int64",
     "i32": "int32",
     "i16": "int16",
