@@ -251,21 +251,69 @@ bool kf_import_kernelbench(const char *folder, const kf_import_ranges *levels,
 
 /* ---- robust-kbench --------------------------------------------------------------------------- */
 
+/* In Python 2.0 is another value than 2. cJSON does not keep the difference, so a number with a
+ * point or an exponent becomes a string with this mark before it is parsed. */
+#define FLOAT_MARK '\1'
+#define FLOAT_MARK_JSON "\\u0001"
+
+static void mark_floats(const char *json, kf_buffer *marked)
+{
+    bool quoted = false;
+    for (const char *at = json; *at;) {
+        size_t number = quoted ? 0 : strspn(at, "+-.0123456789eE");
+        /* The "e" of true and false is no number. */
+        if (number && strchr("-0123456789", *at)) {
+            bool real = strcspn(at, ".eE") < number;
+            kf_buffer_format(marked, "%s%.*s%s", real ? "\"" FLOAT_MARK_JSON : "", (int)number, at,
+                             real ? "\"" : "");
+            at += number;
+            continue;
+        }
+        size_t size = quoted && *at == '\\' && at[1] ? 2 : 1;
+        if (*at == '"') quoted = !quoted;
+        kf_buffer_append(marked, at, size);
+        at += size;
+    }
+}
+
 static cJSON *read_config(const char *path, kf_error *error)
 {
     size_t size;
     kf_autofree char *text = kf_file_read(path, CONFIG_BYTES, &size, error);
-    return text ? kf_json_parse(text, size, CONFIG_BYTES, path, error) : NULL;
+    kf_autobuffer marked = {0};
+    if (!text) return NULL;
+    mark_floats(text, &marked);
+    if (!marked.data || marked.failed) {
+        kf_fail_memory(error, path);
+        return NULL;
+    }
+    return kf_json_parse(marked.data, marked.size, 2 * CONFIG_BYTES, path, error);
 }
 
 static void write_python(kf_buffer *text, const cJSON *value)
 {
-    if (cJSON_IsBool(value) || cJSON_IsNull(value)) {
+    const cJSON *member;
+    const char *comma = "";
+    if (cJSON_IsArray(value) || cJSON_IsObject(value)) {
+        kf_buffer_string(text, cJSON_IsArray(value) ? "[" : "{");
+        cJSON_ArrayForEach(member, value)
+        {
+            kf_auto(cJSON) name = member->string ? cJSON_CreateString(member->string) : NULL;
+            kf_buffer_string(text, comma);
+            if (name) write_python(text, name);
+            if (name) kf_buffer_string(text, ": ");
+            write_python(text, member);
+            comma = ", ";
+        }
+        kf_buffer_string(text, cJSON_IsArray(value) ? "]" : "}");
+    } else if (cJSON_IsBool(value) || cJSON_IsNull(value)) {
         kf_buffer_string(text, cJSON_IsNull(value)   ? "None"
                                : cJSON_IsTrue(value) ? "True"
                                                      : "False");
+    } else if (cJSON_IsString(value) && value->valuestring[0] == FLOAT_MARK) {
+        kf_buffer_string(text, value->valuestring + 1);
     } else {
-        /* Python and JSON write numbers and strings alike */
+        /* Python and JSON write integers and strings alike */
         kf_autofree char *json = cJSON_PrintUnformatted(value);
         kf_buffer_string(text, json ? json : "None");
     }

@@ -98,7 +98,9 @@ static bool add_torch(cJSON *task, const cJSON *description, cJSON **inputs, cJS
                                            !add_name(forward, name->valuestring)) return false;
     return copy_member(torch, description, "init") && copy_member(torch, description, "mode") &&
            copy_member(torch, description, "mode_matters") &&
+           copy_member(torch, description, "structure") &&
            copy_member(torch, description, "tf32") && copy_member(torch, description, "frozen") &&
+           copy_member(torch, description, "own_precision") &&
            cJSON_AddNumberToObject(torch, "seed", 42) && copy_member(torch, description, "patches");
 }
 
@@ -238,11 +240,15 @@ static bool add_further(cJSON *task, const kf_import_problem *problem,
                                    options, hash, !options->compiled);
 }
 
+/* Makes a free C name of a task's name: "exp", "class" and "2d-conv" get a prefix. */
 static void entry_of(const char *name, char *entry, size_t size)
 {
-    snprintf(entry, size, "%s%s", name[0] >= '0' && name[0] <= '9' ? "task_" : "", name);
-    for (char *c = entry; *c; c++)
-        if (*c == '-' || *c == '.') *c = '_';
+    for (int i = 0; i < 2; i++) {
+        snprintf(entry, size, "%s%s", i ? "task_" : "", name);
+        for (char *c = entry; *c; c++)
+            if (*c == '-' || *c == '.') *c = '_';
+        if (!kf_entry_fault(entry)) return;
+    }
 }
 
 static bool fill(cJSON *task, const kf_import_suite *suite, const kf_import_problem *problem,
@@ -261,6 +267,7 @@ static bool fill(cJSON *task, const kf_import_suite *suite, const kf_import_prob
         !add_source(task, "baseline", problem, options, hash, options->compiled) ||
         !add_further(task, problem, options, hash) ||
         !add_torch(task, description, &inputs, &outputs, &scalars) ||
+        !copy_member(task, description, "tolerance") ||
         !add_arguments(arguments, list_of(description, "inputs"), "input", "name", inputs) ||
         !add_arguments(arguments, list_of(description, "state"), "input", "argument", NULL) ||
         !add_arguments(arguments, list_of(description, "outputs"), "output", "name", outputs) ||

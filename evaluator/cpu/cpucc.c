@@ -142,6 +142,48 @@ static void add_includes(driver *d, kf_cpucc_command *command)
     }
     for (int i = 0; i < d->options.folder_count; i++)
         kf_cpucc_add(command, "-I%s", d->options.folders[i]);
+    kf_cpucc_add(command, "-I%s" KF_UNSUPPORTED_FOLDER, d->folder);
+}
+
+/* Writes an empty header in the place of one of an unsupported feature. False without an error for
+ * a name that leaves the folder. */
+static bool write_empty_header(driver *d, const char *name, kf_error *error)
+{
+    if (name[0] == '/' || strstr(name, "..")) return false;
+    kf_autofree char *path = NULL;
+    if (asprintf(&path, "%s" KF_UNSUPPORTED_FOLDER "%s", d->folder, name) < 0)
+        return kf_fail(error, KF_ERROR_MEMORY, "no memory for a file name");
+    if (access(path, F_OK) == 0) return false;
+    char *slash = strrchr(path, '/');
+    *slash = '\0';
+    if (!kf_directory_make(path, error)) return false;
+    *slash = '/';
+    return kf_file_write(path, KF_UNSUPPORTED_TEXT, sizeof KF_UNSUPPORTED_TEXT - 1, error);
+}
+
+/* Writes an empty header for each #include of an unsupported feature's header in the file. A source
+ * that includes more than it uses is fine. kf_rewrite finds the uses. */
+static bool write_empty_headers(driver *d, const char *file, kf_error *error)
+{
+    size_t size;
+    kf_autofree char *text = kf_file_read(file, EXPANDED_LIMIT, &size, NULL);
+    if (!text) return true; /* g++ reports the file. */
+    for (const char *line = text; *line;) {
+        const char *end = strchrnul(line, '\n'), *at = line + strspn(line, " \t");
+        line = *end ? end + 1 : end;
+        if (*at != '#') continue;
+        at += 1 + strspn(at + 1, " \t");
+        if (strncmp(at, "include", 7) != 0) continue;
+        at += 7 + strspn(at + 7, " \t");
+        if (*at != '<' && *at != '"') continue;
+        char name[256];
+        size_t length = strcspn(++at, ">\"\r\n");
+        if (length >= sizeof name || !kf_unsupported_header(at, length)) continue;
+        memcpy(name, at, length);
+        name[length] = '\0';
+        if (!write_empty_header(d, name, error) && error->code) return false;
+    }
+    return true;
 }
 
 static bool write_defines(driver *d, kf_error *error)
@@ -198,11 +240,13 @@ static int show_finding(const kf_rewrite_finding *finding)
     return KF_CPUCC_UNSUPPORTED;
 }
 
-/* Runs g++ -E. With `precompiled`, the output leaves out the text of the precompiled header.
- * Without it, g++ reads only the header's macros. */
+/* Runs g++ -E once. Header files of a candidate may include headers of unsupported features, too:
+ * such a name goes to `missing`, else "". With `precompiled`, the output leaves out the text of the
+ * precompiled header. Without it, g++ reads only the header's macros. */
 static int preprocess(driver *d, const char *file, const char *expanded, bool precompiled,
-                      kf_error *error)
+                      char missing[256], kf_error *error)
 {
+    *missing = '\0';
     kf_cpucc_command command = {0};
     add_flags(d, &command);
     add_header(d, precompiled ? "-include" : "-imacros", &command);
@@ -220,12 +264,11 @@ static int preprocess(driver *d, const char *file, const char *expanded, bool pr
     int status = run(d, &command, &messages, error);
     kf_cpucc_command_free(&command);
     if (status <= 0) return status;
-    char line[2048];
-    if (messages.size && kf_cpucc_missing_header(messages.data, line, sizeof line)) {
-        fprintf(stderr, "%s\n", line);
-        return KF_CPUCC_UNSUPPORTED;
-    }
-    return show_messages(&messages);
+    if (messages.size && kf_cpucc_missing_header(messages.data, missing, 256) &&
+        write_empty_header(d, missing, error))
+        return status;
+    *missing = '\0';
+    return error->code ? -1 : show_messages(&messages);
 }
 
 /* Reads a whole .cu file, expanded. The precompiled header does not fit other flags or another
@@ -234,8 +277,11 @@ static int preprocess(driver *d, const char *file, const char *expanded, bool pr
 static int expand(driver *d, const char *file, const char *expanded, char **text, size_t *size,
                   kf_error *error)
 {
+    if (!write_empty_headers(d, file, error)) return -1;
     for (int attempt = 0; attempt < 2; attempt++) {
-        int status = preprocess(d, file, expanded, attempt == 0, error);
+        char missing[256];
+        int status = preprocess(d, file, expanded, attempt == 0, missing, error);
+        while (*missing) status = preprocess(d, file, expanded, attempt == 0, missing, error);
         if (status != 0) return status;
         *text = kf_file_read(expanded, EXPANDED_LIMIT, size, error);
         if (!*text) return -1;
@@ -287,16 +333,28 @@ static bool is_cuda(const char *file)
     return dot && (strcmp(dot, ".cu") == 0 || strcmp(dot, ".cuh") == 0);
 }
 
+/* True if an error of the compiler is about an unknown name. */
+static bool is_unknown_name(const char *line, size_t size)
+{
+    static const char *const texts[] = {"was not declared in this scope", "does not name a type",
+                                        "has not been declared", "is not a template"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (memmem(line, size, texts[i], strlen(texts[i]))) return true;
+    return false;
+}
+
 /* True if an error of the compiler or the linker mentions the word, or lies in a header of that
  * name. */
 static bool is_blamed(const char *messages, const char *word)
 {
     if (strchr(word, '.') || strchr(word, '/')) return strstr(messages, word) != NULL;
+    bool any = strcmp(word, KF_REWRITE_ANY_NAME) == 0;
     for (const char *line = messages; *line;) {
         const char *end = strchrnul(line, '\n');
         size_t size = (size_t)(end - line);
         bool error =
             memmem(line, size, "error: ", 7) || memmem(line, size, "undefined reference", 19);
+        if (error && any && is_unknown_name(line, size)) return true;
         if (error && memmem(line, size, word, strlen(word))) return true;
         line = *end ? end + 1 : end;
     }

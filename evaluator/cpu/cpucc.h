@@ -63,12 +63,12 @@ void kf_cpucc_command_free(kf_cpucc_command *command);
 int kf_cpucc_run(const kf_cpucc_command *command, const char *temporary, kf_buffer *output,
                  kf_error *error);
 
-/* Searches the preprocessor's messages for a header of an unsupported feature: one that g++ did not
- * find, or one of unsupported_headers.txt. Writes "FILE:LINE: unsupported on the CPU device: …" to
- * `line` and returns true if there is one. */
-bool kf_cpucc_missing_header(const char *messages, char *line, size_t size);
-/* Searches the compiler's messages in the same way for a failed static_assert of include/ with the
- * text "kforge-unsupported: CONSTRUCT". */
+/* True if g++ did not find a header of an unsupported feature. `messages` are the preprocessor's.
+ * Copies the header's name, as in #include <NAME>, to `name`. */
+bool kf_cpucc_missing_header(const char *messages, char *name, size_t size);
+/* Searches the compiler's messages for a failed static_assert of include/ with the text
+ * "kforge-unsupported: CONSTRUCT". Writes "FILE:LINE: unsupported on the CPU device: …" to `line`
+ * and returns true if there is one. */
 bool kf_cpucc_unsupported_use(const char *messages, char *line, size_t size);
 
 #endif

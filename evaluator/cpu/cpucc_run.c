@@ -188,45 +188,17 @@ static bool read_place(const char *text, const char *end, char *file, size_t siz
     return true;
 }
 
-bool kf_cpucc_missing_header(const char *messages, char *line, size_t size)
+bool kf_cpucc_missing_header(const char *messages, char *name, size_t size)
 {
-    char file[1024] = "";
-    long number = 0;
-    bool included = false; /* `file` and `number` are the place of an #include in the candidate */
-    for (const char *at = messages; *at;) {
-        const char *end = strchrnul(at, '\n');
-        static const char from[] = "from ";
-        const char *origin = memmem(at, (size_t)(end - at), from, sizeof from - 1);
-        bool chain = strncmp(at, "In file included", 16) == 0 ||
-                     strncmp(at, "                 from", 21) == 0;
-        if (chain && origin) {
-            included = read_place(origin + sizeof from - 1, end, file, sizeof file, &number);
-        } else {
-            static const char fatal[] = "fatal error: ", refused[] = "#error kforge-unsupported: ";
-            const char *name = memmem(at, (size_t)(end - at), fatal, sizeof fatal - 1);
-            const char *reason = memmem(at, (size_t)(end - at), refused, sizeof refused - 1);
-            if (!included && (name || reason) && !read_place(at, end, file, sizeof file, &number))
-                name = reason = NULL;
-            if (reason) {
-                reason += sizeof refused - 1;
-                snprintf(line, size,
-                         "%s:%ld: unsupported on the CPU device: %.*s (use a CUDA device)", file,
-                         number, (int)(end - reason), reason);
-                return true;
-            }
-            if (name) {
-                name += sizeof fatal - 1;
-                const kf_unsupported *what = kf_unsupported_header(name, strcspn(name, ":\n"));
-                if (what)
-                    snprintf(line, size, "%s:%ld: unsupported on the CPU device: %s (%s)", file,
-                             number, what->construct, what->advice);
-                return what != NULL;
-            }
-            included = false;
-        }
-        at = *end ? end + 1 : end;
-    }
-    return false;
+    static const char fatal[] = "fatal error: ";
+    const char *found = strstr(messages, fatal);
+    if (!found) return false;
+    found += sizeof fatal - 1;
+    size_t length = strcspn(found, ":\n");
+    if (length >= size || !kf_unsupported_header(found, length)) return false;
+    memcpy(name, found, length);
+    name[length] = '\0';
+    return true;
 }
 
 bool kf_cpucc_unsupported_use(const char *messages, char *line, size_t size)

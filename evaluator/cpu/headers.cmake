@@ -1,5 +1,6 @@
 # Fills OUTPUT, the folder with the headers that candidates include: first with a copy of include/,
-# then with the headers that unsupported_headers.txt and alias_headers.txt list.
+# then with the headers that
+# alias_headers.txt lists.
 # usage: cmake -DOUTPUT=FOLDER -P headers.cmake
 set(source ${CMAKE_CURRENT_LIST_DIR})
 file(REMOVE_RECURSE ${OUTPUT})
@@ -7,21 +8,11 @@ file(COPY ${source}/include/ DESTINATION ${OUTPUT} PATTERN README.md EXCLUDE)
 
 function(write_header name text)
   if(EXISTS ${OUTPUT}/${name})
-    message(FATAL_ERROR "${name} exists twice: in evaluator/cpu/include, unsupported_headers.txt or "
+    message(FATAL_ERROR "${name} exists twice: in evaluator/cpu/include and in "
       "alias_headers.txt; remove one of them")
   endif()
   file(WRITE ${OUTPUT}/${name} "${text}")
 endfunction()
-
-file(STRINGS ${source}/unsupported_headers.txt lines REGEX "^[^#]")
-set(feature "")
-foreach(line IN LISTS lines)
-  if(line MATCHES "^ +([^ ]+)$")
-    write_header(${CMAKE_MATCH_1} "#error kforge-unsupported: ${feature}\n")
-  else()
-    set(feature "${line}")
-  endif()
-endforeach()
 
 file(STRINGS ${source}/alias_headers.txt lines REGEX "^[^#]")
 foreach(line IN LISTS lines)

@@ -488,8 +488,9 @@ static void place_shared(rewriter *r)
 
 /* ---- Pragmas and assembly -------------------------------------------------------------------- */
 
-/* Adds a finding if a linemarker enters a header of a CUDA toolkit on this machine. The headers of
- * the CPU device do not count. */
+/* Adds a finding if a linemarker enters a header of an unsupported feature: one of a CUDA toolkit
+ * on this machine, or the empty one that stands in its place. The headers of the CPU device do not
+ * count. */
 static void read_linemarker(rewriter *r, uint32_t index)
 {
     const kf_token *token = &r->tokens.list[index];
@@ -497,11 +498,13 @@ static void read_linemarker(rewriter *r, uint32_t index)
     const char *open = memchr(text, '"', token->size);
     const char *close = open ? memchr(open + 1, '"', (size_t)(end - open - 1)) : NULL;
     if (!close || end - close < 3 || close[2] != '1') return;
-    static const char ours[] = "/lib/kforge/cpu/include/", folder[] = "/include/";
+    static const char ours[] = "/lib/kforge/cpu/include/", folder[] = "/include/",
+                      empty[] = KF_UNSUPPORTED_FOLDER;
     if (memmem(open, (size_t)(close - open), ours, sizeof ours - 1)) return;
-    const char *name = NULL;
-    for (const char *at = open; (at = memmem(at, (size_t)(close - at), folder, sizeof folder - 1));
-         at++)
+    const char *name = memmem(open, (size_t)(close - open), empty, sizeof empty - 1);
+    if (name) name += sizeof empty - 1;
+    for (const char *at = name ? close : open;
+         (at = memmem(at, (size_t)(close - at), folder, sizeof folder - 1)); at++)
         name = at + sizeof folder - 1;
     const kf_unsupported *what = name ? kf_unsupported_header(name, (size_t)(close - name)) : NULL;
     if (what) find(r, index, what, false, name, (size_t)(close - name));
@@ -566,6 +569,31 @@ static void read_assembly(rewriter *r, uint32_t index)
     if (!empty) find(r, index, &kf_unsupported_assembly, true, "", 0);
 }
 
+/* Replaces clock() where device code may run: the C library's clock has another unit. */
+static void read_clock(rewriter *r, uint32_t i)
+{
+    bool member = is(r, i - 1, ".") || is(r, i - 1, "->");
+    bool scoped = is(r, i - 1, "::") && kind_of(r, i - 2) == KF_TOKEN_WORD;
+    bool declared = kind_of(r, i - 1) == KF_TOKEN_WORD && !is(r, i - 1, "return");
+    if (i >= r->function_until || member || scoped || declared || !is(r, i + 1, "(") ||
+        !is(r, i + 2, ")"))
+        return;
+    static const char name[] = "kfcpu_clock";
+    kf_edit_add(&r->edits, KF_EDIT_REPLACE, i, i, name, sizeof name - 1);
+}
+
+/* Adds a finding for `using namespace X` of an unsupported library. The library's names stand alone
+ * then, so any unknown name may be one of them. */
+static void read_using(rewriter *r, uint32_t i)
+{
+    uint32_t name = is(r, i + 2, "::") ? i + 3 : i + 2;
+    if (!is(r, i + 1, "namespace") || kind_of(r, name) != KF_TOKEN_WORD) return;
+    const kf_token *token = &r->tokens.list[name];
+    const kf_unsupported *what =
+        kf_unsupported_find(r->tokens.text + token->offset, token->size, true);
+    if (what) find(r, i, what, false, KF_REWRITE_ANY_NAME, sizeof KF_REWRITE_ANY_NAME - 1);
+}
+
 static uint32_t read_word(rewriter *r, uint32_t i)
 {
     const kf_token *token = &r->tokens.list[i];
@@ -582,6 +610,8 @@ static uint32_t read_word(rewriter *r, uint32_t i)
             if (i < r->device_until) read_assembly(r, i);
         }
     }
+    if (i >= 2 && is(r, i, "clock")) read_clock(r, i);
+    if (is(r, i, "using")) read_using(r, i);
     bool scope = is(r, i + 1, "::"), member = i > 0 && (is(r, i - 1, ".") || is(r, i - 1, "->"));
     const kf_unsupported *what = member ? NULL : kf_unsupported_find(text, token->size, scope);
     if (what) find(r, i, what, what->certain, text, token->size);

@@ -30,6 +30,8 @@
 #include "kforge/error.h"
 
 #define KF_REWRITE_FINDINGS 16
+/* The name of a finding that explains any unknown name. */
+#define KF_REWRITE_ANY_NAME "*"
 
 typedef struct kf_rewrite_finding {
     char file[256];

@@ -10,6 +10,15 @@ typedef struct kf_unsupported {
     bool certain; /* the name has no other possible meaning */
 } kf_unsupported;
 
+/* The folder of the empty headers that stand in the place of headers of unsupported features. A
+ * candidate may include them, and fails only where it uses their names. */
+#define KF_UNSUPPORTED_FOLDER "/kforge-unsupported/"
+/* The text of an empty header: namespaces that a using directive may name. */
+#define KF_UNSUPPORTED_TEXT                                                                     \
+    "#pragma once\nnamespace nvcuda { namespace wmma {} }\nnamespace cub {}\nnamespace thrust " \
+    "{}\n"                                                                                      \
+    "namespace cuda { namespace std {} }\nnamespace cutlass {}\nnamespace cute {}\n"
+
 extern const kf_unsupported kf_unsupported_assembly, kf_unsupported_device_launch;
 
 /* Returns the feature that a word belongs to, NULL for ordinary words. `scope`: `::` follows the

@@ -143,7 +143,6 @@ struct kf_task {
 const char *kf_name_fault(const char *name);
 const char *kf_param_fault(const char *name);
 const char *kf_argument_fault(const char *name);
-const char *kf_entry_fault(const char *name);
 const char *kf_file_name_fault(const char *name);
 
 /* task_parse.c: fills all of the task from task->json but the texts of files, `canonical` and

@@ -41,10 +41,6 @@ static bool expect_argument(const kf_task *task, kf_json_reader *reader, const c
     if (argument->kind != kind)
         return kf_json_complain(reader, key, "arguments[%d], \"%s\", is %s; expected %s", *next,
                                 name, kind_words[argument->kind], kind_words[kind]);
-    if (argument->dtype == KF_F8E4M3 || argument->dtype == KF_F8E5M2)
-        return kf_json_complain(reader, key,
-                                "\"%s\" has dtype %s; a problem file supports no 8-bit floats",
-                                name, kf_dtype_name(argument->dtype));
     ++*next;
     return true;
 }
@@ -156,8 +152,10 @@ bool kf_task_read_torch(kf_task *task, kf_json_reader *top)
                *mode = kf_json_string_or(&reader, "mode", "train");
     kf_json_integer_or(&reader, "seed", 0, KF_EXACT_INTEGER, 42);
     kf_json_any(&reader, "init");
+    kf_json_any(&reader, "structure");
     kf_json_boolean_or(&reader, "mode_matters", false);
     kf_json_boolean_or(&reader, "frozen", false);
+    kf_json_boolean_or(&reader, "own_precision", false);
     task->torch.tf32 = kf_json_boolean_or(&reader, "tf32", false);
     if (reader.failed) return false;
     const char *fault = kf_param_fault(class);

@@ -43,7 +43,7 @@ def note(text):
 
 def places(text):
     """Returns (first line, last line) of every call of load or load_inline."""
-    tree = ast.parse(text)
+    tree = ast.parse(text.removeprefix("\ufeff"))
     names, modules = set(), set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
@@ -130,7 +130,11 @@ def execute(plan, compiling):
     text, name = plan["candidate"]["text"], plan["candidate"]["name"]
     torch.set_default_dtype(torch.float32)
     problem = load.Problem(
-        plan["problem"]["text"], plan["problem"]["name"], plan["patches"], plan["class"]
+        plan["problem"]["text"],
+        plan["problem"]["name"],
+        plan["patches"],
+        plan["class"],
+        nesting=plan.get("structure"),
     )
     chosen = load.Problem(text, name, None, "ModelNew", "kforge_candidate").model_class
     module = problem.construct(seed=plan["seed"], model_class=chosen)

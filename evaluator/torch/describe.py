@@ -280,7 +280,8 @@ def assemble(problem, patches, args, state_names, measured, size, notes):
         "fixed": args.fixed,
         "outputs": outputs,
         "scalars": scalars,
-        "init": jsonable(args.init),
+        "init": jsonable(args.init[0] + [args.init[1]] if args.init[1] else args.init[0]),
+        **({"structure": problem.nesting} if problem.nesting else {}),
         "constants": problem.constants(),
         "patches": patches,
         "flops": size.flops if size else args.flops or None,
@@ -288,6 +289,9 @@ def assemble(problem, patches, args, state_names, measured, size, notes):
         "unfit": None,
         **({"mode_matters": True} if args.mode_matters else {}),
         **({"tf32": True} if args.tf32 else {}),
+        **(
+            {"own_precision": True, "tolerance": args.own_precision} if args.own_precision else {}
+        ),
         **({"not_frozen": args.not_frozen} if args.not_frozen else {"frozen": True}),
     }
 

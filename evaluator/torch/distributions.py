@@ -16,6 +16,9 @@ import math
 import torch
 
 FLOATS = {torch.float64: "f64", torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
+for _name, _dtype in (("f8e4m3", "float8_e4m3fn"), ("f8e5m2", "float8_e5m2")):
+    if hasattr(torch, _dtype):  # of PyTorch 2.1 and later
+        FLOATS[getattr(torch, _dtype)] = _name
 INTEGERS = {
     torch.int64: "i64",
     torch.int32: "i32",

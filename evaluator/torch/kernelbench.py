@@ -79,7 +79,11 @@ class Protocol:
             "metadata": {},
         }
         self.problem = load.Problem(
-            plan["problem"]["text"], plan["problem"]["name"], plan["patches"], plan["class"]
+            plan["problem"]["text"],
+            plan["problem"]["name"],
+            plan["patches"],
+            plan["class"],
+            nesting=plan.get("structure"),
         )
 
     def build(self):

@@ -16,6 +16,8 @@ import sys
 import traceback
 import types
 
+import structure
+
 SEED = 42  # KernelBench sets it before each constructor.
 
 
@@ -119,6 +121,7 @@ def apply_patches(tree, patches, name):
 
 
 def parse(text, name):
+    text = text.removeprefix("\ufeff")  # a byte order mark, as Python itself skips it
     try:
         return ast.parse(text, filename=name)
     except SyntaxError as error:
@@ -159,7 +162,18 @@ def execute(text, name, module_name, patches=None):
 class Problem:
     """A loaded problem file. `module` is its namespace."""
 
-    def __init__(self, text, name, patches=None, class_name="Model", module_name="kforge_problem"):
+    def __init__(
+        self,
+        text,
+        name,
+        patches=None,
+        class_name="Model",
+        module_name="kforge_problem",
+        nesting=None,
+    ):
+        # How the values of get_inputs are nested (structure.py); None: a plain list
+        self.nesting = nesting
+        self.text = text
         self.name, self.class_name = name, class_name
         self.module = execute(text, name, module_name, patches)
         self.model_class = self._class(class_name)
@@ -209,33 +223,43 @@ class Problem:
             raise LoadError(
                 "%s() fails: %s" % (function_name, words_of(error)), place_of(error, self.name)
             ) from error
-        if not isinstance(value, (list, tuple)):
+        if not isinstance(value, (list, tuple, dict)):
             raise LoadError(
                 "%s() returns %s" % (function_name, type(value).__name__),
                 self.name,
-                "expected a list",
+                "expected a list or a dict",
             )
-        return list(value)
+        return value
 
     def inputs(self, seed=None):
-        """Returns get_inputs(), after seeding if `seed` is given."""
+        """Returns the tensors and numbers of get_inputs() as a flat list, after seeding if `seed` is
+        given."""
         if seed is not None:
             seed_all(seed)
-        return self._call("get_inputs", None)
+        leaves, self.nesting = structure.flatten(self._call("get_inputs", None))
+        return leaves
 
     def init_inputs(self, seed=None):
+        """Returns (arguments, keywords) of the constructor, from a list, a dict, or both in a list."""
         if seed is not None:
             seed_all(seed)
-        return self._call("get_init_inputs", [])
+        value = self._call("get_init_inputs", [])
+        if isinstance(value, dict):
+            return [], value
+        if len(value) == 2 and isinstance(value[0], (list, tuple)) and isinstance(value[1], dict):
+            known = inspect.signature(self.model_class.__init__).parameters
+            if all(key in known for key in value[1]):
+                return list(value[0]), value[1]
+        return list(value), {}
 
     def construct(self, init=None, seed=SEED, model_class=None):
         """Returns an instance. Seeds right before the constructor, as KernelBench does. `init`: the
         constructor's arguments; None: get_init_inputs()."""
         chosen = model_class or self.model_class
-        arguments = self.init_inputs(seed) if init is None else init
+        arguments, keywords = self.init_inputs(seed) if init is None else init
         seed_all(seed)
         try:
-            return chosen(*arguments)
+            return structure.adapt(chosen(*arguments, **keywords), self.nesting)
         except (Exception, SystemExit) as error:
             where = place_of(
                 error, getattr(sys.modules.get(chosen.__module__), "__file__", None) or self.name
@@ -272,6 +296,8 @@ DTYPES = {  # kforge's name -> PyTorch's
     "tf32": "float32",
     "f16": "float16",
     "bf16": "bfloat16",
+    "f8e4m3": "float8_e4m3fn",
+    "f8e5m2": "float8_e5m2",
     "i64": "int64",
     "i32": "int32",
     "i16": "int16",
@@ -348,7 +374,8 @@ def widen(module):
 
 def flatten(value):
     """Returns the tensors of forward's result in order: a tensor, or tuples, lists and dicts of
-    tensors. Raises TypeError for anything else."""
+    tensors, the dicts in the order of their keys, without None. Raises TypeError for anything
+    else."""
     import torch
 
     if isinstance(value, torch.Tensor):
@@ -356,5 +383,7 @@ def flatten(value):
     if isinstance(value, (list, tuple)):
         return [tensor for item in value for tensor in flatten(item)]
     if isinstance(value, dict):
-        return [tensor for item in value.values() for tensor in flatten(item)]
+        return [tensor for key in sorted(value, key=str) for tensor in flatten(value[key])]
+    if value is None:
+        return []
     raise TypeError("forward returned %s; expected a tensor" % type(value).__name__)

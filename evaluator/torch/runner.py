@@ -24,6 +24,7 @@ start: PyTorch with its threads, the hello, the files of a solution's dry run (d
 second system call filter, and only then foreign code.
 """
 import array
+import contextlib
 import ctypes
 import gc
 import json
@@ -109,6 +110,8 @@ class Loaded:
         self.plan, self.load = plan, load
         self.folder = folder  # of the plan, and of a solution's extensions
         self.role = plan["role"]
+        # An oracle computes in float64, unless the task says that its module cannot.
+        self.widens = self.role == "oracle" and not plan.get("own_precision")
         self.arguments = plan["arguments"]
         self.inputs = range(plan["inputs"])
         self.state = range(plan["inputs"], plan["inputs"] + len(plan["state"]))
@@ -167,7 +170,11 @@ class Loaded:
         if plan.get("full_f32"):
             self.torch.backends.cudnn.allow_tf32 = False
         problem = load.Problem(
-            plan["problem"]["text"], plan["problem"]["name"], plan["patches"], plan["class"]
+            plan["problem"]["text"],
+            plan["problem"]["name"],
+            plan["patches"],
+            plan["class"],
+            nesting=plan.get("structure"),
         )
         self.problem = problem
         chosen = None
@@ -194,7 +201,7 @@ class Loaded:
         if plan["mode"] == "eval":
             module.eval()
         module = self.place.move(module)
-        if self.role == "oracle":  # There, since a GPU widens quickly.
+        if self.widens:  # There, since a GPU widens quickly.
             load.widen(module)
             self.torch.set_default_dtype(self.torch.float64)
         return module
@@ -306,9 +313,10 @@ class Loaded:
         try:
             self.load.seed_all(self.plan["seed"])
             given = self.place.make(self.problem.inputs)
-            if self.role == "oracle":
+            if self.widens:
                 given = [self._widen(value) for value in given]
-            self.module(*given)
+            with self.conversions():
+                self.module(*given)
         except Exception:
             return set()  # A batch reports it.
         there = {id(tensor) for _, tensor, _ in self.load.state_entries(self.module)}
@@ -321,9 +329,15 @@ class Loaded:
     def _widen(self, value):
         return (
             value.double()
-            if isinstance(value, self.torch.Tensor) and value.is_floating_point()
+            if self.widens and isinstance(value, self.torch.Tensor) and value.is_floating_point()
             else value
         )
+
+    def conversions(self):
+        """Returns the context in which an oracle calls its module."""
+        if not self.widens:
+            return contextlib.nullcontext()
+        return float64.conversions(self.plan["problem"]["text"])
 
     # ---- one set's arguments ---------------------------------------------------------------------
 
@@ -367,7 +381,8 @@ class Loaded:
         for target, tensor in state:
             target.data = self._widen(tensor)
         def call():  # Widened for each call, since forward may write into its arguments.
-            return self.module(*[self._widen(value) for value in given])
+            with self.conversions():
+                return self.module(*[self._widen(value) for value in given])
 
         if self.place.kind != "cpu":
             if self.library is None:

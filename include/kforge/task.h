@@ -80,6 +80,8 @@ KF_DEFINE_AUTO(kf_task, kf_task_free)
 
 const char *kf_task_name(const kf_task *task);
 const char *kf_task_description(const kf_task *task);
+/* Returns why a name cannot be an entry, as the rest of a sentence. NULL if it can. */
+const char *kf_entry_fault(const char *name);
 const char *kf_task_entry(const kf_task *task);
 const char *kf_task_precision(const kf_task *task);
 /* Returns the content address: a hash over the canonical task.json and all files. */

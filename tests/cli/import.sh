@@ -53,6 +53,14 @@ expect 0 import torch "$root/tests/kernelbench/level1/3_Linear.py" -o tf32
 expect 0 task show tf32/3_Linear --json
 json '"tf32" not in o["task"]["torch"] and "tf32" not in o["task"]["description"]'
 
+# A file name that no C function can have gets an entry of its own.
+for name in exp cuda_scale class 2d-conv; do
+    cp "$root/tests/kernelbench/level1/2_ReLU.py" "$name.py"
+    expect 0 import torch "$name.py" --patch columns=96 -o "named_$name"
+    entry=$(sed -n 's/.*"entry":[[:space:]]*"\(.*\)".*/\1/p' "named_$name"/*/task.json)
+    [ "$entry" = "task_${name//-/_}" ] || fail "the entry of $name: $entry"
+done
+
 # If the mode matters, the task and its description name it.
 expect 0 task show made/level1_2_ReLU --json
 json '"mode_matters" not in o["task"]["torch"] and " mode (" not in o["task"]["description"]'
@@ -107,7 +115,7 @@ row() { # ID STATUS TEXT
     json "any(p['problem'] == $1 and p['status'] == '$2' and '$3' in p['rule'] + ': ' + p['reason'] for p in o['problems'])"
 }
 row 1 failed "1_Syntax_Error.py:5: SyntaxError"
-row 3 unfit "outputs.dict: the output is a dict (sum, square)"
+row 3 made ""
 row 4 made ""
 row 5 unfit "outputs.identity: the output is the input x itself"
 row 6 unfit "outputs.constant"
@@ -156,8 +164,11 @@ def forward_fn(x, weight, power):
 class Model(nn.Module):
     """Scaled, then to a power."""
 
-    def __init__(self, features: int, power: int = 2, init_method: str = "normal"):
+    def __init__(self, features: int, power=2, init_method="normal", bound=1.0, more=None):
         super(Model, self).__init__()
+        assert isinstance(bound, float) and isinstance(features, int)
+        assert more in (None, [1, 2.0, None, True, {"a": 1e3}, "x\"1.5"])
+        assert more is None or isinstance(more[1], float)
         self.weight = nn.Parameter(torch.randn(features) if init_method == "normal" else torch.ones(features))
         self.power = power
 
@@ -172,7 +183,9 @@ def get_inputs(batch_size: int = 16, features: int = 8):
 input_names = ["x"]
 END
 cp robust/tasks/scale/func_forward.py robust/tasks/scale/func_backward.py
-config='{"single_input_configs": [{"batch_size": 24}], "single_init_configs": [{"init_method": "normal"}, {"init_method": "ones"}], "single_shared_configs": [{"features": 40}],
+config='{"single_input_configs": [{"batch_size": 24}],
+"single_init_configs": [{"init_method": "normal", "bound": 2.0, "more": [1, 2.0, null, true, {"a": 1e3}, "x\"1.5"]}, {"init_method": "ones"}],
+"single_shared_configs": [{"features": 40}],
 "multi_input_configs": [{}], "multi_init_configs": [{}], "multi_shared_configs": [{}]}'
 echo "$config" >robust/tasks/scale/config_forward.json
 echo "$config" | sed 's/, {"init_method": "ones"}//' >robust/tasks/scale/config_backward.json

@@ -66,4 +66,22 @@ extern "C" void level1_20_Signs_And_Matrices(const float *triangular, const floa
 END
 expect_judged 0 eval tasks/level1_20_Signs_And_Matrices structure.cu --device cpu --json
 json 'o["status"] == "correct"'
+# Kinds of problems. The first line of each file says what the import does. A made task judges
+# its own reference as correct. Some need a part of PyTorch that older ones lack.
+for file in "$root"/tests/torch/problems/*.py; do
+    name=$(basename "$file" .py)
+    needed=$(sed -n 's/^# needs: //p' "$file")
+    python=$("$program" doctor 2>/dev/null | sed -n 's/^ok  *pytorch .*(\(.*\))$/\1/p')
+    [ -z "$needed" ] || "$python" -c "import torch; torch.$needed" 2>/dev/null || continue
+    read -r _ _ wanted what < <(head -n 1 "$file")
+    if [ "$wanted" = unfit ]; then
+        expect 1 import torch "$file" -o kinds --json
+        json "o['problems'][0]['status'] == 'unfit' and o['problems'][0]['rule'] == '$what'"
+        continue
+    fi
+    expect 0 import torch "$file" -o kinds
+    [ -z "$what" ] || grep -q "\"$what\"" "kinds/$name/task.json" || fail "$name is not $what"
+    sed 's/class Model(/class ModelNew(/' "$file" >"$name.py"
+    expect 0 eval "kinds/$name" "$name.py" --device cpu --check-only --no-keep
+done
 finish

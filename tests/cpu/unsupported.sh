@@ -17,23 +17,69 @@ refused '__global__ void k(float *x) { cooperative_groups::this_cluster().sync()
 refused '__global__ void __cluster_dims__(2, 1, 1) k(float *x) { x[0] = 1; }' 'thread block clusters'
 refused '__global__ void k(const __grid_constant__ CUtensorMap map) {}' 'tensor memory accelerator'
 refused '__global__ void k(cudaSurfaceObject_t s) { surf2Dwrite(1.0f, s, 0, 0); }' 'textures and surfaces'
-refused '#include <cuda/atomic>' 'libcu\+\+'
 refused '__device__ cuda::atomic<int> counter;' 'libcu\+\+'
-refused '#include <thrust/sort.h>' 'Thrust'
-refused '#include <cufft.h>' 'a CUDA library'
-refused '#include <cutlass/gemm/device/gemm.h>' 'a CUDA library'
-refused '#include <nvrtc.h>' 'NVRTC'
+refused '__device__ thrust::pair<int, int> p;' 'Thrust'
+refused 'using namespace cub; typedef BlockReduce<float, 128> Reduce;' 'CUB'
+refused 'using namespace nvcuda::wmma; __global__ void k() { fragment<matrix_a, 16, 16, 16, half, row_major> a; fill_fragment(a, half(0)); }' 'tensor cores'
+refused 'cufftHandle plan;' 'a CUDA library'
+refused 'static curandState s; __device__ float f() { return curand_uniform(&s); }' 'a CUDA library'
+refused 'int f() { return CUBLAS_STATUS_SUCCESS; }' 'a CUDA library'
+refused 'cutlass::half_t x;' 'a CUDA library'
+refused 'void f() { nvrtcProgram p; }' 'NVRTC'
+refused 'void f() { cudaIpcMemHandle_t h; cudaIpcGetMemHandle(&h, nullptr); }' 'other processes'
+refused '__global__ void k() { cudaGridDependencySynchronize(); }' 'this device lacks'
+refused 'void f() { cudaGraphNodeParams p; }' 'this device lacks'
+refused '__device__ int f(int a, int b) { return __viaddmax_s32(a, b, 0); }' 'this device lacks'
 refused 'void load(const void *image) { CUmodule m; cuModuleLoadData(&m, image); }' 'loading of device code'
-refused '#include <cuda_awbarrier_primitives.h>' 'asynchronous barriers'
-refused '#include <cuda_fp4.h>' '4-bit'
+refused '__device__ __nv_fp4_e2m1 x;' '4-bit'
 refused '__device__ void f(__nv_fp6_e2m3 *x);' '4-bit and 6-bit'
 refused '__global__ void k(float *x) { x[0] = cooperative_groups::tiled_partition<64>(cooperative_groups::this_thread_block()).size(); }' 'tiles of more than 32'
-# Each header of the list is refused with the name of its feature.
-while IFS= read -r line; do
-    case $line in
-    '' | '#'*) ;;
-    ' '*) refused "#include <${line##* }>" "$(sed 's/[.+()*]/\\&/g' <<<"$feature")" ;;
-    *) feature=$line ;;
-    esac
-done <"$(dirname "$0")/../../evaluator/cpu/unsupported_headers.txt"
+
+# A header alone is no use of its feature: what compiles without it is fine.
+fine() { # SOURCE
+    printf '// one\n#include <cuda_runtime.h>\n%s\n' "$1" >"$folder/candidate.cu"
+    "$compiler" -o "$folder/x.so" "$folder/candidate.cu" >"$folder/output" 2>&1 && return
+    echo "not compiled: $1"
+    cat "$folder/output"
+    failures=$((failures + 1))
+}
+add='__global__ void k(float *x) { x[0] += 1; }'
+for header in mma.h crt/mma.h texture_types.h surface_functions.h cudaTypedefs.h nvrtc.h cuda_fp4.h \
+    cuda_awbarrier_primitives.h cublas_v2.h cublasLt.h curand_kernel.h cufft.h cusparse.h nccl.h \
+    cusolverDn.h nvml.h cudnn.h cutlass/cutlass.h cute/tensor.hpp cub/cub.cuh thrust/sort.h \
+    cub/block/block_shuffle.cuh thrust/async/copy.h cuda/atomic cuda/std/optional nv/target; do
+    fine "#include <$header>
+$add"
+done
+fine '#include <mma.h>
+#include <cub/cub.cuh>
+using namespace nvcuda;
+using namespace cub;
+'"$add"
+printf '#pragma once\n#include <cub/cub.cuh>\n' >"$folder/mine.cuh"
+fine '#include "mine.cuh"
+'"$add"
+# Outside of the folder for such headers nothing is written.
+printf '#include <cub/../../../escaped.h>\n%s\n' "$add" >"$folder/candidate.cu"
+"$compiler" -o "$folder/x.so" "$folder/candidate.cu" >"$folder/output" 2>&1
+[ $? = 1 ] || { echo "a name with .. did not fail"; failures=$((failures + 1)); }
+
+# A mistake of the candidate's own stays one, whatever it includes.
+wrong() { # SOURCE, words of the message
+    printf '%s\n' "$1" >"$folder/candidate.cu"
+    "$compiler" -o "$folder/x.so" "$folder/candidate.cu" >"$folder/output" 2>&1
+    local status=$?
+    if [ $status = 1 ] && grep -q "$2" "$folder/output"; then return; fi
+    echo "status $status for: $1"
+    cat "$folder/output"
+    failures=$((failures + 1))
+}
+wrong '#include <mma.h>
+__global__ void k(float *x) { y[0] = 1; }' "candidate.cu:2:.*was not declared"
+wrong '#include <cublas_v2.h>
+void f() { cudaMemcpyAsyn(nullptr, nullptr, 0); }' "candidate.cu:2:.*was not declared"
+wrong 'void f() { cudaMemcpy(1); }' "cudaMemcpy"
+wrong 'void f() { cudaGraphLunch(nullptr); }' "cudaGraphLunch"
+wrong '#include <torch/extension.h>
+torch::Tensor f(torch::Tensor a);' "torch/.*: No such file"
 [ $failures = 0 ]

@@ -2,6 +2,7 @@
 // coalesced_group, grid_group. Every group knows its lanes of the warp, or that it is a whole block
 // or grid.
 #pragma once
+#define _COOPERATIVE_GROUPS_H_
 #include <type_traits>
 #include "kfcpu/device.h"
 

@@ -1,5 +1,6 @@
 // Complex numbers in CUDA's C interface.
 #pragma once
+#define CU_COMPLEX_H_
 #include <math.h>
 #include "vector_types.h"
 

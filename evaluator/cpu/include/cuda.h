@@ -1,6 +1,7 @@
 // The few names of the driver API that programs of the runtime API use: types that both share. The
 // CPU device does not support calls of the driver API.
 #pragma once
+#define __cuda_cuda_h__
 #include "cuda_runtime_api.h"
 
 typedef cudaStream_t CUstream;

@@ -1,5 +1,6 @@
 // bfloat16: __nv_bfloat16, __nv_bfloat162 and their functions.
 #pragma once
+#define __CUDA_BF16_H__
 #include "cuda_fp16.h"
 
 struct __nv_bfloat16_raw {

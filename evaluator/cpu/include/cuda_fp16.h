@@ -1,5 +1,6 @@
 // Half precision: __half, __half2 and their functions.
 #pragma once
+#define __CUDA_FP16_H__
 #include "kfcpu/device.h"
 #include "kfcpu/small_formats.h"
 

@@ -1,6 +1,7 @@
 // 8-bit floating formats as storage, with conversions: e4m3 (no infinity, largest value 448) and
 // e5m2 (largest value 57344).
 #pragma once
+#define __CUDA_FP8_H__
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"
 

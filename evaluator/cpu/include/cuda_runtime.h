@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 #include "cuda_runtime_api.h"
+#include "kfcpu/guards.h"
 #include "kfcpu_stub.h"
 #if __has_include("kfcpu/device.h")
 #include "kfcpu/device.h"

@@ -94,6 +94,8 @@ template <class Body, class... P> struct kernel_closure {
     }
 };
 
+// Calls of this and of other functions name the namespace. Otherwise a parameter's own namespace
+// would join the search for the function, as std does with std::bind.
 template <class Closure> void bind(call *c, const Closure &closure)
 {
     c->loop = start_threads<Closure>;
@@ -115,7 +117,7 @@ template <class Closure> void bind(call *c, const Closure &closure)
 template <class Closure, class... P, size_t... I>
 void bind_packed(call *c, std::index_sequence<I...>)
 {
-    bind(c, Closure{std::tuple<std::decay_t<P>...>(
+    ::kfcpu::bind(c, Closure{std::tuple<std::decay_t<P>...>(
                 *static_cast<std::decay_t<P> *>(c->arguments[I])...)});
 }
 
@@ -131,9 +133,9 @@ __attribute__((always_inline)) inline void enter(stub &kernel, void (*)(P...), A
     c->sizes = sizes;
     c->parameters = int(sizeof...(P));
     if (c->what == intent::configured)
-        bind(c, closure{std::tuple<std::decay_t<P>...>(a...)});
+        ::kfcpu::bind(c, closure{std::tuple<std::decay_t<P>...>(a...)});
     else if (c->what == intent::packed)
-        bind_packed<closure, P...>(c, std::index_sequence_for<P...>());
+        ::kfcpu::bind_packed<closure, P...>(c, std::index_sequence_for<P...>());
     else
         kfcpu_bound(c);
 }

@@ -1,5 +1,6 @@
 // Constants with CUDA's names: single precision with _F, double precision without.
 #pragma once
+#define __MATH_CONSTANTS_H__
 #include "kfcpu/rounding.h"
 
 #define CUDART_INF_F __int_as_float(0x7f800000)

@@ -113,7 +113,14 @@ static bool put_torch(cJSON *plan, const kf_torch_request *request)
     const char *class = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(torch, "class"));
     const cJSON *seed = cJSON_GetObjectItemCaseSensitive(torch, "seed");
     bool evaluates = kf_torch_evaluates(request->task) != request->other_mode;
+    const cJSON *structure = cJSON_GetObjectItemCaseSensitive(torch, "structure");
+    if (structure) {
+        cJSON *copy = cJSON_Duplicate(structure, true);
+        if (!put(plan, "structure", copy)) return false;
+    }
+    const cJSON *own = cJSON_GetObjectItemCaseSensitive(torch, "own_precision");
     return cJSON_AddStringToObject(plan, "class", class ? class : "Model") &&
+           (!cJSON_IsTrue(own) || cJSON_AddTrueToObject(plan, "own_precision")) &&
            cJSON_AddStringToObject(plan, "mode", evaluates ? "eval" : "train") &&
            cJSON_AddNumberToObject(plan, "seed",
                                    request->own_seed ? request->own_seed

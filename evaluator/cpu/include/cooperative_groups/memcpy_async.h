@@ -1,6 +1,7 @@
 // memcpy_async: all threads of the group copy together. The copy is complete after wait, the
 // group's barrier.
 #pragma once
+#define _COOPERATIVE_GROUPS_MEMCPY_ASYNC
 #include "../cooperative_groups.h"
 #ifndef KFCPU_CG_MEMCPY
 #define KFCPU_CG_MEMCPY

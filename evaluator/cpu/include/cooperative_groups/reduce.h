@@ -1,5 +1,6 @@
 // reduce over a group, and its operators.
 #pragma once
+#define _COOPERATIVE_GROUPS_REDUCE_H
 #include "../cooperative_groups.h"
 #ifndef KFCPU_CG_REDUCE
 #define KFCPU_CG_REDUCE

@@ -1,5 +1,6 @@
 // inclusive_scan and exclusive_scan over a group.
 #pragma once
+#define _COOPERATIVE_GROUPS_SCAN_H
 #include "../cooperative_groups.h"
 #include "reduce.h"
 #ifndef KFCPU_CG_SCAN

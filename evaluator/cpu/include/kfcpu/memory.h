@@ -71,15 +71,18 @@ static inline unsigned __isGlobal(const void *)
     return 1;
 }
 
+// Counts at the rate of cudaDevAttrClockRate, 1 GHz.
 static inline long long clock64()
 {
-#if defined(__x86_64__)
-    return (long long)__rdtsc();
-#else
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return now.tv_sec * 1000000000LL + now.tv_nsec;
-#endif
+}
+// The rewriter puts this in the place of clock() where device code may run. The host's clock() has
+// another unit.
+static inline clock_t kfcpu_clock()
+{
+    return kfcpu_in_kernel() ? (clock_t)clock64() : clock();
 }
 static inline unsigned long long __nv_globaltimer()
 {
