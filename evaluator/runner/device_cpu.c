@@ -18,17 +18,49 @@ extern const char *cudaGetErrorString(int code);
 
 #if defined(__SANITIZE_ADDRESS__)
 extern void __asan_poison_memory_region(void const volatile *address, size_t size);
+extern void *__asan_get_report_address(void);
+void __asan_on_error(void);
 #endif
 
 typedef struct mapping {
     void *base;
     size_t size;
+    const char *data;
+    uint64_t bytes;
 } mapping;
 
 static mapping mappings[KF_WIRE_MAX_SETS][KF_WIRE_MAX_ARGUMENTS];
 /* Sets from this one on have no mappings. */
 static uint32_t set_limit;
 static void *stream;
+
+#if defined(__SANITIZE_ADDRESS__)
+/* Further away than this, an access has nothing to do with a buffer. */
+#define NEAR_BYTES (64 << 20)
+
+/* AddressSanitizer calls this before it reports an error. Prints where the access lies, relative to
+ * the nearest buffer: measure_report.c reads "kforge-access: ARGUMENT DISTANCE", the bytes past the
+ * end, or with a minus before the start. */
+void __asan_on_error(void)
+{
+    const char *address = __asan_get_report_address();
+    int64_t least = NEAR_BYTES, distance = 0;
+    int nearest = -1;
+    for (uint32_t set = 0; set < set_limit; set++)
+        for (int argument = 0; argument < KF_WIRE_MAX_ARGUMENTS; argument++) {
+            const mapping *entry = &mappings[set][argument];
+            if (!entry->base) continue;
+            int64_t past = address - entry->data - (int64_t)entry->bytes,
+                    before = address - entry->data;
+            int64_t away = past >= 0 ? past : before < 0 ? -before : NEAR_BYTES;
+            if (away >= least) continue;
+            least = away;
+            distance = past >= 0 ? past : before;
+            nearest = argument;
+        }
+    if (nearest >= 0) fprintf(stderr, "kforge-access: %d %lld\n", nearest, (long long)distance);
+}
+#endif
 
 void *kf_runner_start(void)
 {
@@ -53,9 +85,9 @@ void *kf_runner_map(const kf_wire_command *command, int fd)
         munmap(base, size);
         return NULL;
     }
-    mappings[command->set][command->argument] = (mapping){base, size};
-    if (command->set >= set_limit) set_limit = command->set + 1;
     char *data = base + page + command->data_offset;
+    mappings[command->set][command->argument] = (mapping){base, size, data, command->bytes};
+    if (command->set >= set_limit) set_limit = command->set + 1;
 #if defined(__SANITIZE_ADDRESS__)
     __asan_poison_memory_region(base + page, command->data_offset);
     __asan_poison_memory_region(data + command->bytes,

@@ -104,6 +104,10 @@ END
 expect 1 eval "$task" behind.cu --device cpu --sanitize
 says "AddressSanitizer"
 says "candidate.cu:6"
+says "read of 4 bytes, right behind the end of x"
+sed 's/x\[i + 1\]/x[i - 12345678901]/' behind.cu >far.cu
+expect 1 eval "$task" far.cu --device cpu --check-only --no-keep
+says "names the line"
 case $out in *"stored as"*) fail "a sanitised build was stored" ;; esac
 
 # A baseline that is wrong is the task's fault, whatever the candidate does, and its error makes no tolerance

@@ -22,6 +22,26 @@ static void last_words(const kf_runner *runner, char *text, size_t size)
     if (*line) snprintf(text, size, ". It printed: %.300s", line);
 }
 
+/* Writes ", 400 bytes past the end of x" from the line that the runner prints about the access
+ * (device_cpu.c). Empty without one. */
+static void access_text(const kf_measurement *r, const char *output, char *text, size_t size)
+{
+    const kf_problem *problem = r->bench->problem;
+    const char *line = strstr(output, "kforge-access: ");
+    int argument;
+    long long distance;
+    text[0] = '\0';
+    if (!line || sscanf(line, "kforge-access: %d %lld", &argument, &distance) != 2) return;
+    if (argument < 0 || argument >= problem->argument_count) return;
+    const char *name = problem->arguments[argument].name;
+    if (distance < 0)
+        snprintf(text, size, ", %lld bytes before the start of %s", -distance, name);
+    else if (distance == 0)
+        snprintf(text, size, ", right behind the end of %s", name);
+    else
+        snprintf(text, size, ", %lld bytes past the end of %s", distance, name);
+}
+
 /* Adds a finding from "ERROR: AddressSanitizer: KIND on address …" in the runner's output, with the
  * first frame in the candidate's own file. False without memory. */
 static bool asan_report(kf_measurement *r, const kf_runner *runner)
@@ -29,18 +49,22 @@ static bool asan_report(kf_measurement *r, const kf_runner *runner)
     kf_autofree char *output = kf_runner_output(runner, 64000);
     const char *report = output ? strstr(output, "AddressSanitizer: ") : NULL;
     if (!report) return true;
-    char kind[64] = "", place[200] = "", access[32] = "";
+    char kind[64] = "", place[200] = "", access[32] = "", where[160];
     sscanf(report + strlen("AddressSanitizer: "), "%63[a-zA-Z-]", kind);
     const char *operation = strstr(report, "\nWRITE of size");
     if (!operation) operation = strstr(report, "\nREAD of size");
-    if (operation) sscanf(operation + 1, "%31[^\n]", access);
+    int bytes;
+    if (operation && sscanf(operation + 1, "%*s of size %d", &bytes) == 1)
+        snprintf(access, sizeof access, "%s of %d bytes", operation[1] == 'W' ? "write" : "read",
+                 bytes);
+    access_text(r, output, where, sizeof where);
     const char *file = strstr(report, "candidate.cu:");
     if (file) sscanf(file, "%199[^\n ]", place);
     r->over = true;
     return kf_verdict_add_finding(r->bench->verdict, r->bench->result, KF_CONTRACT_VIOLATION,
                                   KF_BLAME_CANDIDATE, "asan.report", NAN, NAN,
-                                  "AddressSanitizer: %s%s%s%s%s", kind, access[0] ? ", " : "",
-                                  access, place[0] ? " at " : "", place) != NULL;
+                                  "AddressSanitizer: %s%s%s%s%s%s", kind, access[0] ? ", " : "",
+                                  access, where, place[0] ? ", at " : "", place) != NULL;
 }
 
 /* True if the runner ran out of memory. While a module of PyTorch is loaded its output says so. A
@@ -168,6 +192,11 @@ bool kf_measurement_report(kf_measurement *r, kf_runner *runner, kf_role role,
             snprintf(why.text + strlen(why.text), sizeof why.text - strlen(why.text), ": %s (%d)",
                      name, code);
     }
+    if (role == KF_ROLE_CANDIDATE && event == KF_RUNNER_ENDED &&
+        strcmp(r->device->kind, "cpu") == 0 && kf_runner_kind_of(runner) == KF_RUNNER_PLAIN &&
+        strcmp(why.rule, "runner.crashed") == 0)
+        snprintf(why.text + strlen(why.text), sizeof why.text - strlen(why.text),
+                 ". `kforge eval … --asan` names the line");
     if (role != KF_ROLE_CANDIDATE) {
         if (!find_changed_inputs(r, error)) return false;
         if (r->over) return true;
