@@ -82,8 +82,9 @@ static struct {
     /* The part of occupations that other work interrupts: with and without a candidate's process.
      */
     double busy_with, busy_without;
-    uint32_t open;    /* gates of the candidate's stream */
-    int held;         /* batches with a closed gate */
+    uint32_t open; /* gates of the candidate's stream */
+    int held;      /* batches with a closed gate */
+    int cache_looks;
     uint32_t samples; /* taken since the last poison */
     /* Runners show which calls of a batch have begun; how many have in the batch that runs. */
     bool watchable;
@@ -139,7 +140,8 @@ typedef struct behaviour {
      * it was also this process's */
     double frees;
     /* begins work before its turn in the stream; ends it after its turn */
-    bool too_early, too_late;
+    bool too_early, too_late, cached_seldom;
+    double cached_share;
     /* wrong in the first held batch, whatever the order */
     bool unsteady;
 } behaviour;
@@ -463,7 +465,7 @@ kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch)
                 assert_true(world.rehearsed != world.inputs);
             }
             batch->seconds +=
-                priming_call ? candidate_does.ahead : -candidate_does.ahead - candidate_does.early;
+                priming_call ? candidate_does.cached_share : -candidate_does.cached_share - candidate_does.early;
             if (priming_call) batch->waking += candidate_does.early;
         }
         double seconds = calls_take(runner, batch->count);
@@ -740,6 +742,18 @@ static bool hold(kf_sets *sets, uint32_t open, kf_error *error)
     (void)error;
     assert_true(open == UINT32_MAX || open < sets->count);
     world.open = open;
+    return true;
+}
+
+static bool cached(kf_sets *sets, const uint32_t *list, uint32_t count, bool again, double *share,
+                   kf_error *error)
+{
+    (void)error;
+    assert_true(count > 0 && list[0] < sets->count);
+    assert_true(again == (world.open != UINT32_MAX));
+    *share = !again                                             ? 0
+             : candidate_does.cached_seldom && world.cache_looks++ % 3 ? 0
+                                                                : candidate_does.cached_share;
     return true;
 }
 
@@ -1167,14 +1181,14 @@ static void work_in_a_rehearsal_is_charged(void **state)
         m->kinds[KF_ROLE_CANDIDATE] = KF_RUNNER_TORCH;
         m->kinds[KF_ROLE_BASELINE] = m->kinds[KF_ROLE_ORACLE] = baselines[i % 2];
         m->device.set_bytes = 3u << 20;
-        *(i < 2 ? &candidate_does.ahead : &candidate_does.early) = 3.5e-3; /* of 5.5 ms */
+        *(i < 2 ? &candidate_does.cached_share : &candidate_does.early) = 3.5e-3; /* of 5.5 ms */
         kf_verdict *v = judged(m, i);
         const kf_workload_verdict *w = v->workloads;
         if (w->finding_count) fail_msg("%s", w->findings[0].text);
         assert_int_equal(calls_of(w, 'c', NULL), 5);
         if (w->speedup.value > 1.2) fail_msg("%g", w->speedup.value);
         kf_verdict_free(v);
-        candidate_does.ahead = candidate_does.early = 0;
+        candidate_does.cached_share = candidate_does.early = 0;
         v = judged(m, 10 + i);
         if (!(fabs(v->workloads->speedup.value - 1) < 0.03))
             fail_msg("honest: %g", v->workloads->speedup.value);
@@ -1758,6 +1772,44 @@ static void calls_respect_their_stream(void **state)
         }
 }
 
+/* Inputs of a call that are cached before its gate opens were read early. */
+static void inputs_are_read_in_their_call(void **state)
+{
+    (void)state;
+    kf_device_operations ordered = operations;
+    ordered.order = (kf_order_operations){.hold = hold,
+                                          .cached = cached,
+                                          .release = release_stream,
+                                          .take_samples = take_samples,
+                                          .check_samples = check_samples};
+    static const struct {
+        double ahead;
+        bool seldom;
+        int held;
+        const char *rule;
+    } rows[] = {{0, false, 1, NULL},
+                {0.05, false, 1, NULL},
+                {0.5, false, 3, "calls.early"},
+                {1, true, 5, NULL}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        machine *m = started(108e-6);
+        m->device.operations = &ordered;
+        candidate_does.cached_share = rows[i].ahead;
+        candidate_does.cached_seldom = rows[i].seldom;
+        kf_verdict *v = judged(m, 7);
+        const kf_workload_verdict *w = v->workloads;
+        assert_true(world.held >= rows[i].held);
+        assert_int_equal(w->finding_count, rows[i].rule != NULL);
+        if (rows[i].rule) {
+            assert_string_equal(w->findings[0].rule, rows[i].rule);
+            assert_int_equal(w->findings[0].status, KF_CHEATING);
+            assert_int_equal(w->findings[0].blame, KF_BLAME_CANDIDATE);
+        }
+        kf_verdict_free(v);
+        stopped(m);
+    }
+}
+
 /* The task's programs find no memory, but only while the candidate lives. */
 static void held_memory_is_the_candidates_fault(void **state)
 {
@@ -1792,6 +1844,7 @@ int test_program(void)
         cmocka_unit_test(work_in_a_rehearsal_is_charged),
         cmocka_unit_test(what_processes_differ_by_is_no_speedup),
         cmocka_unit_test(a_new_process_of_the_baseline_is_measured_like_the_first),
+        cmocka_unit_test(inputs_are_read_in_their_call),
         cmocka_unit_test(who_is_slow_at_first_gets_whole_batches),
         cmocka_unit_test(a_slower_baseline_is_the_machine_s_or_the_candidate_s_doing),
         cmocka_unit_test(memory_that_is_cleared_is_waited_for),

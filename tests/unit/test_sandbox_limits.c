@@ -216,6 +216,23 @@ static void files_end_on_request(void **state)
     assert_true(open_files < 0 || open_files >= 5);
 }
 
+static void files_are_taken_away(void **state)
+{
+    (void)state;
+    setup s;
+    if (!(kf_sandbox_available(NULL) & KF_LAYER_MOUNT_NS)) skip();
+    prepare(&s, "open", inmate, NULL);
+    kf_auto(kf_sandbox) sandbox = spawn_counting(&s, 1);
+    for (; atomic_load(&counters[2]) < 5;) usleep(100);
+    assert_true(kf_sandbox_hide_files(sandbox));
+    for (uint64_t until = atomic_load(&counters[0]) + 2; atomic_load(&counters[0]) < until;)
+        usleep(100);
+    uint64_t tries = atomic_load(&counters[0]), before = atomic_load(&counters[2]);
+    for (; atomic_load(&counters[0]) < tries + 100;) usleep(100);
+    assert_int_equal(atomic_load(&counters[2]), before);
+    assert_true(kf_sandbox_hide_files(sandbox)); /* again: nothing is left */
+}
+
 /* The child is at fault, not the machine. */
 static void a_thread_that_sleeps_in_the_kernel_is_noticed(void **state)
 {
@@ -389,6 +406,7 @@ int test_program(void)
         cmocka_unit_test(freezing_outlasts_threads_that_end),
         cmocka_unit_test(a_thread_that_sleeps_in_the_kernel_is_noticed),
         cmocka_unit_test(files_end_on_request),
+        cmocka_unit_test(files_are_taken_away),
         cmocka_unit_test(freezing_stops_processes),
         cmocka_unit_test(waking_is_noticed),
         cmocka_unit_test(daemons_are_killed),

@@ -50,6 +50,8 @@ typedef struct kf_cuda_order {
     /* Samples since the last poison: at most KF_CUDA_SAMPLES. */
     uint32_t sample_count;
     kf_cuda_sample *samples;
+    /* The share of words that flushing left in the cache, at the first look. */
+    double usually_cached;
 } kf_cuda_order;
 
 typedef struct kf_cuda_sets {
@@ -114,6 +116,8 @@ bool kf_cuda_output_snapshot(kf_sets *sets, const uint32_t *list, uint32_t count
 bool kf_cuda_settled(kf_sets *sets, kf_damage *damage, kf_error *error);
 /* order_cuda.c */
 bool kf_cuda_hold(kf_sets *sets, uint32_t open, kf_error *error);
+bool kf_cuda_cached(kf_sets *sets, const uint32_t *list, uint32_t count, bool again, double *share,
+                    kf_error *error);
 bool kf_cuda_release(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
 bool kf_cuda_take_samples(kf_sets *sets, uint64_t nonce, const uint32_t *order, uint32_t count,
                           kf_error *error);

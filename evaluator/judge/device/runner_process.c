@@ -864,6 +864,11 @@ bool kf_runner_can_stop(const kf_runner *runner)
     return runner->error.code != KF_ERROR_LIMIT;
 }
 
+bool kf_runner_hide_files(kf_runner *runner)
+{
+    return runner->dead || kf_sandbox_hide_files(runner->sandbox);
+}
+
 char *kf_runner_maps(const kf_runner *runner)
 {
     char path[64];

@@ -1,0 +1,94 @@
+/* Takes the files from a program that has loaded what it needs. A process of the caller's enters
+ * the child's mount namespace and detaches the mounts there. That holds for all threads of the
+ * child, those of libraries too, and no later call of the child brings a mount back. */
+#include "internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+
+#include "kforge/list.h"
+
+/* A mount point, with the blanks in it that /proc writes as octal numbers. */
+static char *read_mount_point(const char *text, size_t size)
+{
+    char *path = malloc(size + 1), *to = path;
+    for (size_t i = 0; path && i < size; i++) {
+        bool octal = text[i] == '\\' && i + 3 < size;
+        *to++ =
+            octal
+                ? (char)((text[i + 1] - '0') << 6 | (text[i + 2] - '0') << 3 | (text[i + 3] - '0'))
+                : text[i];
+        if (octal) i += 3;
+    }
+    if (path) *to = '\0';
+    return path;
+}
+
+static bool is_below(const char *path, const char *folder)
+{
+    size_t length = strlen(folder);
+    return strncmp(path, folder, length) == 0 && (path[length] == '/' || !path[length]);
+}
+
+/* True for what holds no files of disks: the empty root, its /proc, its devices and /tmp. */
+static bool stays(const char *path)
+{
+    return !path[1] || is_below(path, "/proc") || is_below(path, "/dev") || is_below(path, "/tmp");
+}
+
+/* Lists the mount points that are to go. False without memory, or if they cannot be read. */
+static bool list_points(pid_t pid, char ***points, size_t *count)
+{
+    char path[64], *line = NULL;
+    size_t room = 0;
+    snprintf(path, sizeof path, "/proc/%d/mountinfo", (int)pid);
+    FILE *file = fopen(path, "re");
+    bool listed = file != NULL;
+    while (listed && getline(&line, &room, file) > 0) {
+        const char *at = line;
+        for (int field = 0; field < 4 && at; field++)
+            if ((at = strchr(at, ' '))) at++;
+        char *point = at ? read_mount_point(at, strcspn(at, " ")) : NULL;
+        listed = point && *point == '/' && kf_list_grow(points, *count);
+        if (listed && !stays(point))
+            (*points)[(*count)++] = point;
+        else
+            free(point);
+    }
+    free(line);
+    if (file) fclose(file);
+    return listed;
+}
+
+/* Returns 0 or an errno. The mounts below a point go with it. */
+static int detach(int pidfd, int namespaces, char *const *points, size_t count)
+{
+    if (setns(pidfd, namespaces)) return errno;
+    for (size_t i = 0; i < count; i++)
+        if (umount2(points[i], MNT_DETACH) && errno != EINVAL && errno != ENOENT) return errno;
+    return 0;
+}
+
+bool kf_sandbox_hide_files(kf_sandbox *sandbox)
+{
+    char **points = NULL;
+    size_t count = 0;
+    siginfo_t info = {0};
+    if (sandbox->ended || !(sandbox->layers & KF_LAYER_MOUNT_NS)) return false;
+    bool hidden = list_points(sandbox->pid, &points, &count);
+    int namespaces = CLONE_NEWNS | (sandbox->layers & KF_LAYER_USER_NS ? CLONE_NEWUSER : 0);
+    long child = hidden ? syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) : -1;
+    if (child == 0) {
+        KF_NEW_PROCESS();
+        kf_exit_child(detach(sandbox->pidfd, namespaces, points, count));
+    }
+    hidden = child > 0 && kf_waitid(P_PID, (id_t)child, &info, WEXITED, NULL) == 0 &&
+             info.si_code == CLD_EXITED && info.si_status == 0;
+    for (size_t i = 0; i < count; i++) free(points[i]);
+    free(points);
+    return hidden;
+}
