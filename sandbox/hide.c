@@ -4,12 +4,16 @@
 #include "internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include "kforge/cleanup.h"
+#include "kforge/file.h"
 #include "kforge/list.h"
 
 /* A mount point, with the blanks in it that /proc writes as octal numbers. */
@@ -34,10 +38,11 @@ static bool is_below(const char *path, const char *folder)
     return strncmp(path, folder, length) == 0 && (path[length] == '/' || !path[length]);
 }
 
-/* True for what holds no files of disks: the empty root, its /proc, its devices and /tmp. */
+/* True for what holds no files of disks: the empty root, its /proc, its devices and its /tmp. */
 static bool stays(const char *path)
 {
-    return !path[1] || is_below(path, "/proc") || is_below(path, "/dev") || is_below(path, "/tmp");
+    return !path[1] || strcmp(path, "/tmp") == 0 || is_below(path, "/proc") ||
+           is_below(path, "/dev");
 }
 
 /* Lists the mount points that are to go. False without memory, or if they cannot be read. */
@@ -64,31 +69,47 @@ static bool list_points(pid_t pid, char ***points, size_t *count)
     return listed;
 }
 
-/* Returns 0 or an errno. The mounts below a point go with it. */
-static int detach(int pidfd, int namespaces, char *const *points, size_t count)
+static void free_points(char **points, size_t count)
 {
-    if (setns(pidfd, namespaces)) return errno;
+    for (size_t i = 0; i < count; i++) free(points[i]);
+    free(points);
+}
+
+/* Detaches them in another process. Returns 0 or an errno. A point below one that is gone is gone
+ * too. */
+static int detach(int pidfd, int root, int namespaces, char *const *points, size_t count)
+{
+    if (setns(pidfd, namespaces) || fchdir(root) || chroot(".")) return errno;
     for (size_t i = 0; i < count; i++)
         if (umount2(points[i], MNT_DETACH) && errno != EINVAL && errno != ENOENT) return errno;
     return 0;
 }
 
-bool kf_sandbox_hide_files(kf_sandbox *sandbox)
+static bool nothing_left(pid_t pid)
 {
     char **points = NULL;
     size_t count = 0;
+    bool listed = list_points(pid, &points, &count);
+    free_points(points, count);
+    return listed && !count;
+}
+
+bool kf_sandbox_hide_files(kf_sandbox *sandbox)
+{
+    char **points = NULL, path[64];
+    size_t count = 0;
     siginfo_t info = {0};
     if (sandbox->ended || !(sandbox->layers & KF_LAYER_MOUNT_NS)) return false;
-    bool hidden = list_points(sandbox->pid, &points, &count);
+    snprintf(path, sizeof path, "/proc/%d/root", (int)sandbox->pid);
+    kf_autoclose int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    bool listed = root >= 0 && list_points(sandbox->pid, &points, &count);
     int namespaces = CLONE_NEWNS | (sandbox->layers & KF_LAYER_USER_NS ? CLONE_NEWUSER : 0);
-    long child = hidden ? syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) : -1;
+    long child = listed ? syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) : -1;
     if (child == 0) {
         KF_NEW_PROCESS();
-        kf_exit_child(detach(sandbox->pidfd, namespaces, points, count));
+        kf_exit_child(detach(sandbox->pidfd, root, namespaces, points, count));
     }
-    hidden = child > 0 && kf_waitid(P_PID, (id_t)child, &info, WEXITED, NULL) == 0 &&
-             info.si_code == CLD_EXITED && info.si_status == 0;
-    for (size_t i = 0; i < count; i++) free(points[i]);
-    free(points);
-    return hidden;
+    free_points(points, count);
+    return child > 0 && kf_waitid(P_PID, (id_t)child, &info, WEXITED, NULL) == 0 &&
+           info.si_code == CLD_EXITED && info.si_status == 0 && nothing_left(sandbox->pid);
 }

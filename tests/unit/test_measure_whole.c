@@ -270,6 +270,12 @@ bool kf_runner_ended_outside(const kf_runner *runner)
     return false;
 }
 
+bool kf_runner_hide_files(kf_runner *runner)
+{
+    (void)runner;
+    return true;
+}
+
 bool kf_runner_can_stop(const kf_runner *runner)
 {
     (void)runner;
@@ -464,8 +470,8 @@ kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch)
                 world.timed_on = world.inputs;
                 assert_true(world.rehearsed != world.inputs);
             }
-            batch->seconds +=
-                priming_call ? candidate_does.cached_share : -candidate_does.cached_share - candidate_does.early;
+            batch->seconds += priming_call ? candidate_does.cached_share
+                                           : -candidate_does.cached_share - candidate_does.early;
             if (priming_call) batch->waking += candidate_does.early;
         }
         double seconds = calls_take(runner, batch->count);
@@ -745,15 +751,15 @@ static bool hold(kf_sets *sets, uint32_t open, kf_error *error)
     return true;
 }
 
-static bool cached(kf_sets *sets, const uint32_t *list, uint32_t count, bool again, double *share,
-                   kf_error *error)
+static bool cached(kf_sets *sets, uint32_t set, bool again, double *share, kf_error *error)
 {
     (void)error;
-    assert_true(count > 0 && list[0] < sets->count);
+    assert_true(set < sets->count);
     assert_true(again == (world.open != UINT32_MAX));
-    *share = !again                                             ? 0
-             : candidate_does.cached_seldom && world.cache_looks++ % 3 ? 0
-                                                                : candidate_does.cached_share;
+    *share = !again ? 0
+             : candidate_does.cached_seldom && world.cache_looks++ % 3
+                 ? 0
+                 : candidate_does.cached_share;
     return true;
 }
 

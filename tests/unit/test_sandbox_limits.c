@@ -220,17 +220,24 @@ static void files_are_taken_away(void **state)
 {
     (void)state;
     setup s;
-    if (!(kf_sandbox_available(NULL) & KF_LAYER_MOUNT_NS)) skip();
-    prepare(&s, "open", inmate, NULL);
-    kf_auto(kf_sandbox) sandbox = spawn_counting(&s, 1);
-    for (; atomic_load(&counters[2]) < 5;) usleep(100);
-    assert_true(kf_sandbox_hide_files(sandbox));
-    for (uint64_t until = atomic_load(&counters[0]) + 2; atomic_load(&counters[0]) < until;)
-        usleep(100);
-    uint64_t tries = atomic_load(&counters[0]), before = atomic_load(&counters[2]);
-    for (; atomic_load(&counters[0]) < tries + 100;) usleep(100);
-    assert_int_equal(atomic_load(&counters[2]), before);
-    assert_true(kf_sandbox_hide_files(sandbox)); /* again: nothing is left */
+    kf_error error;
+    for (int hides = 0; hides < 2; hides++) {
+        prepare(&s, "open", inmate, NULL);
+        kf_auto(kf_sandbox) sandbox = spawn_counting(&s, 1);
+        bool hidden = hides && kf_sandbox_hide_files(sandbox);
+        for (uint64_t until = atomic_load(&counters[0]) + 2; atomic_load(&counters[0]) < until;)
+            usleep(100);               /* the file that it was opening */
+        atomic_store(&counters[1], 1); /* it keeps them */
+        for (uint64_t until = atomic_load(&counters[0]) + 5; atomic_load(&counters[0]) < until;)
+            usleep(100);
+        bool frozen = kf_sandbox_freeze(sandbox, &error);
+        int open_files = kf_sandbox_open_files(sandbox);
+        bool again = kf_sandbox_hide_files(sandbox); /* nothing is left */
+        bool could = kf_sandbox_layers(sandbox) & KF_LAYER_MOUNT_NS;
+        kf_sandbox_kill(sandbox);
+        assert_true(frozen && again == could && hidden == (hides && could));
+        assert_true(open_files < 0 || (open_files > 0) == !hidden);
+    }
 }
 
 /* The child is at fault, not the machine. */

@@ -1,7 +1,6 @@
 /* The order of calls in the candidate's stream: gates that hold the stream, and samples of what it
  * sees (stream_page.h). evaluator/judge/measure/measure_order.c decides when. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +8,6 @@
 #include "device_pool_cuda.h"
 #include "kforge/file.h"
 #include "output_directory.h"
-#include "kforge/stats.h"
 
 /* The byte of slots without a sample. */
 #define NO_SAMPLE 0x5c
@@ -68,8 +66,9 @@ bool kf_cuda_release(kf_sets *handle, const uint32_t *list, uint32_t count, kf_e
 
 /* ---- what the cache holds -------------------------------------------------------------------- */
 
-/* Words of an input that are looked for, at most. */
-#define CACHE_SAMPLES 256
+/* Words that are looked for, in all inputs together, and the threads that do it. */
+#define CACHE_SAMPLES 4096
+#define CACHE_THREADS 16
 /* Inputs are looked at in blocks of this size, each in one of the two looks. A read brings the
  * words around it into the cache. */
 #define CACHE_BLOCK 512
@@ -82,7 +81,7 @@ bool kf_cuda_release(kf_sets *handle, const uint32_t *list, uint32_t count, kf_e
  * the cache (H100). */
 #define CACHED_FACTOR 1.18
 /* If flushing leaves more than this share cached, times do not show what was read since. */
-#define MOST_CACHED 0.5
+#define MOST_CACHED 0.7
 /* Shares differ by less than so many standard deviations by chance. */
 #define DEVIATIONS 4.5
 
@@ -113,30 +112,39 @@ typedef struct cache_look {
     uint32_t *ends, inputs, count;
 } cache_look;
 
-static bool plan_look(const kf_cuda_sets *sets, const uint32_t *list, uint32_t count, bool odd,
-                      cache_look *look, kf_error *error)
+static bool is_looked_at(const kf_cuda_sets *sets, uint32_t set, int argument)
 {
     const kf_problem *problem = sets->problem;
-    size_t most = (size_t)count * (size_t)problem->argument_count;
+    kf_argument_kind kind = problem->arguments[argument].kind;
+    return (kind == KF_INPUT || kind == KF_INOUT) &&
+           sets->buffers[(size_t)set * (size_t)problem->argument_count + (size_t)argument].bytes >=
+               CACHE_BYTES;
+}
+
+static bool plan_look(const kf_cuda_sets *sets, uint32_t set, bool odd, cache_look *look,
+                      kf_error *error)
+{
+    const kf_problem *problem = sets->problem;
+    uint32_t inputs = 0;
     uint64_t random;
-    look->samples = calloc(most * CACHE_SAMPLES + 1, sizeof *look->samples);
-    look->ends = calloc(most + 1, sizeof *look->ends);
+    for (int i = 0; i < problem->argument_count; i++) inputs += is_looked_at(sets, set, i);
+    look->samples = calloc(CACHE_SAMPLES + inputs, sizeof *look->samples);
+    look->ends = calloc(inputs + 1, sizeof *look->ends);
     if (!look->samples || !look->ends) return kf_fail_memory(error, "a look into the cache");
     if (!kf_random(&random, sizeof random))
         return kf_fail(error, KF_ERROR_MACHINE, "the kernel's random source (getrandom) refuses");
-    for (uint32_t k = 0; k < count; k++)
-        for (int i = 0; i < problem->argument_count; i++) {
-            kf_argument_kind kind = problem->arguments[i].kind;
-            const kf_cuda_buffer *b =
-                &sets->buffers[(size_t)list[k] * (size_t)problem->argument_count + (size_t)i];
-            if ((kind != KF_INPUT && kind != KF_INOUT) || b->bytes < CACHE_BYTES) continue;
-            uint64_t pairs = b->bytes / (2 * CACHE_BLOCK);
-            uint32_t words = pairs < CACHE_SAMPLES ? (uint32_t)pairs : CACHE_SAMPLES;
-            choose_words(kf_cuda_address(sets, b), b->bytes, odd, words, &random,
-                         look->samples + look->count);
-            look->count += words;
-            look->ends[look->inputs++] = look->count;
-        }
+    for (int i = 0; i < problem->argument_count; i++) {
+        if (!is_looked_at(sets, set, i)) continue;
+        const kf_cuda_buffer *b =
+            &sets->buffers[(size_t)set * (size_t)problem->argument_count + (size_t)i];
+        uint64_t pairs = b->bytes / (2 * CACHE_BLOCK), most = CACHE_SAMPLES / inputs;
+        uint32_t words = (uint32_t)(pairs < most ? pairs : most);
+        if (!words) continue;
+        choose_words(kf_cuda_address(sets, b), b->bytes, odd, words, &random,
+                     look->samples + look->count);
+        look->count += words;
+        look->ends[look->inputs++] = look->count;
+    }
     return true;
 }
 
@@ -149,8 +157,8 @@ static bool time_reads(kf_cuda_device *gpu, cache_look *look, kf_error *error)
                          gpu->cuda.copy_in(gpu->tasks.pointer, look->samples, bytes, gpu->stream),
                          "looking into the cache", error) &&
            kf_cuda_check(gpu,
-                         gpu->cuda.launch(gpu->kernels[KF_KERNEL_CACHED], 1, 1, 1, 32, 1, 1, 0,
-                                          gpu->stream, parameters, NULL),
+                         gpu->cuda.launch(gpu->kernels[KF_KERNEL_CACHED], CACHE_THREADS, 1, 1, 32,
+                                          1, 1, 0, gpu->stream, parameters, NULL),
                          "looking into the cache", error) &&
            kf_cuda_check(gpu,
                          gpu->cuda.copy_out(look->samples, gpu->tasks.pointer, bytes, gpu->stream),
@@ -167,44 +175,33 @@ static double cached_share(const cache_look *look, uint32_t first, uint32_t end)
     return end > first ? (double)cached / (end - first) : 0;
 }
 
-/* Returns by how much the share of one input exceeds that of words which were not read, at most. 0
- * if that may be chance. */
-static double largest_excess(const cache_look *look, double usual)
+/* Returns which part of the words from `first` to `end` was read since the first look. 0 if that
+ * may be chance. */
+static double excess(const kf_cuda_order *order, const cache_look *look, uint32_t first,
+                     uint32_t end)
 {
-    double largest = 0;
-    for (uint32_t input = 0, first = 0; input < look->inputs; first = look->ends[input++]) {
-        uint32_t count = look->ends[input] - first;
-        double share = cached_share(look, first, look->ends[input]),
-               deviation = sqrt(fmax(usual, 0.05) * (1 - usual) / count);
-        if (share - usual > DEVIATIONS * deviation)
-            largest = fmax(largest, (share - usual) / (1 - usual));
-    }
-    return largest;
+    double usual = order->usually_cached, share = cached_share(look, first, end),
+           deviation = sqrt(fmax(usual, 0.05) * (1 - usual) *
+                            (1.0 / (end - first) + 1.0 / order->first_look));
+    return share - usual > DEVIATIONS * deviation ? (share - usual) / (1 - usual) : 0;
 }
 
-bool kf_cuda_cached(kf_sets *handle, const uint32_t *list, uint32_t count, bool again,
-                    double *share, kf_error *error)
+bool kf_cuda_cached(kf_sets *handle, uint32_t set, bool again, double *share, kf_error *error)
 {
     kf_cuda_sets *sets = (kf_cuda_sets *)handle;
     kf_cuda_order *order = &sets->order;
     cache_look look = {0};
     *share = 0;
-    bool done = plan_look(sets, list, count, again, &look, error) &&
+    bool done = plan_look(sets, set, again, &look, error) &&
                 (!look.count || time_reads(sets->gpu, &look, error));
-    if (done && !again) order->usually_cached = cached_share(&look, 0, look.count);
-    if (done && again && order->usually_cached <= MOST_CACHED)
-        *share = largest_excess(&look, order->usually_cached);
-    if (done && look.count && getenv("KF_LOOK")) {
-        double f[4096];
-        uint32_t n = look.count < 4096 ? look.count : 4096;
-        for (uint32_t i = 0; i < n; i++)
-            f[i] = (double)look.samples[i].first / look.samples[i].again;
-        fprintf(stderr, "LOOK again %d n %u usual %.3f all %.3f excess %.3f q", again, look.count,
-                order->usually_cached, cached_share(&look, 0, look.count), *share);
-        for (int q = 5; q < 100; q += 10) fprintf(stderr, " %.2f", kf_quantile(f, n, q / 100.0));
-        for (uint32_t i = 0, a = 0; i < look.inputs; a = look.ends[i++])
-            fprintf(stderr, " i%u %.3f", i, cached_share(&look, a, look.ends[i]));
-        fprintf(stderr, "\n");
+    if (done && !again) {
+        order->first_look = look.count;
+        order->usually_cached = cached_share(&look, 0, look.count);
+    }
+    if (done && again && look.count && order->first_look && order->usually_cached <= MOST_CACHED) {
+        *share = excess(order, &look, 0, look.count);
+        for (uint32_t input = 0, first = 0; input < look.inputs; first = look.ends[input++])
+            *share = fmax(*share, excess(order, &look, first, look.ends[input]));
     }
     free(look.samples);
     free(look.ends);

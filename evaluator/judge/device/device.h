@@ -185,12 +185,11 @@ typedef struct kf_order_operations {
     /* Prepares the candidate's stream page for its next batch: opens the gates of the first `open`
      * calls, closes the others, and clears the samples. */
     bool (*hold)(kf_sets *sets, uint32_t open, kf_error *error);
-    /* Looks into the device's cache for inputs of the listed sets. The first look comes after
-     * `cache_flush`, and learns how long reads from memory take. The one with `again` comes later.
-     * *share: the share of one of these inputs that has been read since, at most. 0 if no input is
-     * large enough, or if the device does not show it. */
-    bool (*cached)(kf_sets *sets, const uint32_t *list, uint32_t count, bool again, double *share,
-                   kf_error *error);
+    /* Looks into the device's cache for the inputs of a set. The first look comes after
+     * `cache_flush`, the one with `again` later. *share: which part of one input, or of all of
+     * them, has been read since. 0 if no input is large enough, or if the device does not show
+     * it. */
+    bool (*cached)(kf_sets *sets, uint32_t set, bool again, double *share, kf_error *error);
     /* Gives the listed sets new numbers of the same distribution, then opens all gates. For a batch
      * that is held. */
     bool (*release)(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);

@@ -33,7 +33,7 @@
 #define DELAY_CALLS 4.0
 #define MAX_DELAY_SECONDS 0.25
 /* An input was read early if more than this share of it is cached, in AHEAD_BATCHES of at most
- * AHEAD_TRIES held batches. Of words that were not read, some hundredth seems cached. */
+ * AHEAD_TRIES held batches. */
 #define AHEAD_SHARE 0.1
 #define AHEAD_BATCHES 3
 #define AHEAD_TRIES 5
@@ -59,9 +59,9 @@ static void release_later(void *context)
                                    .tv_nsec = (long)((h->delay - floor(h->delay)) * 1e9)};
     const kf_order_operations *order = &h->r->device->order;
     nanosleep(&delay, NULL);
-    h->released = (!order->cached ||
-                   order->cached(h->r->sets, h->list, h->count, true, &h->ahead, h->error)) &&
-                  order->release(h->r->sets, h->list, h->count, h->error);
+    h->released =
+        (!order->cached || order->cached(h->r->sets, h->list[0], true, &h->ahead, h->error)) &&
+        order->release(h->r->sets, h->list, h->count, h->error);
 }
 
 static void look(void *context)
@@ -101,8 +101,7 @@ static bool run(kf_measurement *r, held *h, int number, bool closed, bool *wrong
     *wrong = false;
     h->ahead = 0;
     if (!kf_measurement_refresh(r, number, CANDIDATE, h->calls, error)) return false;
-    if (closed && order->cached &&
-        !order->cached(r->sets, h->list, h->count, false, &h->ahead, error))
+    if (closed && order->cached && !order->cached(r->sets, h->list[0], false, &h->ahead, error))
         return false;
     if (!closed && !order->release(r->sets, h->list, h->count, error)) return false;
     if (!order->hold(r->sets, closed ? h->from : UINT32_MAX, error)) return false;
