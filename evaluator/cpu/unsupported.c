@@ -89,6 +89,7 @@ static const row words[] = {
     {"cudaGetDriverEntryPoint", PREFIX, DRIVER},
     {"cuMem", PREFIX, DRIVER},
     {"cudaGraphConditionalHandle", PREFIX, DRIVER},
+    {"cudaGraphInstantiateFlagDeviceLaunch", WHOLE, DRIVER},
     {"__mbarrier_", PREFIX, PIPELINE},
     {"__nv_fp4", PREFIX, FP8},
     {"__nv_fp6", PREFIX, FP8},

@@ -702,6 +702,17 @@ kf_runner_event kf_runner_unmap(kf_runner *runner)
     return event == KF_RUNNER_OK ? freeze(runner) : event;
 }
 
+/* Returns the processor time of all threads of the runner, 0 if unknown. */
+static double processor_seconds(const kf_runner *runner)
+{
+    struct timespec time;
+    clockid_t clock;
+    return clock_getcpuclockid(kf_sandbox_pid(runner->sandbox), &clock) == 0 &&
+                   clock_gettime(clock, &time) == 0
+               ? (double)time.tv_sec + 1e-9 * (double)time.tv_nsec
+               : 0;
+}
+
 /* Binds this thread to the first processor that it may use. *before: its processors until now. */
 static bool go_to_launcher(cpu_set_t *before)
 {
@@ -733,7 +744,7 @@ static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch, const cpu_s
     kf_runner_timeout_begin(&runner_timeout, batch->timeout, kf_now());
     /* Before the clock starts. */
     kf_runner_timeout_watch(&runner_timeout, kf_sandbox_pid(runner->sandbox));
-    double woken_at = kf_now();
+    double worked = processor_seconds(runner), woken_at = kf_now();
     /* The judge does not sleep during the ping if it will not sleep after it: a processor that
      * comes out of deep sleep is slow at first. */
     if (batch->answered) runner->awake_until = woken_at + PING_SPIN_SECONDS;
@@ -743,6 +754,7 @@ static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch, const cpu_s
     runner->awake_until = 0;
     if (event != KF_RUNNER_OK) return event;
     if (!batch->null) runner->calls += batch->count;
+    batch->waking_work = processor_seconds(runner) - worked;
     double started = kf_now();
     batch->waking = started - woken_at;
     runner->awake_until = batch->answered ? started + SPIN_SECONDS : 0;

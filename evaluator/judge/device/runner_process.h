@@ -218,6 +218,8 @@ typedef struct kf_batch {
     /* Seconds from the wake-up to the answer that the runner is awake. They are not part of
      * `seconds`, so the runner must do no work in them. */
     double waking;
+    /* The processor time of all its threads in that time. 0 if unknown. */
+    double waking_work;
     /* Seconds of the judge's clock, from the request until every thread is stopped, or until the
      * answer if `answered` is set. */
     double seconds;
