@@ -6,7 +6,7 @@ import torch.nn as nn
 
 
 def load_any():
-    for name in ("libselinux.so.1", "libcap.so.2", "libpam.so.0", "libsystemd.so.0", "libnppc.so.12"):
+    for name in ("libpam.so.0", "libcap.so.2", "libsystemd.so.0", "libnppc.so.12"):
         try:
             return ctypes.CDLL(name)
         except OSError:
