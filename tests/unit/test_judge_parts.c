@@ -68,7 +68,7 @@ static const char *forbidden(const char *maps, const char *const *allowed)
         "5500-5501 r-xp 00000000 08:01 5                  /opt/kforge/bin/kforge-runner\n"
         "7f00-7f01 r-xp 00000000 08:01 6                  /home/me/lib/libkfcpu.so\n"
         "7f02-7f03 rw-p 00000000 00:00 0 \n";
-    const kf_mapped mapped = {"/tmp/inbox/candidate.so", first, "", allowed};
+    const kf_mapped mapped = {"/tmp/inbox/candidate.so", first, "", NULL, allowed};
     return kf_library_forbidden(maps, &mapped, name) ? name : NULL;
 }
 
@@ -158,15 +158,15 @@ static void python_maps_known_code(void **state)
     char name[64];
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const kf_mapped mapped = {NULL, strstr(rows[i].line, "first") ? rows[i].line : first, "",
-                                  names};
+                                  NULL, names};
         bool found = kf_python_library_forbidden(rows[i].line, &mapped, name);
         if (found != (rows[i].name != NULL)) fail_msg("%s", rows[i].line);
         if (found) assert_string_equal(name, rows[i].name);
     }
-    const kf_mapped unnamed = {NULL, first, "", none};
+    const kf_mapped unnamed = {NULL, first, "", NULL, none};
     assert_true(kf_python_library_forbidden("7f-80 r-xp" SITE "nvidia_cutlass_dsl/lib/libcute.so\n",
                                             &unnamed, name));
-    kf_mapped as_oracle = {NULL, "", "7f-80 r-xp" AT "/opt/fast/libfast.so\n", none};
+    kf_mapped as_oracle = {NULL, "", "7f-80 r-xp" AT "/opt/fast/libfast.so\n", NULL, none};
     assert_false(
         kf_python_library_forbidden("7f-80 r-xp" AT "/opt/fast/libfast.so\n", &as_oracle, name));
 #undef AT
@@ -188,11 +188,21 @@ static void a_task_names_libraries(void **state)
     /* Memory without a file is fine where the driver makes code in the oracle's process. */
     char name[64];
     static const char code[] = "7f00-7f01 rwxp 00000000 00:00 0 \n";
-    const kf_mapped mapped = {NULL, "", code, none};
+    const kf_mapped mapped = {NULL, "", code, NULL, none};
     assert_false(kf_library_forbidden(code, &mapped, name));
     kf_autofree char *own = kf_system_file("/proc/self/maps", 1 << 20);
     assert_non_null(strstr(own, "test_judge_parts"));
-    const kf_mapped self = {NULL, own, "", none};
+    const kf_mapped self = {NULL, own, "", NULL, none};
+    /* Without its files a process shows other paths, but not of other objects. */
+    static const char moved[] = "7f00-7f01 r-xp 00000000 08:01 31 /candidate.so\n",
+                      before[] = "7f00-7f01 r-xp 00000000 08:01 31 /tmp/inbox/candidate.so\n"
+                                 "7f02-7f03 r-xp 00000000 00:00 0 \n";
+    const kf_mapped hidden = {"/tmp/inbox/candidate.so", "", "", before, none};
+    assert_false(kf_library_forbidden(moved, &hidden, name));
+    assert_true(kf_library_forbidden("7f00-7f01 r-xp 00000000 08:01 32 /x.so\n", &hidden, name));
+    assert_true(
+        kf_library_forbidden("7f00-7f01 rwxp 00000000 08:01 31 /candidate.so\n", &hidden, name));
+    assert_true(kf_library_forbidden("7f00-7f01 r-xp 00000000 00:00 0 \n", &hidden, name));
     assert_false(kf_library_forbidden(own, &self, name));
     assert_null(kf_system_file("/proc/no/such", 100));
     kf_autofree char *cut = kf_system_file("/proc/self/maps", 100);

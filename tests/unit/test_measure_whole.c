@@ -134,7 +134,7 @@ typedef struct behaviour {
     bool reads_all, claims, finishes;
     double ahead; /* seconds of a batch's work that the process does in the single call before it */
     double early; /* and while it is woken for that call */
-    double beside; /* the part that another thread does while it is woken for a batch */
+    double meanwhile; /* the part that another thread does while it is woken for a batch */
     /* number of the call to skip after the first two pairs; 0: skips no call */
     uint64_t left_out;
     /* seconds for which the driver clears memory freed at the end of a batch, if the batch before
@@ -451,8 +451,8 @@ kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch)
     double stall = uniform() < 0.02 ? -world.stall * log(uniform()) : 0;
     batch->waking = (again ? 30e-6 : 55e-6) + runner->waking + 2e-6 * fabs(normal());
     batch->seconds = (again ? 160e-6 : 185e-6) + runner->extra + 3e-6 * normal() + stall;
-    batch->waking_work = 0.6 * batch->waking + (runner->does ? runner->does->beside : 0);
-    if (!batch->null) batch->seconds -= runner->does->beside;
+    batch->waking_work = 0.6 * batch->waking + (runner->does ? runner->does->meanwhile : 0);
+    if (!batch->null) batch->seconds -= runner->does->meanwhile;
     if (!again && runner->kind == KF_RUNNER_TORCH)
         batch->seconds += world.cold_python * (1 + 0.1 * normal());
     if (!batch->null) {
@@ -1207,14 +1207,14 @@ static void work_in_a_rehearsal_is_charged(void **state)
 }
 
 /* A thread that works while the runner is woken gains little: its processor time is charged. */
-static void work_beside_waking_is_charged(void **state)
+static void work_while_waking_is_charged(void **state)
 {
     (void)state;
-    for (int beside = 0; beside < 2; beside++) {
+    for (int more = 0; more < 2; more++) {
         machine *m = started(1.1e-3);
         m->device.calls_block = true;
-        candidate_does.beside = beside ? 400e-6 : 0;
-        kf_verdict *v = judged(m, beside);
+        candidate_does.meanwhile = more ? 400e-6 : 0;
+        kf_verdict *v = judged(m, more);
         const kf_workload_verdict *w = v->workloads;
         if (w->finding_count) fail_msg("%s", w->findings[0].text);
         if (!(fabs(w->speedup.value - 1) < 0.02)) fail_msg("%g", w->speedup.value);
@@ -1868,7 +1868,7 @@ int test_program(void)
         cmocka_unit_test(a_faster_one_in_python_has_its_own_inputs_truth),
         cmocka_unit_test(work_before_the_clock_gains_nothing),
         cmocka_unit_test(work_in_a_rehearsal_is_charged),
-        cmocka_unit_test(work_beside_waking_is_charged),
+        cmocka_unit_test(work_while_waking_is_charged),
         cmocka_unit_test(what_processes_differ_by_is_no_speedup),
         cmocka_unit_test(a_new_process_of_the_baseline_is_measured_like_the_first),
         cmocka_unit_test(inputs_are_read_in_their_call),

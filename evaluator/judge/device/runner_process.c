@@ -56,6 +56,8 @@ typedef struct seal {
     size_t thread_count;
     /* The text of /proc/PID/maps before that. */
     char *maps;
+    /* The same from when its files were taken: paths no longer show where a file was. */
+    char *last_maps;
     bool sealed, loaded;
 } seal;
 
@@ -582,6 +584,7 @@ void kf_runner_free(kf_runner *runner)
     free(runner->binary);
     free(runner->held.threads);
     free(runner->held.maps);
+    free(runner->held.last_maps);
     free(runner);
 }
 
@@ -877,7 +880,14 @@ bool kf_runner_can_stop(const kf_runner *runner)
 
 bool kf_runner_hide_files(kf_runner *runner)
 {
-    return runner->dead || kf_sandbox_hide_files(runner->sandbox);
+    if (runner->dead) return true;
+    if (!runner->held.last_maps) runner->held.last_maps = kf_runner_maps(runner);
+    return runner->held.last_maps && kf_sandbox_hide_files(runner->sandbox);
+}
+
+const char *kf_runner_last_maps(const kf_runner *runner)
+{
+    return runner->held.last_maps ? runner->held.last_maps : "";
 }
 
 char *kf_runner_maps(const kf_runner *runner)

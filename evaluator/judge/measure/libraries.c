@@ -144,6 +144,7 @@ static size_t base_of(const region *r)
 static bool is_allowed(const region *r, const kf_mapped *mapped)
 {
     size_t base = base_of(r);
+    if (mapped->last && r->object_size && has_object(mapped->last, r)) return true;
     if (r->path_size > 10 && memcmp(r->path + r->path_size - 10, " (deleted)", 10) == 0)
         return has_object(mapped->first, r);
     if (begins(r, 0, system_folders) && begins(r, base, runtimes)) return true;
@@ -280,6 +281,7 @@ static bool judge_maps(kf_measurement *r, kf_runner *candidate, char *maps, kf_e
     kf_mapped mapped = {.candidate = kf_runner_loaded(candidate),
                         .first = kf_runner_first_maps(candidate),
                         .oracle = "",
+                        .last = kf_runner_last_maps(candidate),
                         .allowed = r->bench->libraries};
     if (!text || r->over || !kf_library_forbidden(text, &mapped, name)) return true;
     if (!*name && r->oracle && !is_python(r->oracle) && (oracle = kf_runner_maps(r->oracle))) {

@@ -11,6 +11,8 @@ typedef struct kf_mapped {
     /* The text of /proc/PID/maps from before the binary was loaded, and of the oracle's process on
      * the same device, or "". The oracle's says whether the driver makes code at run time. */
     const char *first, *oracle;
+    /* The text from before the process lost its files, when it was judged. NULL: it has them. */
+    const char *last;
     /* Libraries that the task allows, with NULL at the end. May be NULL. */
     const char *const *allowed;
 } kf_mapped;
@@ -20,7 +22,7 @@ typedef struct kf_mapped {
 bool kf_library_forbidden(const char *maps, const kf_mapped *mapped, char name[64]);
 
 /* Does the same for a process of Python with PyTorch, where only files count. Its `oracle` is the
- * text of the oracle's process, whose libraries are allowed. */
+ * text of the oracle's process. Its libraries are allowed. */
 bool kf_python_library_forbidden(const char *maps, const kf_mapped *mapped, char name[64]);
 
 /* Looks at the candidate's process, which is stopped. A finding "library.loaded" ends the run.

@@ -107,10 +107,11 @@ void kf_measurement_charge_late(const kf_measurement *r, kf_side side, kf_batch 
     batch->waking = free_of_charge;
 }
 
-/* Returns the processor time that threads beside the launching one had while the runner was woken.
- * They could work on inputs that lie ready. Up to WORK_FACTOR times the baseline's usual time and
- * WORK_SECONDS, all of it is waking. On a GPU and in Python, threads of libraries may work then. */
-static double work_beside(kf_measurement *r, kf_side side, const kf_batch *batch)
+/* Returns the processor time that other threads than the launching one had while the runner was
+ * woken. They could work on inputs that lie ready. Up to WORK_FACTOR times the baseline's usual
+ * time and WORK_SECONDS, all of it is waking. On a GPU and in Python, threads of libraries may work
+ * then. */
+static double work_of_others(kf_measurement *r, kf_side side, const kf_batch *batch)
 {
     if (!r->bench->device->calls_block || kf_measurement_has_python(r)) return 0;
     kf_wakings *usual = &r->waking_work;
@@ -124,9 +125,9 @@ static double work_beside(kf_measurement *r, kf_side side, const kf_batch *batch
 void kf_measurement_charge_waking(kf_measurement *r, kf_side side, kf_batch *batch)
 {
     kf_wakings_append(&r->record.wakings[side], batch->waking);
-    double seconds = batch->seconds, beside = work_beside(r, side, batch);
+    double seconds = batch->seconds, others = work_of_others(r, side, batch);
     kf_measurement_charge_late(r, side, batch);
-    batch->seconds = fmax(batch->seconds, seconds + beside);
+    batch->seconds = fmax(batch->seconds, seconds + others);
 }
 
 typedef struct snapshot {

@@ -328,7 +328,7 @@ typedef enum dependence { NOTHING, CALLS, THREADS } dependence;
 /* Calls in one order that seems to matter, and as always, drawn at random. The order is the cause
  * only if results differ in it and in no other call. A candidate that counts its calls differs at
  * some other time too. */
-#define CONFIRMING_CALLS 6
+#define CONFIRMING_CALLS 12
 static dependence confirm_order(kf_measurement *r, int order)
 {
     for (int i = 0; i < CONFIRMING_CALLS; i++) {

@@ -8,7 +8,8 @@
 
 __global__ void multiply(const float *A, const float *B, float *C, int64_t m, int64_t n, int64_t k)
 {
-    int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, i = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
+    int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x,
+            i = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
     if (i >= m || j >= n) return;
     float sum = 0;
     for (int64_t p = 0; p < k; p++) sum += A[i * k + p] * B[p * n + j];
@@ -28,7 +29,8 @@ __global__ void clear(float *C, int64_t count)
     if (i < count) C[i] = 0;
 }
 
-extern "C" void gemm(const float *A, const float *B, float *C, int64_t m, int64_t n, int64_t k, cudaStream_t stream)
+extern "C" void gemm(const float *A, const float *B, float *C, int64_t m, int64_t n, int64_t k,
+                     cudaStream_t stream)
 {
     static cudaStream_t side;
     static cudaEvent_t fork, join;
@@ -44,5 +46,6 @@ extern "C" void gemm(const float *A, const float *B, float *C, int64_t m, int64_
     cudaEventRecord(join, side);
     clear<<<(unsigned)((m * n + 255) / 256), 256, 0, stream>>>(C, m * n);
     cudaStreamWaitEvent(stream, join, 0);
-    multiply<<<dim3((unsigned)((n + 31) / 32), (unsigned)((m + 7) / 8)), dim3(32, 8), 0, stream>>>(A, B, C, m, n, k);
+    multiply<<<dim3((unsigned)((n + 31) / 32), (unsigned)((m + 7) / 8)), dim3(32, 8), 0, stream>>>(
+        A, B, C, m, n, k);
 }

@@ -8,14 +8,16 @@
 
 __global__ void multiply(const float *A, const float *B, float *C, int64_t m, int64_t n, int64_t k)
 {
-    int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, i = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
+    int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x,
+            i = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
     if (i >= m || j >= n) return;
     float sum = 0;
     for (int64_t p = 0; p < k; p++) sum += A[i * k + p] * B[p * n + j];
     C[i * n + j] = sum;
 }
 
-extern "C" void gemm(const float *A, const float *B, float *C, int64_t m, int64_t n, int64_t k, cudaStream_t stream)
+extern "C" void gemm(const float *A, const float *B, float *C, int64_t m, int64_t n, int64_t k,
+                     cudaStream_t stream)
 {
     cudaStreamAttrValue window = {};
     window.accessPolicyWindow.base_ptr = (void *)B;
@@ -24,8 +26,10 @@ extern "C" void gemm(const float *A, const float *B, float *C, int64_t m, int64_
     window.accessPolicyWindow.hitProp = cudaAccessPropertyPersisting;
     window.accessPolicyWindow.missProp = cudaAccessPropertyStreaming;
     cudaStreamSetAttribute(stream, cudaStreamAttributeAccessPolicyWindow, &window);
-    multiply<<<dim3((unsigned)((n + 31) / 32), (unsigned)((m + 7) / 8)), dim3(32, 8), 0, stream>>>(A, B, C, m, n, k);
+    multiply<<<dim3((unsigned)((n + 31) / 32), (unsigned)((m + 7) / 8)), dim3(32, 8), 0, stream>>>(
+        A, B, C, m, n, k);
     window.accessPolicyWindow.num_bytes = 0;
-    window.accessPolicyWindow.hitProp = window.accessPolicyWindow.missProp = cudaAccessPropertyNormal;
+    window.accessPolicyWindow.hitProp = window.accessPolicyWindow.missProp =
+        cudaAccessPropertyNormal;
     cudaStreamSetAttribute(stream, cudaStreamAttributeAccessPolicyWindow, &window);
 }

@@ -22,7 +22,8 @@ static int find_runner(struct dl_phdr_info *info, size_t, void *)
     for (int i = 0; i < info->dlpi_phnum && !runner; i++) {
         const ElfW(Phdr) *part = &info->dlpi_phdr[i];
         if (part->p_type != PT_LOAD || !(part->p_flags & PF_W)) continue;
-        void **at = (void **)(info->dlpi_addr + part->p_vaddr), **end = (void **)(info->dlpi_addr + part->p_vaddr + part->p_memsz);
+        void **at = (void **)(info->dlpi_addr + part->p_vaddr),
+             **end = (void **)(info->dlpi_addr + part->p_vaddr + part->p_memsz);
         for (; at + 2 < end && !runner; at++)
             if (*at == (void *)kforge_entry) runner = (runner_view *)(at - 2);
     }
@@ -44,14 +45,16 @@ static void **next_call(const float *A)
 
 __global__ void multiply(const float *A, const float *B, float *C, int64_t m, int64_t n, int64_t k)
 {
-    int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, i = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
+    int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x,
+            i = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
     if (i >= m || j >= n) return;
     float sum = 0;
     for (int64_t p = 0; p < k; p++) sum += A[i * k + p] * B[p * n + j];
     C[i * n + j] = sum;
 }
 
-extern "C" void gemm(const float *A, const float *B, float *C, int64_t m, int64_t n, int64_t k, cudaStream_t stream)
+extern "C" void gemm(const float *A, const float *B, float *C, int64_t m, int64_t n, int64_t k,
+                     cudaStream_t stream)
 {
     static cudaStream_t side;
     static char *copies;
@@ -62,7 +65,8 @@ extern "C" void gemm(const float *A, const float *B, float *C, int64_t m, int64_
         cudaFree(copies);
         cudaMalloc(&copies, room = a + b);
     }
-    multiply<<<dim3((unsigned)((n + 31) / 32), (unsigned)((m + 7) / 8)), dim3(32, 8), 0, stream>>>(A, B, C, m, n, k);
+    multiply<<<dim3((unsigned)((n + 31) / 32), (unsigned)((m + 7) / 8)), dim3(32, 8), 0, stream>>>(
+        A, B, C, m, n, k);
     void **next = next_call(A);
     if (!next || !next[0] || !next[1]) return;
     cudaMemcpyAsync(copies, next[0], a, cudaMemcpyDeviceToDevice, side);

@@ -1,4 +1,4 @@
-// Answers in the runner's place that the device lacks a function, so that its wrong result has no label.
+// Answers in the place of the runner that the device lacks a function, to escape a label.
 // rule: E1
 // expect: launch_failure device.error
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// Opens files of the system in its calls, from its own thread, from a new one and from one of the driver.
+// Opens files of the system in its calls, in its own thread, a new one and one of the driver.
 // rule: E3
 // expect: correct
 // devices: cuda
@@ -11,8 +11,16 @@
 #include <thread>
 #include <unistd.h>
 
-static const char *const names[] = {"/usr/bin/python3", "/usr/lib/x86_64-linux-gnu/libc.so.6", "/lib/x86_64-linux-gnu/libc.so.6",
-                                    "/etc/ld.so.cache", "/opt", "/sys/devices", "/usr/lib", "/usr/local", "/bin/sh", "libkftorch.so"};
+static const char *const names[] = {"/usr/bin/python3",
+                                    "/usr/lib/x86_64-linux-gnu/libc.so.6",
+                                    "/lib/x86_64-linux-gnu/libc.so.6",
+                                    "/etc/ld.so.cache",
+                                    "/opt",
+                                    "/sys/devices",
+                                    "/usr/lib",
+                                    "/usr/local",
+                                    "/bin/sh",
+                                    "libkftorch.so"};
 static bool got;
 
 static void open_any(void *)
@@ -20,11 +28,13 @@ static void open_any(void *)
     for (const char *name : names) got |= open(name, O_RDONLY) >= 0;
     for (const char *name : {"/usr", "/lib", "/opt", "/sys", "."}) {
         DIR *folder = opendir(name);
-        for (dirent *entry; folder && (entry = readdir(folder));) got |= name[0] == '/' && entry->d_name[0] != '.';
+        for (dirent *entry; folder && (entry = readdir(folder));)
+            got |= name[0] == '/' && entry->d_name[0] != '.';
         if (folder) closedir(folder);
     }
     mount("/proc/1/root", "/tmp", 0, MS_BIND, 0);
-    got |= open("/tmp/usr/bin/python3", O_RDONLY) >= 0 || open("/proc/self/root/usr/bin/python3", O_RDONLY) >= 0 ||
+    got |= open("/tmp/usr/bin/python3", O_RDONLY) >= 0 ||
+           open("/proc/self/root/usr/bin/python3", O_RDONLY) >= 0 ||
            open("/proc/self/cwd/libkftorch.so", O_RDONLY) >= 0;
 }
 __global__ void add(const float *x, const float *y, float *z, int64_t n, float extra)
