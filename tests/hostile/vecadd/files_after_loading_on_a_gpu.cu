@@ -15,7 +15,7 @@ static const char *const names[] = {"/usr/bin/python3",
                                     "/usr/lib/x86_64-linux-gnu/libc.so.6",
                                     "/lib/x86_64-linux-gnu/libc.so.6",
                                     "/etc/ld.so.cache",
-                                    "/opt",
+                                    
                                     "/sys/devices",
                                     "/usr/lib",
                                     "/usr/local",
@@ -26,7 +26,7 @@ static bool got;
 static void open_any(void *)
 {
     for (const char *name : names) got |= open(name, O_RDONLY) >= 0;
-    for (const char *name : {"/usr", "/lib", "/opt", "/sys", "."}) {
+    for (const char *name : {"/usr", "/lib",  "/sys", "."}) {
         DIR *folder = opendir(name);
         for (dirent *entry; folder && (entry = readdir(folder));)
             got |= name[0] == '/' && entry->d_name[0] != '.';
