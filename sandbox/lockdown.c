@@ -184,6 +184,13 @@ static const struct sock_filter rules[] = {
     DENY(setrlimit),
 #endif
 
+    /* Both sides have the same scheduling. */
+    DENY(sched_setscheduler),
+    DENY(sched_setparam),
+    DENY(sched_setattr),
+    DENY(setpriority),
+    DENY(ioprio_set),
+
     /* Communication. Open descriptors stay usable. */
     DENY(socket),
     DENY(socketpair),

@@ -298,6 +298,9 @@ bool kf_notes_read(kf_search *s, int count, kf_buffer *out, kf_error *error);
 /* Returns the prompt of a call, malloc'd. `note`: what was wrong with the last reply, or NULL. */
 char *kf_search_prompt(kf_search *s, const kf_call *call, const char *note, kf_error *error);
 char *kf_search_system(kf_search *s, kf_error *error);
+/* Returns a word for the prompts of other calls. A hidden workload may have caused the status, so
+ * only those of builds have their names. */
+const char *kf_search_failure_word(kf_status status);
 
 /* ---- search_state.c, search_restore.c -------------------------------------------------------- */
 

@@ -173,7 +173,7 @@ static void count_repeat(kf_search *s, const kf_proposal *p, bool known, kf_stat
         snprintf(came_of_it, sizeof came_of_it, "correct, %.2f times as fast as the baseline",
                  speedup);
     else
-        snprintf(came_of_it, sizeof came_of_it, "%s", kf_status_name(status));
+        snprintf(came_of_it, sizeof came_of_it, "%s", kf_search_failure_word(status));
     free(model->note);
     if (asprintf(&model->note,
                  "Your last candidate is one that was judged before%s: %s. Change something that "

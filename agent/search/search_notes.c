@@ -63,7 +63,7 @@ bool kf_notes_write(kf_search *s, const kf_proposal *p, kf_status status, double
     if (correct)
         snprintf(text, sizeof text, "%s", p->move);
     else
-        snprintf(text, sizeof text, "%s (%s)", p->move, kf_status_name(status));
+        snprintf(text, sizeof text, "%s (%s)", p->move, kf_search_failure_word(status));
     return kf_store_put_note(
         s->store,
         &(kf_store_note_new){.task = correct && effect >= TRAVELS ? NULL : kf_task_hash(s->task),

@@ -214,18 +214,39 @@ static void word_outputs(const kf_workload_verdict *w, kf_buffer *out)
     }
 }
 
+const char *kf_search_failure_word(kf_status status)
+{
+    return status == KF_COMPILE_ERROR || status == KF_UNSUPPORTED_DEVICE ? kf_status_name(status)
+                                                                         : "failed";
+}
+
+/* Returns the status that visible workloads and the job as a whole would have. That of a hidden
+ * workload would tell the author of a candidate something about its shape. */
+static kf_status visible_status(const kf_search *s, const kf_verdict *verdict)
+{
+    kf_status first = KF_CORRECT;
+    for (size_t i = 0; i < verdict->finding_count; i++)
+        if (verdict->findings[i].status < first) first = verdict->findings[i].status;
+    for (size_t i = 0; i < verdict->workload_count; i++) {
+        const kf_workload_verdict *w = &verdict->workloads[i];
+        for (size_t k = 0; k < w->finding_count && !is_hidden(s, w->workload); k++)
+            if (w->findings[k].status < first) first = w->findings[k].status;
+    }
+    return first;
+}
+
 static void word_failure(const kf_search *s, const kf_verdict *verdict, kf_buffer *out)
 {
     int left = FINDINGS;
-    kf_buffer_format(out, "%s\n", kf_status_name(verdict->status));
+    kf_status status = visible_status(s, verdict);
+    if (status == KF_CORRECT && verdict->status != KF_CORRECT)
+        kf_buffer_string(out, "failed\n- only in a workload whose shape is not shown\n");
+    else
+        kf_buffer_format(out, "%s\n", kf_status_name(status));
     word_findings(verdict->findings, verdict->finding_count, "", &left, out);
     for (size_t i = 0; i < verdict->workload_count; i++) {
         const kf_workload_verdict *w = &verdict->workloads[i];
-        if (w->finding_count && is_hidden(s, w->workload)) {
-            kf_buffer_format(out, "- %s in a workload whose shape is not shown\n",
-                             kf_status_name(w->findings[0].status));
-            continue;
-        }
+        if (is_hidden(s, w->workload)) continue;
         word_findings(w->findings, w->finding_count, w->workload, &left, out);
         word_outputs(w, out);
     }

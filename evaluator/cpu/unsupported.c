@@ -165,6 +165,7 @@ static const row words[] = {
     {"cudaDriverEntryPoint", PREFIX, OTHER},
     {"cudaEmulation", PREFIX, OTHER},
     {"cudaCG", PREFIX, OTHER},
+    {"cudaGraphInstantiateFlagDeviceLaunch", WHOLE, DRIVER},
     {"__mbarrier_", PREFIX, PIPELINE},
     {"__nv_fp4", PREFIX, FP8},
     {"__nv_fp6", PREFIX, FP8},

@@ -4,9 +4,11 @@
  * Each allocation of the judge (a region, see evaluator/judge/cuda/sets_cuda.c) comes as a
  * descriptor. The runner imports it once, and maps it between two unmapped granules. A region holds
  * one buffer or many small ones. */
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "driver_cuda.h"
 #include "cupti_counters.h"
@@ -64,6 +66,16 @@ static int wake_threads(void)
     return said(cuda.stream_synchronize(stream), "synchronising");
 }
 
+/* The judge takes all files from a loaded runner. So it loads now the libraries that the driver and
+ * the C library look for later (a compiler of PTX, and the end of threads), and leaves its folder.
+ */
+static void need_no_files(void)
+{
+    static const char *const later[] = {"libnvidia-ptxjitcompiler.so.1", "libgcc_s.so.1"};
+    for (size_t i = 0; i < sizeof later / sizeof *later; i++) dlopen(later[i], RTLD_LAZY);
+    if (chdir("/")) fprintf(stderr, "kforge-runner-cuda: no root\n");
+}
+
 void *kf_runner_start(void)
 {
     char words[512];
@@ -80,6 +92,7 @@ void *kf_runner_start(void)
                  said(cuda.allocate(&scratch, 4096), "4 KiB of device memory") &&
                  kf_stream_gate_begin(&gate, &cuda, stream) && wake_threads();
     if (ready) keep_freed_memory(device);
+    need_no_files();
     /* Where the kernel refuses, the judge still looks at what is mapped. */
     kf_sandbox_deny_made_code();
     if (ready) kf_count_prepare(&cuda, primary, stream);

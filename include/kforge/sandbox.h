@@ -216,6 +216,10 @@ bool kf_sandbox_thaw(kf_sandbox *sandbox, kf_error *error);
  * then fails before it looks at a path. Open descriptors stay open. After kf_sandbox_lockdown the
  * child cannot undo it. The child receives descriptors only while it may open files. */
 bool kf_sandbox_let_open(kf_sandbox *sandbox, bool may, kf_error *error);
+/* Takes all files from the child but /proc, /dev and /tmp, for all of its threads and for good.
+ * What it has mapped stays, and so does its working directory. False if the machine does not allow
+ * that: it needs a mount namespace. */
+bool kf_sandbox_hide_files(kf_sandbox *sandbox);
 /* Returns how many files and folders on disks the child has open; -1 if unknown. */
 int kf_sandbox_open_files(const kf_sandbox *sandbox);
 /* Returns the number of threads of a frozen child, and their ids, which are valid until the next

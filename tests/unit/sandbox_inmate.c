@@ -502,6 +502,19 @@ static int do_open(char **arguments)
     }
 }
 
+/* Asks for slices of 0.1 ms, which need no privilege. Returns 0 or -1. */
+static int set_slice(void)
+{
+    struct {
+        uint32_t size, policy;
+        uint64_t flags;
+        int32_t nice;
+        uint32_t priority;
+        uint64_t runtime, deadline, period;
+    } attributes = {.size = sizeof attributes, .runtime = 100000};
+    return (int)syscall(SYS_sched_setattr, 0, &attributes, 0);
+}
+
 static int do_lockdown(char **arguments)
 {
     (void)arguments;
@@ -534,6 +547,11 @@ static int do_lockdown(char **arguments)
     attack("mkdir", mkdir("/tmp/later", 0700));
     attack("userfaultfd", syscall(SYS_userfaultfd, 0));
     attack("dumpable", prctl(PR_SET_DUMPABLE, 1));
+    const struct sched_param none = {0};
+    attack("batch scheduling", syscall(SYS_sched_setscheduler, 0, SCHED_BATCH, &none));
+    attack("parameters of scheduling", syscall(SYS_sched_setparam, 0, &none));
+    attack("attributes of scheduling", set_slice());
+    attack("priority", setpriority(PRIO_PROCESS, 0, 19));
     attack("dumpable", prctl(PR_GET_DUMPABLE) == 1 ? 0 : -1);
     attack("kill of others", kill(getppid() ? getppid() : 2, 0));
     need("kill of itself", kill(getpid(), 0));

@@ -68,7 +68,7 @@ static const char *forbidden(const char *maps, const char *const *allowed)
         "5500-5501 r-xp 00000000 08:01 5                  /opt/kforge/bin/kforge-runner\n"
         "7f00-7f01 r-xp 00000000 08:01 6                  /home/me/lib/libkfcpu.so\n"
         "7f02-7f03 rw-p 00000000 00:00 0 \n";
-    const kf_mapped mapped = {"/tmp/inbox/candidate.so", first, "", allowed};
+    const kf_mapped mapped = {"/tmp/inbox/candidate.so", first, "", NULL, allowed};
     return kf_library_forbidden(maps, &mapped, name) ? name : NULL;
 }
 
@@ -122,6 +122,57 @@ static void only_known_code_is_mapped(void **state)
     }
 }
 
+/* A solution in Python may map PyTorch, what that needs, compilers and what the task names. */
+static void python_maps_known_code(void **state)
+{
+    (void)state;
+#define AT " 00000000 08:01 9 "
+#define SITE AT "/opt/venv/lib/python3.12/site-packages/"
+    static const struct {
+        const char *line, *name;
+    } rows[] = {
+        {"7f-80 r-xp" SITE "torch/lib/libtorch_cuda.so\n", NULL},
+        {"7f-80 r-xp" SITE "nvidia/cu13/lib/libcublas.so.13\n", NULL},
+        {"7f-80 r-xp" SITE "triton/_C/libtriton.so\n", NULL},
+        {"7f-80 r-xp" AT "/usr/lib/python3/dist-packages/numpy/core/_multiarray_umath.so\n", NULL},
+        {"7f-80 r-xp" AT "/usr/lib/python3.11/lib-dynload/_ssl.cpython-311.so\n", NULL},
+        {"7f-80 r-xp" AT "/usr/lib/x86_64-linux-gnu/libssl.so.3\n", NULL},
+        {"7f-80 r-xp" AT "/usr/lib/x86_64-linux-gnu/libgomp.so.1.0.0\n", NULL},
+        {"7f-80 r-xp" AT "/usr/local/nvidia/lib64/libcuda.so.580\n", NULL},
+        {"7f-80 r-xp" AT "/tmp/x/__triton_launcher.so\n", NULL},
+        {"7f-80 rwxp 00000000 00:00 0 \n", NULL}, /* code of a compiler */
+        {"7f-80 r--p" AT "/usr/share/zoneinfo/UTC\n", NULL},
+        {"7f-80 r-xp" SITE "nvidia_cutlass_dsl/lib/libcute.so\n", NULL},
+        {"7f-80 r-xp" AT "/home/me/first.so\n", NULL},
+        {"7f-80 r-xp" SITE "flash_attn_2_cuda.so\n", "flash_attn_2_cuda.so"},
+        {"7f-80 r-xp" SITE "xformers/_C.so\n", "_C.so"},
+        {"7f-80 r-xp" SITE "torch_something/_C.so\n", "_C.so"},
+        {"7f-80 r-xp" SITE "tensorrt_libs/libnvinfer.so.10\n", "libnvinfer.so.10"},
+        {"7f-80 r--p" AT "/usr/lib/x86_64-linux-gnu/libnppc.so.12\n", "libnppc.so.12"},
+        {"7f-80 r-xp" AT "/usr/local/cuda/lib64/libcutensor.so.2\n", "libcutensor.so.2"},
+        {"7f-80 r-xp" AT "/home/me/torch/lib/libtorch_fast.so.1\n", NULL},
+        {"7f-80 r-xp" AT "/opt/fast/libfast.so\n", "libfast.so"},
+    };
+    static const char *const names[] = {"cutlass", NULL}, *const none[] = {NULL};
+    static const char first[] = "7f-80 r-xp 00000000 08:01 7 /home/me/first.so\n";
+    char name[64];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const kf_mapped mapped = {NULL, strstr(rows[i].line, "first") ? rows[i].line : first, "",
+                                  NULL, names};
+        bool found = kf_python_library_forbidden(rows[i].line, &mapped, name);
+        if (found != (rows[i].name != NULL)) fail_msg("%s", rows[i].line);
+        if (found) assert_string_equal(name, rows[i].name);
+    }
+    const kf_mapped unnamed = {NULL, first, "", NULL, none};
+    assert_true(kf_python_library_forbidden("7f-80 r-xp" SITE "nvidia_cutlass_dsl/lib/libcute.so\n",
+                                            &unnamed, name));
+    kf_mapped as_oracle = {NULL, "", "7f-80 r-xp" AT "/opt/fast/libfast.so\n", NULL, none};
+    assert_false(
+        kf_python_library_forbidden("7f-80 r-xp" AT "/opt/fast/libfast.so\n", &as_oracle, name));
+#undef AT
+#undef SITE
+}
+
 static void a_task_names_libraries(void **state)
 {
     (void)state;
@@ -137,11 +188,21 @@ static void a_task_names_libraries(void **state)
     /* Memory without a file is fine where the driver makes code in the oracle's process. */
     char name[64];
     static const char code[] = "7f00-7f01 rwxp 00000000 00:00 0 \n";
-    const kf_mapped mapped = {NULL, "", code, none};
+    const kf_mapped mapped = {NULL, "", code, NULL, none};
     assert_false(kf_library_forbidden(code, &mapped, name));
     kf_autofree char *own = kf_system_file("/proc/self/maps", 1 << 20);
     assert_non_null(strstr(own, "test_judge_parts"));
-    const kf_mapped self = {NULL, own, "", none};
+    const kf_mapped self = {NULL, own, "", NULL, none};
+    /* Without its files a process shows other paths, but not of other objects. */
+    static const char moved[] = "7f00-7f01 r-xp 00000000 08:01 31 /candidate.so\n",
+                      before[] = "7f00-7f01 r-xp 00000000 08:01 31 /tmp/inbox/candidate.so\n"
+                                 "7f02-7f03 r-xp 00000000 00:00 0 \n";
+    const kf_mapped hidden = {"/tmp/inbox/candidate.so", "", "", before, none};
+    assert_false(kf_library_forbidden(moved, &hidden, name));
+    assert_true(kf_library_forbidden("7f00-7f01 r-xp 00000000 08:01 32 /x.so\n", &hidden, name));
+    assert_true(
+        kf_library_forbidden("7f00-7f01 rwxp 00000000 08:01 31 /candidate.so\n", &hidden, name));
+    assert_true(kf_library_forbidden("7f00-7f01 r-xp 00000000 00:00 0 \n", &hidden, name));
     assert_false(kf_library_forbidden(own, &self, name));
     assert_null(kf_system_file("/proc/no/such", 100));
     kf_autofree char *cut = kf_system_file("/proc/self/maps", 100);
@@ -678,6 +739,7 @@ int test_program(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(compilers_say_their_version),
         cmocka_unit_test(only_known_code_is_mapped),
+        cmocka_unit_test(python_maps_known_code),
         cmocka_unit_test(a_task_names_libraries),
         cmocka_unit_test(secrets_are_drawn_from),
         cmocka_unit_test(permutations_are_fair),

@@ -82,8 +82,9 @@ static struct {
     /* The part of occupations that other work interrupts: with and without a candidate's process.
      */
     double busy_with, busy_without;
-    uint32_t open;    /* gates of the candidate's stream */
-    int held;         /* batches with a closed gate */
+    uint32_t open; /* gates of the candidate's stream */
+    int held;      /* batches with a closed gate */
+    int cache_looks;
     uint32_t samples; /* taken since the last poison */
     /* Runners show which calls of a batch have begun; how many have in the batch that runs. */
     bool watchable;
@@ -133,13 +134,15 @@ typedef struct behaviour {
     bool reads_all, claims, finishes;
     double ahead; /* seconds of a batch's work that the process does in the single call before it */
     double early; /* and while it is woken for that call */
+    double meanwhile; /* the part that another thread does while it is woken for a batch */
     /* number of the call to skip after the first two pairs; 0: skips no call */
     uint64_t left_out;
     /* seconds for which the driver clears memory freed at the end of a batch, if the batch before
      * it was also this process's */
     double frees;
     /* begins work before its turn in the stream; ends it after its turn */
-    bool too_early, too_late;
+    bool too_early, too_late, cached_seldom;
+    double cached_share;
     /* wrong in the first held batch, whatever the order */
     bool unsteady;
 } behaviour;
@@ -266,6 +269,12 @@ bool kf_runner_ended_outside(const kf_runner *runner)
 {
     (void)runner;
     return false;
+}
+
+bool kf_runner_hide_files(kf_runner *runner)
+{
+    (void)runner;
+    return true;
 }
 
 bool kf_runner_can_stop(const kf_runner *runner)
@@ -442,6 +451,8 @@ kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch)
     double stall = uniform() < 0.02 ? -world.stall * log(uniform()) : 0;
     batch->waking = (again ? 30e-6 : 55e-6) + runner->waking + 2e-6 * fabs(normal());
     batch->seconds = (again ? 160e-6 : 185e-6) + runner->extra + 3e-6 * normal() + stall;
+    batch->waking_work = 0.6 * batch->waking + (runner->does ? runner->does->meanwhile : 0);
+    if (!batch->null) batch->seconds -= runner->does->meanwhile;
     if (!again && runner->kind == KF_RUNNER_TORCH)
         batch->seconds += world.cold_python * (1 + 0.1 * normal());
     if (!batch->null) {
@@ -740,6 +751,18 @@ static bool hold(kf_sets *sets, uint32_t open, kf_error *error)
     (void)error;
     assert_true(open == UINT32_MAX || open < sets->count);
     world.open = open;
+    return true;
+}
+
+static bool cached(kf_sets *sets, uint32_t set, bool again, double *share, kf_error *error)
+{
+    (void)error;
+    assert_true(set < sets->count);
+    assert_true(again == (world.open != UINT32_MAX));
+    *share = !again ? 0
+             : candidate_does.cached_seldom && world.cache_looks++ % 3
+                 ? 0
+                 : candidate_does.cached_share;
     return true;
 }
 
@@ -1178,6 +1201,23 @@ static void work_in_a_rehearsal_is_charged(void **state)
         v = judged(m, 10 + i);
         if (!(fabs(v->workloads->speedup.value - 1) < 0.03))
             fail_msg("honest: %g", v->workloads->speedup.value);
+        kf_verdict_free(v);
+        stopped(m);
+    }
+}
+
+/* A thread that works while the runner is woken gains little: its processor time is charged. */
+static void work_while_waking_is_charged(void **state)
+{
+    (void)state;
+    for (int more = 0; more < 2; more++) {
+        machine *m = started(1.1e-3);
+        m->device.calls_block = true;
+        candidate_does.meanwhile = more ? 400e-6 : 0;
+        kf_verdict *v = judged(m, more);
+        const kf_workload_verdict *w = v->workloads;
+        if (w->finding_count) fail_msg("%s", w->findings[0].text);
+        if (!(fabs(w->speedup.value - 1) < 0.02)) fail_msg("%g", w->speedup.value);
         kf_verdict_free(v);
         stopped(m);
     }
@@ -1758,6 +1798,44 @@ static void calls_respect_their_stream(void **state)
         }
 }
 
+/* Inputs of a call that are cached before its gate opens were read early. */
+static void inputs_are_read_in_their_call(void **state)
+{
+    (void)state;
+    kf_device_operations ordered = operations;
+    ordered.order = (kf_order_operations){.hold = hold,
+                                          .cached = cached,
+                                          .release = release_stream,
+                                          .take_samples = take_samples,
+                                          .check_samples = check_samples};
+    static const struct {
+        double ahead;
+        bool seldom;
+        int held;
+        const char *rule;
+    } rows[] = {{0, false, 1, NULL},
+                {0.05, false, 1, NULL},
+                {0.5, false, 3, "calls.early"},
+                {1, true, 5, NULL}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        machine *m = started(108e-6);
+        m->device.operations = &ordered;
+        candidate_does.cached_share = rows[i].ahead;
+        candidate_does.cached_seldom = rows[i].seldom;
+        kf_verdict *v = judged(m, 7);
+        const kf_workload_verdict *w = v->workloads;
+        assert_true(world.held >= rows[i].held);
+        assert_int_equal(w->finding_count, rows[i].rule != NULL);
+        if (rows[i].rule) {
+            assert_string_equal(w->findings[0].rule, rows[i].rule);
+            assert_int_equal(w->findings[0].status, KF_CHEATING);
+            assert_int_equal(w->findings[0].blame, KF_BLAME_CANDIDATE);
+        }
+        kf_verdict_free(v);
+        stopped(m);
+    }
+}
+
 /* The task's programs find no memory, but only while the candidate lives. */
 static void held_memory_is_the_candidates_fault(void **state)
 {
@@ -1790,8 +1868,10 @@ int test_program(void)
         cmocka_unit_test(a_faster_one_in_python_has_its_own_inputs_truth),
         cmocka_unit_test(work_before_the_clock_gains_nothing),
         cmocka_unit_test(work_in_a_rehearsal_is_charged),
+        cmocka_unit_test(work_while_waking_is_charged),
         cmocka_unit_test(what_processes_differ_by_is_no_speedup),
         cmocka_unit_test(a_new_process_of_the_baseline_is_measured_like_the_first),
+        cmocka_unit_test(inputs_are_read_in_their_call),
         cmocka_unit_test(who_is_slow_at_first_gets_whole_batches),
         cmocka_unit_test(a_slower_baseline_is_the_machine_s_or_the_candidate_s_doing),
         cmocka_unit_test(memory_that_is_cleared_is_waited_for),

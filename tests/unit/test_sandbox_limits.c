@@ -216,6 +216,30 @@ static void files_end_on_request(void **state)
     assert_true(open_files < 0 || open_files >= 5);
 }
 
+static void files_are_taken_away(void **state)
+{
+    (void)state;
+    setup s;
+    kf_error error;
+    for (int hides = 0; hides < 2; hides++) {
+        prepare(&s, "open", inmate, NULL);
+        kf_auto(kf_sandbox) sandbox = spawn_counting(&s, 1);
+        bool hidden = hides && kf_sandbox_hide_files(sandbox);
+        for (uint64_t until = atomic_load(&counters[0]) + 2; atomic_load(&counters[0]) < until;)
+            usleep(100);               /* the file that it was opening */
+        atomic_store(&counters[1], 1); /* it keeps them */
+        for (uint64_t until = atomic_load(&counters[0]) + 5; atomic_load(&counters[0]) < until;)
+            usleep(100);
+        bool frozen = kf_sandbox_freeze(sandbox, &error);
+        int open_files = kf_sandbox_open_files(sandbox);
+        bool again = kf_sandbox_hide_files(sandbox); /* nothing is left */
+        bool could = kf_sandbox_layers(sandbox) & KF_LAYER_MOUNT_NS;
+        kf_sandbox_kill(sandbox);
+        assert_true(frozen && again == could && hidden == (hides && could));
+        assert_true(open_files < 0 || (open_files > 0) == !hidden);
+    }
+}
+
 /* The child is at fault, not the machine. */
 static void a_thread_that_sleeps_in_the_kernel_is_noticed(void **state)
 {
@@ -389,6 +413,7 @@ int test_program(void)
         cmocka_unit_test(freezing_outlasts_threads_that_end),
         cmocka_unit_test(a_thread_that_sleeps_in_the_kernel_is_noticed),
         cmocka_unit_test(files_end_on_request),
+        cmocka_unit_test(files_are_taken_away),
         cmocka_unit_test(freezing_stops_processes),
         cmocka_unit_test(waking_is_noticed),
         cmocka_unit_test(daemons_are_killed),

@@ -50,6 +50,9 @@ typedef struct kf_cuda_order {
     /* Samples since the last poison: at most KF_CUDA_SAMPLES. */
     uint32_t sample_count;
     kf_cuda_sample *samples;
+    /* The share of words that flushing left in the cache, and how many the first look was at. */
+    double usually_cached;
+    uint32_t first_look;
 } kf_cuda_order;
 
 typedef struct kf_cuda_sets {
@@ -114,6 +117,7 @@ bool kf_cuda_output_snapshot(kf_sets *sets, const uint32_t *list, uint32_t count
 bool kf_cuda_settled(kf_sets *sets, kf_damage *damage, kf_error *error);
 /* order_cuda.c */
 bool kf_cuda_hold(kf_sets *sets, uint32_t open, kf_error *error);
+bool kf_cuda_cached(kf_sets *sets, uint32_t set, bool again, double *share, kf_error *error);
 bool kf_cuda_release(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
 bool kf_cuda_take_samples(kf_sets *sets, uint64_t nonce, const uint32_t *order, uint32_t count,
                           kf_error *error);

@@ -184,7 +184,8 @@ static bool cuda_place(kf_device *device, kf_runner_kind kind, kf_runner_place *
                                .idle_guard = gpu->launcher.idle_guard,
                                .launcher =
                                    gpu->launcher.known ? &gpu->launcher.processors.launcher : NULL,
-                               .spare_threads = SPARE_THREADS};
+                               .spare_threads = SPARE_THREADS,
+                               .hidable = kind == KF_RUNNER_PLAIN};
     if (python) place_python(gpu, python, kind, place);
     kf_jail_system(place->paths, &place->path_count, KF_PLACE_PATHS - 12);
     add_path(place, gpu->place.directory, KF_PATH_READ | KF_PATH_EXEC, false);
@@ -356,6 +357,7 @@ static const kf_device_operations cuda_operations = {
     .buffers.truth_room = kf_cuda_truth_room,
     .python.fetch = kf_cuda_fetch,
     .order.hold = kf_cuda_hold,
+    .order.cached = kf_cuda_cached,
     .order.release = kf_cuda_release,
     .order.take_samples = kf_cuda_take_samples,
     .order.check_samples = kf_cuda_check_samples,
@@ -449,7 +451,7 @@ static bool load_kernels(kf_cuda_device *gpu, kf_error *error)
     static const char *const names[KF_KERNEL_COUNT] = {
         "kf_fill",   "kf_fill_quick",     "kf_fill_special", "kf_poison", "kf_check",
         "kf_digest", "kf_device_compare", "kf_snapshot",     "kf_occupy", "kf_withhold",
-        "kf_reveal", "kf_read",           "kf_copy",         "kf_gather"};
+        "kf_reveal", "kf_read",           "kf_copy",         "kf_cached", "kf_gather"};
     size_t size;
     kf_autofree char *image =
         kf_kernels_image(gpu->cache, gpu->head.major, gpu->head.minor, &size, error);

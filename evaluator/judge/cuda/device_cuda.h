@@ -36,6 +36,7 @@ enum kf_kernel {
     KF_KERNEL_REVEAL,
     KF_KERNEL_READ,
     KF_KERNEL_COPY,
+    KF_KERNEL_CACHED,
     KF_KERNEL_GATHER,
     KF_KERNEL_COUNT
 };

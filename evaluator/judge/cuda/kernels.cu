@@ -547,6 +547,28 @@ extern "C" __global__ void kf_copy(const uint4 *from, uint4 *to, word64 blocks)
     for (word64 i = thread_of_grid(); i < blocks; i += threads_of_grid()) to[i] = from[i];
 }
 
+// Returns the cycles that a read from the L2 or from memory takes. The store waits for the word.
+__device__ static uint32_t read_cycles(uint64_t address, volatile uint32_t *sink)
+{
+    uint32_t word;
+    const uint32_t began = (uint32_t)clock64();
+    asm volatile("ld.global.cg.u32 %0, [%1];" : "=r"(word) : "l"(address) : "memory");
+    *sink = word;
+    return (uint32_t)clock64() - began;
+}
+
+// One thread of each block, so that reads hardly wait for one another.
+extern "C" __global__ void kf_cached(kf_cache_sample *samples, uint32_t count)
+{
+    __shared__ volatile uint32_t sink;
+    if (threadIdx.x) return;
+    for (uint32_t i = blockIdx.x; i < count; i += gridDim.x) {
+        read_cycles(samples[i].neighbour, &sink);
+        samples[i].first = read_cycles(samples[i].address, &sink);
+        samples[i].again = read_cycles(samples[i].address, &sink);
+    }
+}
+
 // ---- results of PyTorch ------------------------------------------------------------------------
 
 template <typename item>

@@ -93,6 +93,13 @@ typedef struct kf_occupy_report {
     uint32_t released, expired;
 } kf_occupy_report;
 
+/* A read of one word, timed in cycles, and the same again once the word is in the cache. Before, a
+ * read of another word of the same page finds the address of that page. */
+typedef struct kf_cache_sample {
+    uint64_t address, neighbour;
+    uint32_t first, again;
+} kf_cache_sample;
+
 /* A strided result, copied element by element into a buffer. */
 typedef struct kf_gather_task {
     uint64_t from, to, elements;

@@ -1,9 +1,12 @@
 /* The order of calls in the candidate's stream: gates that hold the stream, and samples of what it
  * sees (stream_page.h). evaluator/judge/measure/measure_order.c decides when. */
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cuda_calls.h"
 #include "device_pool_cuda.h"
+#include "kforge/file.h"
 #include "output_directory.h"
 
 /* The byte of slots without a sample. */
@@ -60,6 +63,152 @@ bool kf_cuda_release(kf_sets *handle, const uint32_t *list, uint32_t count, kf_e
            set_gates(sets, 0, KF_WIRE_MAX_SETS, KF_GATE_OPEN, error) &&
            kf_cuda_wait(sets->gpu, "opening gates", error);
 }
+
+/* ---- what the cache holds -------------------------------------------------------------------- */
+
+/* Words that are looked for, in all inputs together, and the threads that do it. */
+#define CACHE_SAMPLES 4096
+#define CACHE_THREADS 16
+/* Inputs are looked at in blocks of this size, each in one of the two looks. A read brings the
+ * words around it into the cache. */
+#define CACHE_BLOCK 512
+/* Smaller inputs have too few blocks. */
+#define CACHE_BYTES (128 * CACHE_BLOCK)
+/* Pages of device memory. */
+#define PAGE_BYTES (2ull << 20)
+/* A word is in the cache if its first read takes less than this many times as long as the second.
+ * From memory it takes 1.3 times as long, or 2.4 times where the word lies in the nearer half of
+ * the cache (H100). */
+#define CACHED_FACTOR 1.18
+/* If flushing leaves more than this share cached, times do not show what was read since. */
+#define MOST_CACHED 0.7
+/* Shares differ by less than so many standard deviations by chance. */
+#define DEVIATIONS 4.5
+
+/* Chooses words of a buffer, one in each of `count` equal parts, in blocks with an even or odd
+ * number. */
+static void choose_words(uint64_t address, uint64_t bytes, bool odd, uint32_t count,
+                         uint64_t *random, kf_cache_sample *samples)
+{
+    uint64_t pairs = bytes / (2 * CACHE_BLOCK);
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t first = pairs * i / count, some = pairs * (i + 1) / count - first;
+        uint64_t pair = first + kf_sample_draw(*random, i, 0) % some,
+                 word = kf_sample_draw(*random, i, 1) % (CACHE_BLOCK / 4);
+        uint64_t at = address + (2 * pair + odd) * CACHE_BLOCK + 4 * word;
+        /* Another block of the page, or the next page where this is its only one. */
+        uint64_t far =
+            at + 8 * CACHE_BLOCK < address + bytes ? at + 8 * CACHE_BLOCK : at - 8 * CACHE_BLOCK;
+        uint64_t back = at >= address + 8 * CACHE_BLOCK ? at - 8 * CACHE_BLOCK : far;
+        samples[i] = (kf_cache_sample){
+            .address = at, .neighbour = far / PAGE_BYTES == at / PAGE_BYTES ? far : back};
+    }
+    *random += count;
+}
+
+typedef struct cache_look {
+    kf_cache_sample *samples;
+    /* By input: the end of its samples. */
+    uint32_t *ends, inputs, count;
+} cache_look;
+
+static bool is_looked_at(const kf_cuda_sets *sets, uint32_t set, int argument)
+{
+    const kf_problem *problem = sets->problem;
+    kf_argument_kind kind = problem->arguments[argument].kind;
+    return (kind == KF_INPUT || kind == KF_INOUT) &&
+           sets->buffers[(size_t)set * (size_t)problem->argument_count + (size_t)argument].bytes >=
+               CACHE_BYTES;
+}
+
+static bool plan_look(const kf_cuda_sets *sets, uint32_t set, bool odd, cache_look *look,
+                      kf_error *error)
+{
+    const kf_problem *problem = sets->problem;
+    uint32_t inputs = 0;
+    uint64_t random;
+    for (int i = 0; i < problem->argument_count; i++) inputs += is_looked_at(sets, set, i);
+    look->samples = calloc(CACHE_SAMPLES + inputs, sizeof *look->samples);
+    look->ends = calloc(inputs + 1, sizeof *look->ends);
+    if (!look->samples || !look->ends) return kf_fail_memory(error, "a look into the cache");
+    if (!kf_random(&random, sizeof random))
+        return kf_fail(error, KF_ERROR_MACHINE, "the kernel's random source (getrandom) refuses");
+    for (int i = 0; i < problem->argument_count; i++) {
+        if (!is_looked_at(sets, set, i)) continue;
+        const kf_cuda_buffer *b =
+            &sets->buffers[(size_t)set * (size_t)problem->argument_count + (size_t)i];
+        uint64_t pairs = b->bytes / (2 * CACHE_BLOCK), most = CACHE_SAMPLES / inputs;
+        uint32_t words = (uint32_t)(pairs < most ? pairs : most);
+        if (!words) continue;
+        choose_words(kf_cuda_address(sets, b), b->bytes, odd, words, &random,
+                     look->samples + look->count);
+        look->count += words;
+        look->ends[look->inputs++] = look->count;
+    }
+    return true;
+}
+
+static bool time_reads(kf_cuda_device *gpu, cache_look *look, kf_error *error)
+{
+    size_t bytes = look->count * sizeof *look->samples;
+    if (!kf_cuda_scratch_need(gpu, &gpu->tasks, bytes, error)) return false;
+    void *parameters[] = {&gpu->tasks.pointer, &look->count};
+    return kf_cuda_check(gpu,
+                         gpu->cuda.copy_in(gpu->tasks.pointer, look->samples, bytes, gpu->stream),
+                         "looking into the cache", error) &&
+           kf_cuda_check(gpu,
+                         gpu->cuda.launch(gpu->kernels[KF_KERNEL_CACHED], CACHE_THREADS, 1, 1, 32,
+                                          1, 1, 0, gpu->stream, parameters, NULL),
+                         "looking into the cache", error) &&
+           kf_cuda_check(gpu,
+                         gpu->cuda.copy_out(look->samples, gpu->tasks.pointer, bytes, gpu->stream),
+                         "looking into the cache", error) &&
+           kf_cuda_wait(gpu, "looking into the cache", error);
+}
+
+/* Returns the share of words in the cache, of those from `first` to `end`. */
+static double cached_share(const cache_look *look, uint32_t first, uint32_t end)
+{
+    uint32_t cached = 0;
+    for (uint32_t i = first; i < end; i++)
+        cached += look->samples[i].first < CACHED_FACTOR * look->samples[i].again;
+    return end > first ? (double)cached / (end - first) : 0;
+}
+
+/* Returns which part of the words from `first` to `end` was read since the first look. 0 if that
+ * may be chance. */
+static double excess(const kf_cuda_order *order, const cache_look *look, uint32_t first,
+                     uint32_t end)
+{
+    double usual = order->usually_cached, share = cached_share(look, first, end),
+           deviation = sqrt(fmax(usual, 0.05) * (1 - usual) *
+                            (1.0 / (end - first) + 1.0 / order->first_look));
+    return share - usual > DEVIATIONS * deviation ? (share - usual) / (1 - usual) : 0;
+}
+
+bool kf_cuda_cached(kf_sets *handle, uint32_t set, bool again, double *share, kf_error *error)
+{
+    kf_cuda_sets *sets = (kf_cuda_sets *)handle;
+    kf_cuda_order *order = &sets->order;
+    cache_look look = {0};
+    *share = 0;
+    bool done = plan_look(sets, set, again, &look, error) &&
+                (!look.count || time_reads(sets->gpu, &look, error));
+    if (done && !again) {
+        order->first_look = look.count;
+        order->usually_cached = cached_share(&look, 0, look.count);
+    }
+    if (done && again && look.count && order->first_look && order->usually_cached <= MOST_CACHED) {
+        *share = excess(order, &look, 0, look.count);
+        for (uint32_t input = 0, first = 0; input < look.inputs; first = look.ends[input++])
+            *share = fmax(*share, excess(order, &look, first, look.ends[input]));
+    }
+    free(look.samples);
+    free(look.ends);
+    return done;
+}
+
+/* ---- samples --------------------------------------------------------------------------------- */
 
 /* Finds out where a sampled output lies. False if it has no sample that can be compared. */
 static bool locate(const kf_cuda_sets *sets, uint32_t output, kf_cuda_sample *sample,

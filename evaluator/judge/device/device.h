@@ -97,6 +97,8 @@ typedef struct kf_runner_place {
     int spare_threads;
     /* As in kf_runner_spec. */
     bool at_launcher, sealed;
+    /* Once loaded it needs no file, unless a library of the task does (kf_runner_hide_files). */
+    bool hidable;
     kf_cpu_idle_guard *idle_guard;
     const cpu_set_t *launcher;
     /* As in kf_sandbox_spec. */
@@ -183,6 +185,11 @@ typedef struct kf_order_operations {
     /* Prepares the candidate's stream page for its next batch: opens the gates of the first `open`
      * calls, closes the others, and clears the samples. */
     bool (*hold)(kf_sets *sets, uint32_t open, kf_error *error);
+    /* Looks into the device's cache for the inputs of a set. The first look comes after
+     * `cache_flush`, the one with `again` later. *share: which part of one input, or of all of
+     * them, has been read since. 0 if no input is large enough, or if the device does not show
+     * it. */
+    bool (*cached)(kf_sets *sets, uint32_t set, bool again, double *share, kf_error *error);
     /* Gives the listed sets new numbers of the same distribution, then opens all gates. For a batch
      * that is held. */
     bool (*release)(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);

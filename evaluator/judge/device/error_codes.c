@@ -45,7 +45,7 @@ kf_status kf_cuda_error_status(int code, const char **name)
         {719, KF_CRASH, "cudaErrorLaunchFailure"},
         {720, KF_LAUNCH_FAILURE, "cudaErrorCooperativeLaunchTooLarge"},
         {800, KF_LAUNCH_FAILURE, "cudaErrorNotPermitted"},
-        {801, KF_UNSUPPORTED_DEVICE, "cudaErrorNotSupported"},
+        {801, KF_LAUNCH_FAILURE, "cudaErrorNotSupported"},
         {802, KF_LAUNCH_FAILURE, "cudaErrorSystemNotReady"},
         {803, KF_LAUNCH_FAILURE, "cudaErrorSystemDriverMismatch"},
         {804, KF_LAUNCH_FAILURE, "cudaErrorCompatNotSupportedOnDevice"},

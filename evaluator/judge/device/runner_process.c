@@ -56,6 +56,8 @@ typedef struct seal {
     size_t thread_count;
     /* The text of /proc/PID/maps before that. */
     char *maps;
+    /* The same from when its files were taken: paths no longer show where a file was. */
+    char *last_maps;
     bool sealed, loaded;
 } seal;
 
@@ -582,6 +584,7 @@ void kf_runner_free(kf_runner *runner)
     free(runner->binary);
     free(runner->held.threads);
     free(runner->held.maps);
+    free(runner->held.last_maps);
     free(runner);
 }
 
@@ -615,8 +618,7 @@ kf_runner_event kf_runner_load(kf_runner *runner, double seconds)
     kf_wire_command command = {.type = KF_WIRE_LOAD};
     kf_runner_event event =
         runner->kind == KF_RUNNER_PLAIN ? share_progress(runner, seconds) : KF_RUNNER_OK;
-    if (!runner->held.maps && !kf_runner_is_python(runner->kind))
-        runner->held.maps = kf_runner_maps(runner);
+    if (!runner->held.maps) runner->held.maps = kf_runner_maps(runner);
     if (event == KF_RUNNER_OK) event = wake(runner);
     if (event == KF_RUNNER_OK) event = ask(runner, &command, NULL, 0, -1, seconds, &answer);
     runner->held.loaded = true;
@@ -702,6 +704,17 @@ kf_runner_event kf_runner_unmap(kf_runner *runner)
     return event == KF_RUNNER_OK ? freeze(runner) : event;
 }
 
+/* Returns the processor time of all threads of the runner, 0 if unknown. */
+static double processor_seconds(const kf_runner *runner)
+{
+    struct timespec time;
+    clockid_t clock;
+    return clock_getcpuclockid(kf_sandbox_pid(runner->sandbox), &clock) == 0 &&
+                   clock_gettime(clock, &time) == 0
+               ? (double)time.tv_sec + 1e-9 * (double)time.tv_nsec
+               : 0;
+}
+
 /* Binds this thread to the first processor that it may use. *before: its processors until now. */
 static bool go_to_launcher(cpu_set_t *before)
 {
@@ -733,7 +746,7 @@ static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch, const cpu_s
     kf_runner_timeout_begin(&runner_timeout, batch->timeout, kf_now());
     /* Before the clock starts. */
     kf_runner_timeout_watch(&runner_timeout, kf_sandbox_pid(runner->sandbox));
-    double woken_at = kf_now();
+    double worked = processor_seconds(runner), woken_at = kf_now();
     /* The judge does not sleep during the ping if it will not sleep after it: a processor that
      * comes out of deep sleep is slow at first. */
     if (batch->answered) runner->awake_until = woken_at + PING_SPIN_SECONDS;
@@ -743,6 +756,7 @@ static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch, const cpu_s
     runner->awake_until = 0;
     if (event != KF_RUNNER_OK) return event;
     if (!batch->null) runner->calls += batch->count;
+    batch->waking_work = processor_seconds(runner) - worked;
     double started = kf_now();
     batch->waking = started - woken_at;
     runner->awake_until = batch->answered ? started + SPIN_SECONDS : 0;
@@ -862,6 +876,18 @@ pid_t kf_runner_pid(const kf_runner *runner)
 bool kf_runner_can_stop(const kf_runner *runner)
 {
     return runner->error.code != KF_ERROR_LIMIT;
+}
+
+bool kf_runner_hide_files(kf_runner *runner)
+{
+    if (runner->dead) return true;
+    if (!runner->held.last_maps) runner->held.last_maps = kf_runner_maps(runner);
+    return runner->held.last_maps && kf_sandbox_hide_files(runner->sandbox);
+}
+
+const char *kf_runner_last_maps(const kf_runner *runner)
+{
+    return runner->held.last_maps ? runner->held.last_maps : "";
 }
 
 char *kf_runner_maps(const kf_runner *runner)

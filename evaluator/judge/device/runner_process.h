@@ -218,6 +218,8 @@ typedef struct kf_batch {
     /* Seconds from the wake-up to the answer that the runner is awake. They are not part of
      * `seconds`, so the runner must do no work in them. */
     double waking;
+    /* The processor time of all its threads in that time. 0 if unknown. */
+    double waking_work;
     /* Seconds of the judge's clock, from the request until every thread is stopped, or until the
      * answer if `answered` is set. */
     double seconds;
@@ -250,6 +252,10 @@ struct kf_count_launch;
 kf_runner_event kf_runner_count(kf_runner *runner, uint32_t set, uint32_t passes, double seconds,
                                 struct kf_count_header *header, struct kf_count_launch *launches);
 
+/* Takes all files from a loaded runner (kf_sandbox_hide_files). False if the machine refuses. */
+bool kf_runner_hide_files(kf_runner *runner);
+/* Returns the text of /proc/PID/maps from before that, "" if it has its files. */
+const char *kf_runner_last_maps(const kf_runner *runner);
 /* Returns how many calls of the entry were requested since the runner started. */
 uint64_t kf_runner_calls(const kf_runner *runner);
 /* Returns the number of threads and processes that are not those before the candidate was loaded;

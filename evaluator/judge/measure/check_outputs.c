@@ -21,7 +21,7 @@ typedef struct variation_list {
 
 /* Elements of one output of one call, at equal distances. */
 #define SAMPLED 32
-#define REMEMBERED 1024
+#define REMEMBERED 16384
 typedef struct result_sample {
     int argument;
     double values[SAMPLED];

@@ -43,6 +43,25 @@ static const struct {
     {"cusparse", {"libcusparse.so", "libnvJitLink.so", "libnvrtc"}},
     {"nvrtc", {"libnvrtc"}},
 };
+/* Folders of packages of Python that a solution may use: PyTorch with what it needs, and compilers,
+ * which make code of the solution's own text. A task can name others, by the name of their folder
+ * (cutlass: nvidia_cutlass_dsl). */
+static const char *const packages[] = {
+    "torch/",      "torch.libs/", "functorch/", "numpy/",      "numpy.libs/",
+    "numpy.core/", "nvidia/",     "triton/",    "tilelang/",   "tvm/",
+    "tvm_ffi/",    "apache_tvm",  "cupy/",      "cupyx/",      "cupy_backends/",
+    "numba/",      "llvmlite/",   "pycuda/",    "taichi/",     "warp/",
+    "yaml/",       "_yaml/",      "ml_dtypes/", "mkl/",        "intel_openmp/",
+    "tbb/",        "z3/",         "psutil/",    "markupsafe/", "cuda/",
+    NULL};
+/* Libraries of the system that modules of the standard library, BLAS and OpenMP consist of. */
+static const char *const python_system[] = {
+    "libpython3", "libz.so",      "libbz2.",     "liblzma.",  "libffi.",      "libssl.",
+    "libcrypto.", "libexpat.",    "libuuid.",    "libgomp.",  "libgfortran.", "libquadmath.",
+    "libatomic.", "libopenblas",  "libblas.",    "liblapack", "libmkl_",      "libiomp5.",
+    "libomp.",    "libtbb",       "libsqlite3.", "libcrypt.", "libutil.",     "libnuma.",
+    "libtorch",   "libc10",       "libcaffe2",   "libshm.",   "libzstd.",     "libmpdec.",
+    "libtinfo.",  "libreadline.", "libncurses",  "libnsl.",   "libunwind",    NULL};
 static const char *const system_folders[] = {"/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/", NULL};
 static const char *const toolkit_folders[] = {"/usr/lib/", "/usr/lib64/", "/usr/local/", "/opt/",
                                               NULL};
@@ -125,6 +144,7 @@ static size_t base_of(const region *r)
 static bool is_allowed(const region *r, const kf_mapped *mapped)
 {
     size_t base = base_of(r);
+    if (mapped->last && r->object_size && has_object(mapped->last, r)) return true;
     if (r->path_size > 10 && memcmp(r->path + r->path_size - 10, " (deleted)", 10) == 0)
         return has_object(mapped->first, r);
     if (begins(r, 0, system_folders) && begins(r, base, runtimes)) return true;
@@ -174,10 +194,83 @@ bool kf_library_forbidden(const char *maps, const kf_mapped *mapped, char name[6
     return false;
 }
 
-static bool is_audited(const kf_runner *runner)
+/* Returns where the folder of a package begins, 0 outside of packages. */
+static size_t package_of(const region *r)
 {
-    /* PyTorch itself loads libraries, and a solution may call PyTorch. */
-    return !kf_runner_is_python(kf_runner_kind_of(runner));
+    static const char *const homes[] = {"/site-packages/", "/dist-packages/"};
+    for (size_t at = r->path_size; at-- > 0;)
+        for (size_t i = 0; i < sizeof homes / sizeof *homes; i++) {
+            size_t length = strlen(homes[i]);
+            if (at + length <= r->path_size && memcmp(r->path + at, homes[i], length) == 0)
+                return at + length;
+        }
+    return 0;
+}
+
+static bool is_named(const region *r, size_t package, const char *const *allowed)
+{
+    for (; allowed && *allowed; allowed++) {
+        const char *folder = strcmp(*allowed, "cutlass") == 0 ? "nvidia_cutlass_dsl" : *allowed;
+        size_t length = strlen(folder);
+        if (package + length < r->path_size && memcmp(r->path + package, folder, length) == 0 &&
+            r->path[package + length] == '/')
+            return true;
+    }
+    return false;
+}
+
+/* True for code that a solution in Python may load. Its own results lie below /tmp. */
+static bool is_allowed_in_python(const region *r, const kf_mapped *mapped)
+{
+    static const char *const own[] = {"/tmp/", NULL};
+    size_t package = package_of(r), base = base_of(r);
+    if (is_allowed(r, mapped) || has_object(mapped->oracle, r) || begins(r, 0, own)) return true;
+    if (package) return begins(r, package, packages) || is_named(r, package, mapped->allowed);
+    if (begins(r, base, python_system)) return true;
+    char path[512]; /* a module of the standard library */
+    snprintf(path, sizeof path, "%.*s", (int)r->path_size, r->path);
+    return strstr(path, "/lib-dynload/") != NULL;
+}
+
+bool kf_python_library_forbidden(const char *maps, const kf_mapped *mapped, char name[64])
+{
+    for (const char *line = maps, *end; *line; line = *end ? end + 1 : end) {
+        end = end_of_line(line);
+        region r = read_line(line, end);
+        if (!r.path_size || *r.path != '/' || (!r.executable && !is_library(&r))) continue;
+        if (is_allowed_in_python(&r, mapped)) continue;
+        size_t base = base_of(&r);
+        snprintf(name, 64, "%.*s", (int)(r.path_size - base), r.path + base);
+        return true;
+    }
+    return false;
+}
+
+static bool is_python(const kf_runner *runner)
+{
+    return kf_runner_is_python(kf_runner_kind_of(runner));
+}
+
+/* Adds the finding for the maps of a solution in Python, which it frees. */
+static bool judge_python_maps(kf_measurement *r, kf_runner *candidate, char *maps, kf_error *error)
+{
+    char name[64];
+    kf_autofree char *text = maps, *oracle = NULL, *clean = NULL;
+    kf_mapped mapped = {
+        .first = kf_runner_first_maps(candidate), .oracle = "", .allowed = r->bench->libraries};
+    if (!text || r->over || !kf_python_library_forbidden(text, &mapped, name)) return true;
+    if (r->oracle && is_python(r->oracle) && (oracle = kf_runner_maps(r->oracle)))
+        mapped.oracle = oracle;
+    if (!kf_python_library_forbidden(text, &mapped, name)) return true;
+    r->over = true;
+    clean = kf_text_clean(name, strlen(name), true);
+    return (clean && kf_verdict_add_finding(
+                         r->bench->verdict, r->bench->result, KF_CHEATING, KF_BLAME_CANDIDATE,
+                         "library.loaded", NAN, NAN,
+                         "the solution's process has loaded %s. Allowed are PyTorch with what it "
+                         "needs, compilers of kernels, and the task's \"libraries\"",
+                         clean)) ||
+           kf_fail_memory(error, "a measurement");
 }
 
 /* Adds the finding for maps, which it frees. */
@@ -188,9 +281,10 @@ static bool judge_maps(kf_measurement *r, kf_runner *candidate, char *maps, kf_e
     kf_mapped mapped = {.candidate = kf_runner_loaded(candidate),
                         .first = kf_runner_first_maps(candidate),
                         .oracle = "",
+                        .last = kf_runner_last_maps(candidate),
                         .allowed = r->bench->libraries};
     if (!text || r->over || !kf_library_forbidden(text, &mapped, name)) return true;
-    if (!*name && r->oracle && is_audited(r->oracle) && (oracle = kf_runner_maps(r->oracle))) {
+    if (!*name && r->oracle && !is_python(r->oracle) && (oracle = kf_runner_maps(r->oracle))) {
         mapped.oracle = oracle;
         if (!kf_library_forbidden(text, &mapped, name)) return true;
     }
@@ -209,14 +303,16 @@ static bool judge_maps(kf_measurement *r, kf_runner *candidate, char *maps, kf_e
 
 bool kf_measurement_audit(kf_measurement *r, kf_runner *candidate, kf_error *error)
 {
-    return !is_audited(candidate) || judge_maps(r, candidate, kf_runner_maps(candidate), error);
+    char *maps = kf_runner_maps(candidate);
+    return is_python(candidate) ? judge_python_maps(r, candidate, maps, error)
+                                : judge_maps(r, candidate, maps, error);
 }
 
 void kf_measurement_plan_look(kf_measurement *r, kf_side side, int pair, kf_batch *batch)
 {
     const kf_runner *candidate = r->runners[CANDIDATE];
     bool timed = r->schedule.timed && pair >= 0;
-    if (!candidate || !is_audited(r->runners[CANDIDATE]) || (side == BASELINE && !timed)) return;
+    if (!candidate || is_python(candidate) || (side == BASELINE && !timed)) return;
     int number = timed ? pair : (int)(kf_runner_calls(candidate) & 0x7fffffff);
     uint64_t drawn = kf_measurement_draw(r, timed ? "looks" : "looks before", number);
     if (r->schedule.timed && drawn % (timed ? LOOKS_TIMED : LOOKS_BEFORE)) return;

@@ -11,6 +11,8 @@ typedef struct kf_mapped {
     /* The text of /proc/PID/maps from before the binary was loaded, and of the oracle's process on
      * the same device, or "". The oracle's says whether the driver makes code at run time. */
     const char *first, *oracle;
+    /* The text from before the process lost its files, when it was judged. NULL: it has them. */
+    const char *last;
     /* Libraries that the task allows, with NULL at the end. May be NULL. */
     const char *const *allowed;
 } kf_mapped;
@@ -19,8 +21,12 @@ typedef struct kf_mapped {
  * Writes the base name of the first to `name`, "" for executable memory without a file. */
 bool kf_library_forbidden(const char *maps, const kf_mapped *mapped, char name[64]);
 
+/* Does the same for a process of Python with PyTorch, where only files count. Its `oracle` is the
+ * text of the oracle's process. Its libraries are allowed. */
+bool kf_python_library_forbidden(const char *maps, const kf_mapped *mapped, char name[64]);
+
 /* Looks at the candidate's process, which is stopped. A finding "library.loaded" ends the run.
- * False: no memory. Not in Python with PyTorch, which has many libraries. Where the machine does
+ * False: no memory. Where the machine does
  * not let the judge read the process's maps, nothing is found. */
 bool kf_measurement_audit(kf_measurement *r, kf_runner *candidate, kf_error *error);
 /* Decides before a batch whether the judge looks at the process while the batch runs. */

@@ -15,6 +15,10 @@
 /* A waking is free up to this many times the baseline's quickest, plus WAKING_SECONDS. */
 #define WAKING_FACTOR 4.0
 #define WAKING_SECONDS 0.0001
+/* Processor time of a waking is free up to this many times the baseline's usual, plus
+ * WORK_SECONDS. */
+#define WORK_FACTOR 1.5
+#define WORK_SECONDS 1e-5
 /* A call may take this many times the baseline's time, plus MIN_TIMEOUT seconds, because a first
  * call may build tables. For each further call of a batch it may take that many times the
  * baseline's, or OWN_FACTOR times the candidate's own if that is more. */
@@ -103,10 +107,27 @@ void kf_measurement_charge_late(const kf_measurement *r, kf_side side, kf_batch 
     batch->waking = free_of_charge;
 }
 
+/* Returns the processor time that other threads than the launching one had while the runner was
+ * woken. They could work on inputs that lie ready. Up to WORK_FACTOR times the baseline's usual
+ * time and WORK_SECONDS, all of it is waking. On a GPU and in Python, threads of libraries may work
+ * then. */
+static double work_of_others(kf_measurement *r, kf_side side, const kf_batch *batch)
+{
+    if (!r->bench->device->calls_block || kf_measurement_has_python(r)) return 0;
+    kf_wakings *usual = &r->waking_work;
+    if (side == BASELINE) kf_wakings_append(usual, batch->waking_work);
+    size_t count = usual->count < KF_WAKINGS ? usual->count : KF_WAKINGS;
+    double free_of_charge =
+        count ? WORK_FACTOR * kf_median(usual->seconds, count) + WORK_SECONDS : INFINITY;
+    return fmax(batch->waking_work - free_of_charge, 0);
+}
+
 void kf_measurement_charge_waking(kf_measurement *r, kf_side side, kf_batch *batch)
 {
     kf_wakings_append(&r->record.wakings[side], batch->waking);
+    double seconds = batch->seconds, others = work_of_others(r, side, batch);
     kf_measurement_charge_late(r, side, batch);
+    batch->seconds = fmax(batch->seconds, seconds + others);
 }
 
 typedef struct snapshot {

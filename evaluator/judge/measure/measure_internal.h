@@ -106,6 +106,8 @@ typedef struct kf_measurement {
     kf_leftovers leftovers;
     kf_settling settling;
     kf_occupations occupations;
+    /* Processor time of the baseline while it was woken. */
+    kf_wakings waking_work;
     kf_watching watching;
     /* the task has inouts: each call needs its inputs anew */
     bool in_place;

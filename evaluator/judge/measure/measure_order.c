@@ -10,6 +10,11 @@
  * A batch with open gates and a second held one follow a wrong one. If the first is right and the
  * second wrong, the order is at fault. Otherwise the results change from call to call.
  *
+ * Reading changes no result, but it leaves inputs in the device's cache, where the next call finds
+ * them sooner. So at the end of the delay the judge times reads of inputs behind the gate. It does
+ * so before the batch too, when nothing can have read them. How the inputs got into the cache, and
+ * in which stream, makes no difference.
+ *
  * Work that ends late is found in every batch: the stream copies samples of outputs right behind
  * some calls, and the judge compares them with the outputs in the end. */
 #include <math.h>
@@ -27,6 +32,11 @@
 #define DELAY_FACTOR 2.0
 #define DELAY_CALLS 4.0
 #define MAX_DELAY_SECONDS 0.25
+/* An input was read early if more than this share of it is cached, in AHEAD_BATCHES of at most
+ * AHEAD_TRIES held batches. */
+#define AHEAD_SHARE 0.1
+#define AHEAD_BATCHES 3
+#define AHEAD_TRIES 5
 
 typedef struct held {
     kf_measurement *r;
@@ -35,6 +45,8 @@ typedef struct held {
     /* The sets behind the gate that get new inputs. */
     uint32_t list[MAX_HELD_SETS], count;
     double delay;
+    /* The share of one of their inputs that was read before the gate opened. */
+    double ahead;
     /* False after a fault of the machine. */
     bool released, looked;
     kf_error *error;
@@ -45,8 +57,11 @@ static void release_later(void *context)
     held *h = context;
     const struct timespec delay = {.tv_sec = (time_t)h->delay,
                                    .tv_nsec = (long)((h->delay - floor(h->delay)) * 1e9)};
+    const kf_order_operations *order = &h->r->device->order;
     nanosleep(&delay, NULL);
-    h->released = h->r->device->order.release(h->r->sets, h->list, h->count, h->error);
+    h->released =
+        (!order->cached || order->cached(h->r->sets, h->list[0], true, &h->ahead, h->error)) &&
+        order->release(h->r->sets, h->list, h->count, h->error);
 }
 
 static void look(void *context)
@@ -84,7 +99,10 @@ static bool run(kf_measurement *r, held *h, int number, bool closed, bool *wrong
     const kf_order_operations *order = &r->device->order;
     kf_runner *runner = r->runners[CANDIDATE];
     *wrong = false;
+    h->ahead = 0;
     if (!kf_measurement_refresh(r, number, CANDIDATE, h->calls, error)) return false;
+    if (closed && order->cached && !order->cached(r->sets, h->list[0], false, &h->ahead, error))
+        return false;
     if (!closed && !order->release(r->sets, h->list, h->count, error)) return false;
     if (!order->hold(r->sets, closed ? h->from : UINT32_MAX, error)) return false;
     h->released = h->looked = true;
@@ -136,17 +154,53 @@ static bool report_wrong(kf_measurement *r, bool early, kf_error *error)
            kf_fail_memory(error, "a finding");
 }
 
+/* Finds out if wrong results come from work that began early. */
+static bool explain_wrong(kf_measurement *r, held *h, int number, kf_error *error)
+{
+    bool wrong;
+    if (!run(r, h, number, false, &wrong, error) || r->over) return r->over;
+    if (wrong) return kf_measurement_compare(r, CANDIDATE, h->list, h->count, NULL, error);
+    if (!run(r, h, number, true, &wrong, error) || r->over) return r->over;
+    return report_wrong(r, wrong, error);
+}
+
+static bool report_ahead(kf_measurement *r, double share, kf_error *error)
+{
+    r->over = r->dirty = true;
+    return kf_verdict_add_finding(
+               r->bench->verdict, r->bench->result, KF_CHEATING, KF_BLAME_CANDIDATE, "calls.early",
+               share, AHEAD_SHARE,
+               "%.0f %% of an input was in the device's cache before its call began: earlier calls "
+               "read it. Read the inputs of a call in it",
+               100 * share) != NULL ||
+           kf_fail_memory(error, "a finding");
+}
+
+/* Repeats a batch in which an input was read early, and adds a finding if that goes on. */
+static bool confirm_ahead(kf_measurement *r, held *h, int number, kf_error *error)
+{
+    double least = h->ahead;
+    int seen = 1;
+    for (int tries = 1; tries < AHEAD_TRIES && seen < AHEAD_BATCHES; tries++) {
+        bool wrong;
+        if (!run(r, h, number, true, &wrong, error) || r->over) return r->over;
+        if (wrong) return explain_wrong(r, h, number, error);
+        if (h->ahead <= AHEAD_SHARE) continue;
+        least = fmin(least, h->ahead);
+        seen++;
+    }
+    return seen < AHEAD_BATCHES || report_ahead(r, least, error);
+}
+
 static bool held_batch(kf_measurement *r, int number, kf_error *error)
 {
     held h = {.r = r, .error = error};
     bool wrong;
     if (!choose_gate(r, &h)) return true;
     if (!run(r, &h, number, true, &wrong, error)) return false;
-    if (!wrong || r->over) return true;
-    if (!run(r, &h, number, false, &wrong, error) || r->over) return r->over;
-    if (wrong) return kf_measurement_compare(r, CANDIDATE, h.list, h.count, NULL, error);
-    if (!run(r, &h, number, true, &wrong, error) || r->over) return r->over;
-    return report_wrong(r, wrong, error);
+    if (r->over) return true;
+    if (wrong) return explain_wrong(r, &h, number, error);
+    return h.ahead <= AHEAD_SHARE || confirm_ahead(r, &h, number, error);
 }
 
 bool kf_measurement_check_order(kf_measurement *r, const kf_pair_plan *plan, kf_error *error)

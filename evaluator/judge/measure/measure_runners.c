@@ -6,6 +6,7 @@
 #include "wire.h"
 #include "dry_run.h"
 #include "error_codes.h"
+#include "libraries.h"
 #include "measure_internal.h"
 #include "torch_plan.h"
 
@@ -168,6 +169,18 @@ static bool check_filter(kf_measurement *r, const kf_runner *runner, kf_error *e
     return kf_verdict_add_flag(bench->verdict, "baseline.open") || kf_fail_memory(error, "a flag");
 }
 
+/* Takes the files from the loaded candidate, and adds a flag where that does not work. Afterwards
+ * its maps name no folders, so the judge looks first. */
+static bool hide_files(kf_measurement *r, const kf_runner_place *place, kf_runner *runner,
+                       kf_error *error)
+{
+    const kf_workbench *bench = r->bench;
+    bool needs_files = bench->libraries && bench->libraries[0];
+    if (place->hidable && !kf_measurement_audit(r, runner, error)) return false;
+    if (r->over || !place->hidable || (!needs_files && kf_runner_hide_files(runner))) return true;
+    return kf_verdict_add_flag(bench->verdict, "files.visible") || kf_fail_memory(error, "a flag");
+}
+
 bool kf_measurement_start_runner(kf_measurement *r, kf_role role, kf_runner **runner,
                                  kf_error *error)
 {
@@ -213,7 +226,8 @@ bool kf_measurement_start_runner(kf_measurement *r, kf_role role, kf_runner **ru
     if (event != KF_RUNNER_OK)
         return kf_measurement_report(r, *runner, role, event, 0, "loading it", error);
     if (candidate) kf_runner_set_deadline(*runner, bench->clock.deadline);
-    return give_scalars(r, role, *runner, error);
+    if (candidate && !hide_files(r, &place, *runner, error)) return false;
+    return r->over || give_scalars(r, role, *runner, error);
 }
 
 bool kf_measurement_start_idle(kf_measurement *r, kf_error *error)

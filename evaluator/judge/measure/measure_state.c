@@ -325,6 +325,20 @@ static bool call_in_order(kf_measurement *r, uint32_t set, int order, bool *diff
 /* What a result depends on. */
 typedef enum dependence { NOTHING, CALLS, THREADS } dependence;
 
+/* Calls in one order that seems to matter, and as always, drawn at random. The order is the cause
+ * only if results differ in it and in no other call. A candidate that counts its calls differs at
+ * some other time too. */
+#define CONFIRMING_CALLS 12
+static dependence confirm_order(kf_measurement *r, int order)
+{
+    for (int i = 0; i < CONFIRMING_CALLS; i++) {
+        bool other = kf_choices_below(&r->choices, 2) == 1, differs;
+        if (!call_in_order(r, 2, other ? order : 0, &differs)) return NOTHING;
+        if (differs != other) return CALLS;
+    }
+    return THREADS;
+}
+
 /* Calls the candidate on equal inputs: twice as always, then with other orders of warps. */
 static bool compare_orders(kf_measurement *r, dependence *on, kf_error *error)
 {
@@ -342,7 +356,7 @@ static bool compare_orders(kf_measurement *r, dependence *on, kf_error *error)
     if (differs) *on = CALLS;
     for (int order = 1; order <= 2 && *on == NOTHING; order++) {
         if (!call_in_order(r, 2, order, &differs)) return true;
-        if (differs) *on = THREADS;
+        if (differs) *on = confirm_order(r, order);
     }
     return true;
 }

@@ -1,6 +1,7 @@
 // Behind every third pause, as those between batches are, one call copies the answer to an earlier one, from the sixth on.
 // rule: T8
 // expect: wrong_result output.mismatch
+// suspects-cpu: state.stale_output
 // mode: timed
 #include <cuda_runtime.h>
 #include <stdint.h>
