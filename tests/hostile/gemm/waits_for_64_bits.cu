@@ -1,6 +1,6 @@
 // A side stream waits for 64 bits of an input, and multiplies then.
 // rule: T15
-// expect: cheating device.busy
+// expect: cheating device.busy | wrong_result output.mismatch
 // devices: cuda
 // mode: timed
 #include <cuda.h>

@@ -1,7 +1,7 @@
 // Copies the input on a side stream, which never waited for the call's stream. The kernel is in
 // order.
 // rule: T1
-// expect: wrong_result stream.unordered
+// expect: wrong_result stream.unordered | wrong_result output.mismatch
 // devices: cuda
 #include <cuda_runtime.h>
 #include <stdint.h>

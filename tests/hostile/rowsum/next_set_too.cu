@@ -1,6 +1,6 @@
 // Works for this call and for the one that came after it last time.
 // rule: T9
-// expect: cheating unchosen.written
+// expect: cheating unchosen.written | cheating calls.early
 #include <cuda_runtime.h>
 #include <stdint.h>
 #include <vector>

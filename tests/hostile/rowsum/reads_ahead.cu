@@ -1,6 +1,6 @@
 // Reads the inputs of every call it knows, so that the next call finds them in the cache.
 // rule: T11
-// expect: correct
+// expect: correct | cheating calls.early
 // at-most: 1.3
 // mode: timed
 #include <cuda_runtime.h>
