@@ -14,10 +14,10 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional
 
 from .client import Client, RequestError, Unreachable
 from .local import ServerError
-from .result import GarbledAnswer, Result
+from .result import GarbledAnswer, Result, Unjudged
 
 __all__ = [
-    "Client", "GarbledAnswer", "RequestError", "Result", "ServerError", "Unreachable",
+    "Client", "GarbledAnswer", "RequestError", "Result", "ServerError", "Unjudged", "Unreachable",
     "default_client", "health", "judge", "judge_async", "judge_batch", "task", "tasks",
 ]
 

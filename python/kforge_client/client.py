@@ -22,6 +22,7 @@ FIELDS = frozenset(
 )
 LIMIT = 64 << 20  # bytes of an answer
 CONNECT = 10.0  # seconds for a connection
+PAUSE = 1.0  # first pause before a candidate is judged again, in seconds
 
 
 class RequestError(ValueError):
@@ -43,6 +44,9 @@ class _Call:
         self.until = time.monotonic() + timeout
         self.cancelled = threading.Event()
         self.connection: Optional[http.client.HTTPConnection] = None
+
+    def again(self, timeout: float) -> None:
+        self.until = time.monotonic() + timeout
 
     def left(self) -> float:
         return self.until - time.monotonic()
@@ -97,18 +101,23 @@ class Client:
 
     # ---- requests ----------------------------------------------------------------------------
 
-    def judge(self, task: str, source: Optional[str] = None, **fields: Any) -> Result:
+    def judge(
+        self, task: str, source: Optional[str] = None, *, patience: float = 0.0, **fields: Any
+    ) -> Result:
         """Judges a source, or with reply=… a model's whole reply. Waits for the verdict.
 
-        A fault of the machine has no reward. Raises RequestError if the call itself is wrong.
+        A fault of the machine has no reward. For `patience` seconds the candidate is then judged
+        again. Raises RequestError if the call itself is wrong.
         """
-        return self._judge(self._request(task, source, fields), _Call(self._timeout))
+        return self._judge(self._request(task, source, fields), _Call(self._timeout), patience)
 
-    async def judge_async(self, task: str, source: Optional[str] = None, **fields: Any) -> Result:
+    async def judge_async(
+        self, task: str, source: Optional[str] = None, *, patience: float = 0.0, **fields: Any
+    ) -> Result:
         """Judges like `judge`, without blocking the event loop. Cancelling cancels the job."""
         request, call = self._request(task, source, fields), _Call(self._timeout)
         future = asyncio.get_running_loop().run_in_executor(
-            self._pool(), self._judge, request, call
+            self._pool(), self._judge, request, call, patience
         )
         try:
             return await asyncio.shield(future)
@@ -192,13 +201,28 @@ class Client:
                 request[name] = request[name].replace("\0", "\ufffd")
         return request
 
-    def _judge(self, request: Dict[str, Any], call: _Call) -> Result:
+    def _judge(self, request: Dict[str, Any], call: _Call, patience: float = 0.0) -> Result:
+        until, pause = time.monotonic() + patience, PAUSE
+        while True:
+            result = self._once(request, call)
+            if result.scorable or result.blame == "candidate":
+                return result
+            if call.cancelled.is_set() or time.monotonic() + pause > until:
+                return result
+            call.cancelled.wait(pause)
+            pause = min(30.0, pause * 2)
+            call.again(self._timeout)
+
+    def _once(self, request: Dict[str, Any], call: _Call) -> Result:
         try:
             status, answer = self._ask("POST", "/v1/judge", request, call)
         except Unreachable as error:
             return fault("unreachable", str(error))
         if status == 504:
             return fault("deadline", _message(answer))
+        if status == 413 and request.get("reply"):
+            # The judge finds no source in a reply over its limit.
+            return self._once({**request, "reply": ""}, call)
         if status == 413:
             return fault("too_large", _message(answer), "candidate")
         return answer

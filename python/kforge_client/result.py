@@ -10,6 +10,10 @@ from typing import Any, Dict, Optional, Tuple
 OTHERS = ("machine", "task", "judge")
 
 
+class Unjudged(RuntimeError):
+    """There is no reward, for a reason that is not the candidate's."""
+
+
 class GarbledAnswer(ValueError):
     """The server's answer is not what docs/reference/serve.md describes."""
 
@@ -33,6 +37,12 @@ class Result:
     device: str = ""
     # The whole answer, with further fields
     answer: Dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def needed(self) -> float:
+        """Returns the reward for a framework that has no word for a missing one."""
+        if self.reward is None:
+            raise Unjudged("no reward: %s: %s" % (self.status, self.summary or "no message"))
+        return self.reward
 
     def feedback(self) -> str:
         """Returns the verdict and the next step as text for a model."""

@@ -24,7 +24,7 @@ os.environ.pop("KFORGE_SERVER", None)
 os.environ.pop("KFORGE_TOKEN", None)
 import kforge_client  # noqa: E402
 from kforge_client import Client, RequestError, ServerError  # noqa: E402
-from kforge_client import local  # noqa: E402
+from kforge_client import client, local  # noqa: E402
 
 SERVER = ROOT / "tests/python/fake_server.py"
 sys.path.insert(0, str(SERVER.parent))
@@ -64,11 +64,11 @@ class Judging(unittest.TestCase):
         self.assertNotIn("reply", sent)
 
     def test_a_reply_and_defaults(self):
-        client = Client(self.address, mode="check", reward="kevin")
-        self.assertEqual(client.judge("axpy", reply="wrong_result").reward, 0.0)
-        client.judge("axpy", reply="correct 2", mode="time")
+        other = Client(self.address, mode="check", reward="kevin")
+        self.assertEqual(other.judge("axpy", reply="wrong_result").reward, 0.0)
+        other.judge("axpy", reply="correct 2", mode="time")
         self.assertEqual([r["mode"] for r in self.requests()], ["check", "time"])
-        client.close()
+        other.close()
 
     def test_a_fault_has_no_reward(self):
         for answer in ("machine", "task", "judge", "machine with a reward"):
@@ -90,11 +90,11 @@ class Judging(unittest.TestCase):
 
     def test_gives_up_without_a_reward(self):
         for trouble in ("cut", "garbage", "status 500"):
-            client = Client(self.address, retries=1)
-            result = client.judge("axpy", "\n".join([trouble] * 9))
+            other = Client(self.address, retries=1)
+            result = other.judge("axpy", "\n".join([trouble] * 9))
             self.assertEqual((result.reward, result.status), (None, "unreachable"))
             self.assertFalse(result.scorable)
-            client.close()
+            other.close()
 
     def test_waits_for_a_full_queue(self):
         begun = time.monotonic()
@@ -104,17 +104,16 @@ class Judging(unittest.TestCase):
         self.assertEqual(len(self.requests()), 7)
 
     def test_a_full_queue_ends_with_the_time(self):
-        client = Client(self.address, timeout=0.5)
-        result = client.judge("axpy", "\n".join(["busy 20"] * 9))
+        other = Client(self.address, timeout=0.5)
+        result = other.judge("axpy", "\n".join(["busy 20"] * 9))
         self.assertEqual((result.reward, result.status), (None, "unreachable"))
-        client.close()
+        other.close()
 
     def test_a_slow_server(self):
-        client = Client(self.address, timeout=0.2)
-        client_slack = self.judge("slow 0.3 correct 2")
-        self.assertEqual(client_slack.reward, 2.3)
-        self.assertEqual(client.judge("axpy", "deadline").status, "deadline")
-        client.close()
+        impatient = Client(self.address, timeout=0.2)
+        self.assertEqual(self.judge("slow 0.3 correct 2").reward, 2.3)
+        self.assertEqual(impatient.judge("axpy", "deadline").status, "deadline")
+        impatient.close()
 
     def test_deadline_and_size(self):
         for answer, status in (("status 504", "deadline"), ("status 413", "too_large")):
@@ -122,6 +121,22 @@ class Judging(unittest.TestCase):
             self.assertEqual((result.status, result.reward), (status, None))
             self.assertEqual(len(self.requests()), 1)
             self.server.seen.clear()
+
+    def test_a_reply_that_is_too_large_has_no_source(self):
+        result = self.client.judge("axpy", reply="status 413")
+        self.assertEqual((result.status, result.reward), ("no_source", 0.0))
+
+    def test_patience(self):
+        client.PAUSE = 0.01
+        self.addCleanup(setattr, client, "PAUSE", 1.0)
+        answers = "machine\njudge\nstatus 504\ncorrect 1"
+        self.assertEqual(self.client.judge("axpy", answers, patience=60).reward, 1.3)
+        self.assertEqual(self.client.judge("axpy", "wrong_result", patience=60).reward, 0.0)
+        self.assertEqual(len(self.requests()), 5)
+        result = self.client.judge("axpy", "machine", patience=0.1)
+        self.assertIsNone(result.reward)
+        with self.assertRaises(kforge_client.Unjudged):
+            result.needed()
 
     def test_a_wrong_call(self):
         for status in (400, 401, 404):
@@ -139,12 +154,12 @@ class Judging(unittest.TestCase):
             self.judge("correct 1", seconds=float("nan"))
 
     def test_token(self):
-        client = Client(self.address, token="secret")
-        client.judge("axpy", "correct 1")
+        other = Client(self.address, token="secret")
+        other.judge("axpy", "correct 1")
         self.assertEqual(self.server.seen[-1][2].get("Authorization"), "Bearer secret")
         self.judge("correct 1")
         self.assertIsNone(self.server.seen[-1][2].get("Authorization"))
-        client.close()
+        other.close()
 
     def test_one_connection(self):
         before = self.server.connections
@@ -320,11 +335,11 @@ class Starting(unittest.TestCase):
         (self.folder / "bin/kforge").write_text("#!/bin/sh\necho 'no such device' >&2\nexit 3\n")
         os.environ["XDG_RUNTIME_DIR"] = str(self.folder)
         self.addCleanup(os.environ.pop, "XDG_RUNTIME_DIR")
-        client = Client(command=[str(self.folder / "bin/kforge"), "serve"])
+        other = Client(command=[str(self.folder / "bin/kforge"), "serve"])
         with self.assertRaises(ServerError) as caught:
-            client.judge("axpy", "correct 1")
+            other.judge("axpy", "correct 1")
         self.assertIn("no such device", str(caught.exception))
-        client.close()
+        other.close()
         with self.assertRaises(ServerError) as caught:
             Client(command=["/no/such/kforge"]).judge("axpy", "correct 1")
         self.assertIn("PATH", str(caught.exception))

@@ -76,9 +76,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.server.turns[text] = turn + 1
             self.server.active += 1
             self.server.most = max(self.server.most, self.server.active)
-        lines = text.split("\n")
+        lines = text.split("\n") if text else ["no_source"]
         try:
-            self.answer(lines[min(turn, len(lines) - 1)].split())
+            self.answer(lines[min(turn, len(lines) - 1)].split() or ["no_source"])
             if turn >= len(lines) - 1:
                 self.server.turns.pop(text, None)
         finally:
