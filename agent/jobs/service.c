@@ -174,6 +174,19 @@ const char *kf_service_store(const kf_service *service)
     return service->settings.store_path;
 }
 
+double kf_service_cost(kf_service *service)
+{
+    double cost = 0;
+    kf_store *store = kf_service_reading(service, NULL);
+    if (!store) return 0;
+    kf_store_cursor *cursor = kf_store_proposers(store, NULL, NULL);
+    kf_autoresult kf_store_proposer row = {0};
+    while (cursor && kf_store_next_proposer(cursor, &row, NULL) == 1) cost += row.cost_usd;
+    kf_store_cursor_free(cursor);
+    kf_service_reading_done(service);
+    return cost;
+}
+
 /* Adds the JSON value of `text`, or null. */
 static bool add_json(cJSON *object, const char *key, const char *text, size_t size)
 {
