@@ -82,18 +82,18 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     if (wanted->token && !token) return -1;
     kf_auto(kf_service) service = NULL;
     if (!open_service(invocation, wanted, &service, error)) return -1;
-    kf_http_options options = {.listen = wanted->listen.count ? wanted->listen.items : standard,
-                               .listen_count = wanted->listen.count ? wanted->listen.count : 1,
-                               .token = token,
-                               .tables = {{kf_serve_judge_routes, service},
-                                          {kf_serve_read_routes, service},
-                                          {kf_serve_flashinfer_routes, service},
-                                          {kf_serve_kernelgym_routes, service}},
-                               .table_count = 4};
-    kf_auto(kf_http) http = kf_http_open(&options, error);
+    kf_web_options options = {.listen = wanted->listen.count ? wanted->listen.items : standard,
+                              .listen_count = wanted->listen.count ? wanted->listen.count : 1,
+                              .token = token,
+                              .tables = {{kf_serve_judge_routes, service},
+                                         {kf_serve_read_routes, service},
+                                         {kf_serve_flashinfer_routes, service},
+                                         {kf_serve_kernelgym_routes, service}},
+                              .table_count = 4};
+    kf_auto(kf_web) http = kf_web_open(&options, error);
     if (!http) return -1;
     const char *address;
-    for (size_t i = 0; (address = kf_http_address(http, i)); i++)
+    for (size_t i = 0; (address = kf_web_address(http, i)); i++)
         fprintf(invocation->output, "listening on %s\n", address);
     fflush(invocation->output);
     wait_for_end(invocation);

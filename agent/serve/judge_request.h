@@ -2,7 +2,7 @@
 #ifndef KFORGE_JUDGE_REQUEST_H
 #define KFORGE_JUDGE_REQUEST_H
 
-#include "http.h"
+#include "web.h"
 #include "jobs.h"
 #include "kforge/job.h"
 

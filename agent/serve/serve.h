@@ -1,8 +1,8 @@
-/* `kforge serve`: the routes of the job API (agent/jobs) over HTTP (http.h). */
+/* `kforge serve`: the routes of the job API (agent/jobs) over HTTP (web.h). */
 #ifndef KFORGE_SERVE_H
 #define KFORGE_SERVE_H
 
-#include "http.h"
+#include "web.h"
 #include "jobs.h"
 
 /* Most bytes of a request for one candidate, and of a batch. */

@@ -39,7 +39,7 @@ static bool add_workloads(cJSON *json, const kf_task *task, const char *family)
     return true;
 }
 
-/* Adds the prompt of a first draft. A task whose prompt fails has none. */
+/* Adds the prompt of a first draft. Adds null if the prompt fails. */
 static bool add_prompt(cJSON *json, const kf_task *task, const char *family)
 {
     kf_search_settings settings = {.device = family};

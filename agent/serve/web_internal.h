@@ -1,18 +1,18 @@
 /* The parts of the HTTP server: listeners, exchanges, and the thread that watches waiting
- * exchanges. One mutex, kf_http.lock, protects the state of all exchanges. */
-#ifndef KFORGE_HTTP_INTERNAL_H
-#define KFORGE_HTTP_INTERNAL_H
+ * exchanges. One mutex, kf_web.lock, protects the state of all exchanges. */
+#ifndef KFORGE_WEB_INTERNAL_H
+#define KFORGE_WEB_INTERNAL_H
 
 #include <microhttpd.h>
 #include <pthread.h>
 
-#include "http.h"
+#include "web.h"
 #include "kforge/buffer.h"
 
 #define KF_EXCHANGE_HEADERS 4
 
-typedef struct kf_http_listener {
-    kf_http *http;
+typedef struct kf_web_listener {
+    kf_web *http;
     struct MHD_Daemon *daemon;
     int socket;
     bool is_unix;
@@ -20,7 +20,7 @@ typedef struct kf_http_listener {
     char address[160];
     /* Of a unix socket, to remove at the end. "" for TCP. */
     char path[112];
-} kf_http_listener;
+} kf_web_listener;
 
 /* The answer of an exchange. */
 typedef struct kf_exchange_answer {
@@ -44,8 +44,8 @@ typedef enum kf_exchange_phase {
 } kf_exchange_phase;
 
 struct kf_exchange {
-    kf_http *http;
-    kf_http_listener *listener;
+    kf_web *http;
+    kf_web_listener *listener;
     struct MHD_Connection *connection;
     int references;
     const kf_route *route;
@@ -55,7 +55,7 @@ struct kf_exchange {
     char *parts_text;
     const char *parts[KF_ROUTE_PARTS];
     kf_buffer body;
-    /* Bytes that count in kf_http.body_bytes. */
+    /* Bytes that count in kf_web.body_bytes. */
     size_t counted;
     double began;
     kf_exchange_phase phase;
@@ -72,50 +72,50 @@ struct kf_exchange {
 };
 
 /* The thread that wakes waiting exchanges at their time, and ends those without a client. */
-typedef struct kf_http_watch {
+typedef struct kf_web_watch {
     pthread_t thread;
     int epoll, wake;
     bool is_running, is_closing;
     /* Exchanges that wait. */
     kf_exchange *first;
-} kf_http_watch;
+} kf_web_watch;
 
-struct kf_http {
-    const kf_http_options *options;
+struct kf_web {
+    const kf_web_options *options;
     pthread_mutex_t lock;
-    kf_http_listener listeners[KF_HTTP_LISTENERS];
+    kf_web_listener listeners[KF_WEB_LISTENERS];
     size_t listener_count;
     size_t body_bytes;
     /* Exchanges in memory, and the signal that one was freed. */
     size_t exchanges;
     pthread_cond_t freed;
-    kf_http_watch watch;
+    kf_web_watch watch;
 };
 
-/* ---- http_listen.c --------------------------------------------------------------------------- */
+/* ---- web_listen.c --------------------------------------------------------------------------- */
 
-/* Opens the socket of an address. The caller closes it with kf_http_unlisten. */
-bool kf_http_listen(kf_http_listener *listener, const char *text, kf_error *error);
-void kf_http_unlisten(kf_http_listener *listener);
+/* Opens the socket of an address. The caller closes it with kf_web_unlisten. */
+bool kf_web_listen(kf_web_listener *listener, const char *text, kf_error *error);
+void kf_web_unlisten(kf_web_listener *listener);
 
-/* ---- http_guard.c ---------------------------------------------------------------------------- */
+/* ---- web_guard.c ---------------------------------------------------------------------------- */
 
 /* True if the request may pass: its token is right, and no web page of another site sent it.
  * Otherwise queues an answer for the exchange. */
-bool kf_http_guard(kf_exchange *exchange);
+bool kf_web_guard(kf_exchange *exchange);
 
-/* ---- http_watch.c ---------------------------------------------------------------------------- */
+/* ---- web_watch.c ---------------------------------------------------------------------------- */
 
-bool kf_http_watch_start(kf_http *http, kf_error *error);
-void kf_http_watch_end(kf_http *http);
+bool kf_web_watch_start(kf_web *http, kf_error *error);
+void kf_web_watch_end(kf_web *http);
 /* With the lock held: suspends the connection until a wake. */
-void kf_http_suspend(kf_exchange *exchange, double wake_at);
+void kf_web_suspend(kf_exchange *exchange, double wake_at);
 /* With the lock held: resumes it. */
-void kf_http_resume(kf_exchange *exchange);
+void kf_web_resume(kf_exchange *exchange);
 
-/* ---- http_exchange.c ------------------------------------------------------------------------- */
+/* ---- web_exchange.c ------------------------------------------------------------------------- */
 
-kf_exchange *kf_exchange_new(kf_http *http, kf_http_listener *listener,
+kf_exchange *kf_exchange_new(kf_web *http, kf_web_listener *listener,
                              struct MHD_Connection *connection, const char *url,
                              const char *method);
 /* With the lock held. */

@@ -9,8 +9,8 @@
  * kf_exchange_release.
  *
  * Errors are JSON: {"error":{"what","where","todo"}}. */
-#ifndef KFORGE_HTTP_H
-#define KFORGE_HTTP_H
+#ifndef KFORGE_WEB_H
+#define KFORGE_WEB_H
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -20,18 +20,18 @@
 #include "kforge/error.h"
 
 /* Most connections of a listener. */
-#define KF_HTTP_CONNECTIONS 1024
+#define KF_WEB_CONNECTIONS 1024
 /* Most bytes of all bodies that are being read or are in work. */
-#define KF_HTTP_BODIES (128u << 20)
+#define KF_WEB_BODIES (128u << 20)
 /* Seconds without a byte, and for a whole body. */
-#define KF_HTTP_IDLE_SECONDS 60
-#define KF_HTTP_BODY_SECONDS 60.0
-#define KF_HTTP_LISTENERS 8
-#define KF_HTTP_TABLES 4
+#define KF_WEB_IDLE_SECONDS 60
+#define KF_WEB_BODY_SECONDS 60.0
+#define KF_WEB_LISTENERS 8
+#define KF_WEB_TABLES 4
 /* Most parts of a path that a '*' stands for. */
 #define KF_ROUTE_PARTS 3
 
-typedef struct kf_http kf_http;
+typedef struct kf_web kf_web;
 typedef struct kf_exchange kf_exchange;
 
 typedef struct kf_route {
@@ -51,28 +51,28 @@ typedef struct kf_route_table {
     void *context;
 } kf_route_table;
 
-typedef struct kf_http_options {
+typedef struct kf_web_options {
     /* "HOST:PORT" with an address in numbers or "localhost", "[::1]:PORT", or "unix:PATH". Port 0:
      * any free port. */
     const char *const *listen;
     size_t listen_count;
     /* Clients must send "Authorization: Bearer TOKEN". NULL: no token. */
     const char *token;
-    kf_route_table tables[KF_HTTP_TABLES];
+    kf_route_table tables[KF_WEB_TABLES];
     size_t table_count;
-} kf_http_options;
+} kf_web_options;
 
 /* Opens the listeners and serves. KF_ERROR_INPUT for an address that is not loopback without a
- * token. `options` is borrowed until kf_http_close. */
-kf_http *kf_http_open(const kf_http_options *options, kf_error *error);
+ * token. `options` is borrowed until kf_web_close. */
+kf_web *kf_web_open(const kf_web_options *options, kf_error *error);
 /* Ends all exchanges without waiting for answers, and closes the listeners. */
-void kf_http_close(kf_http *http);
-KF_DEFINE_AUTO(kf_http, kf_http_close)
+void kf_web_close(kf_web *http);
+KF_DEFINE_AUTO(kf_web, kf_web_close)
 /* Returns the address of a listener: "http://127.0.0.1:8642" or "unix:/path". Borrowed. NULL: there
  * are fewer. */
-const char *kf_http_address(const kf_http *http, size_t index);
+const char *kf_web_address(const kf_web *http, size_t index);
 /* True if the text is an address on this machine alone. */
-bool kf_http_is_local(const char *listen);
+bool kf_web_is_local(const char *listen);
 
 /* ---- the request ----------------------------------------------------------------------------- */
 

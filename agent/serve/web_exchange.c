@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "http_internal.h"
+#include "web_internal.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
 
-kf_exchange *kf_exchange_new(kf_http *http, kf_http_listener *listener,
+kf_exchange *kf_exchange_new(kf_web *http, kf_web_listener *listener,
                              struct MHD_Connection *connection, const char *url, const char *method)
 {
     kf_exchange *exchange = calloc(1, sizeof *exchange);
@@ -47,7 +47,7 @@ kf_exchange *kf_exchange_hold(kf_exchange *exchange)
 
 void kf_exchange_release(kf_exchange *exchange)
 {
-    kf_http *http = exchange->http;
+    kf_web *http = exchange->http;
     pthread_mutex_lock(&http->lock);
     kf_exchange_unref(exchange);
     pthread_mutex_unlock(&http->lock);
@@ -171,7 +171,7 @@ static ssize_t read_stream(void *argument, uint64_t position, char *bytes, size_
 {
     (void)position;
     kf_exchange *exchange = argument;
-    kf_http *http = exchange->http;
+    kf_web *http = exchange->http;
     kf_exchange_answer *answer = &exchange->answer;
     ssize_t got = 0;
     pthread_mutex_lock(&http->lock);
@@ -187,7 +187,7 @@ static ssize_t read_stream(void *argument, uint64_t position, char *bytes, size_
     } else if (answer->is_closed) {
         got = MHD_CONTENT_READER_END_OF_STREAM;
     } else {
-        kf_http_suspend(exchange, 1e18);
+        kf_web_suspend(exchange, 1e18);
     }
     pthread_mutex_unlock(&http->lock);
     return got;
@@ -216,7 +216,7 @@ bool kf_exchange_write(kf_exchange *exchange, const char *data, size_t size)
     bool there = !exchange->is_gone && !exchange->answer.is_closed;
     if (there) {
         kf_buffer_append(&exchange->answer.stream, data, size);
-        kf_http_resume(exchange);
+        kf_web_resume(exchange);
     }
     bool written = there && !exchange->answer.stream.failed;
     pthread_mutex_unlock(&exchange->http->lock);
@@ -227,7 +227,7 @@ void kf_exchange_close(kf_exchange *exchange)
 {
     pthread_mutex_lock(&exchange->http->lock);
     exchange->answer.is_closed = true;
-    if (!exchange->is_gone) kf_http_resume(exchange);
+    if (!exchange->is_gone) kf_web_resume(exchange);
     pthread_mutex_unlock(&exchange->http->lock);
 }
 
@@ -242,7 +242,7 @@ void kf_exchange_wait(kf_exchange *exchange, double seconds)
 void kf_exchange_wake(kf_exchange *exchange)
 {
     pthread_mutex_lock(&exchange->http->lock);
-    kf_http_resume(exchange);
+    kf_web_resume(exchange);
     pthread_mutex_unlock(&exchange->http->lock);
 }
 

@@ -9,7 +9,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "http_internal.h"
+#include "web_internal.h"
 #include "kforge/file.h"
 
 #define EVENTS 64
@@ -21,16 +21,16 @@ static int socket_of(const kf_exchange *exchange)
     return info ? info->connect_fd : -1;
 }
 
-static void wake_thread(const kf_http *http)
+static void wake_thread(const kf_web *http)
 {
     uint64_t one = 1;
     ssize_t written = write(http->watch.wake, &one, sizeof one);
     (void)written;
 }
 
-void kf_http_suspend(kf_exchange *exchange, double wake_at)
+void kf_web_suspend(kf_exchange *exchange, double wake_at)
 {
-    kf_http *http = exchange->http;
+    kf_web *http = exchange->http;
     struct epoll_event event = {.events = EPOLLRDHUP, .data.ptr = exchange};
     exchange->wake_at = wake_at;
     exchange->is_suspended = true;
@@ -43,9 +43,9 @@ void kf_http_suspend(kf_exchange *exchange, double wake_at)
     if (isfinite(wake_at)) wake_thread(http);
 }
 
-void kf_http_resume(kf_exchange *exchange)
+void kf_web_resume(kf_exchange *exchange)
 {
-    kf_http *http = exchange->http;
+    kf_web *http = exchange->http;
     exchange->is_woken = true;
     if (!exchange->is_suspended) return;
     exchange->is_suspended = false;
@@ -56,13 +56,13 @@ void kf_http_resume(kf_exchange *exchange)
 }
 
 /* Resumes exchanges past their time. Returns the milliseconds until the next one; -1: none. */
-static int wake_due(kf_http *http)
+static int wake_due(kf_web *http)
 {
     double now = kf_now(), next = INFINITY;
     for (kf_exchange *e = http->watch.first, *after; e; e = after) {
         after = e->next;
         if (e->wake_at <= now)
-            kf_http_resume(e);
+            kf_web_resume(e);
         else
             next = fmin(next, e->wake_at);
     }
@@ -71,7 +71,7 @@ static int wake_due(kf_http *http)
 
 /* True if the exchange still waits and its client has closed the connection. The event may be older
  * than the exchange at this address. */
-static bool has_left(const kf_http *http, const kf_exchange *exchange)
+static bool has_left(const kf_web *http, const kf_exchange *exchange)
 {
     const kf_exchange *e = http->watch.first;
     while (e && e != exchange) e = e->next;
@@ -81,7 +81,7 @@ static bool has_left(const kf_http *http, const kf_exchange *exchange)
 
 static void *run_watch(void *argument)
 {
-    kf_http *http = argument;
+    kf_web *http = argument;
     struct epoll_event events[EVENTS];
     for (;;) {
         pthread_mutex_lock(&http->lock);
@@ -98,16 +98,16 @@ static void *run_watch(void *argument)
                 while (read(http->watch.wake, &drained, sizeof drained) > 0) continue;
             } else if (has_left(http, exchange)) {
                 exchange->is_gone = true;
-                kf_http_resume(exchange);
+                kf_web_resume(exchange);
             }
         }
         pthread_mutex_unlock(&http->lock);
     }
 }
 
-bool kf_http_watch_start(kf_http *http, kf_error *error)
+bool kf_web_watch_start(kf_web *http, kf_error *error)
 {
-    kf_http_watch *watch = &http->watch;
+    kf_web_watch *watch = &http->watch;
     struct epoll_event event = {.events = EPOLLIN};
     watch->epoll = epoll_create1(EPOLL_CLOEXEC);
     watch->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -119,15 +119,15 @@ bool kf_http_watch_start(kf_http *http, kf_error *error)
     return !failed || kf_fail(error, KF_ERROR_MACHINE, "no thread: %s", strerror(failed));
 }
 
-void kf_http_watch_end(kf_http *http)
+void kf_web_watch_end(kf_web *http)
 {
-    kf_http_watch *watch = &http->watch;
+    kf_web_watch *watch = &http->watch;
     if (watch->is_running) {
         pthread_mutex_lock(&http->lock);
         watch->is_closing = true;
         while (watch->first) {
             watch->first->is_gone = true;
-            kf_http_resume(watch->first);
+            kf_web_resume(watch->first);
         }
         pthread_mutex_unlock(&http->lock);
         wake_thread(http);

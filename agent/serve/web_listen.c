@@ -10,7 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "http_internal.h"
+#include "web_internal.h"
 
 #define UNIX_PREFIX "unix:"
 #define BACKLOG 512
@@ -33,7 +33,7 @@ static bool split(const char *text, char host[64], char port[16], kf_error *erro
     return true;
 }
 
-bool kf_http_is_local(const char *text)
+bool kf_web_is_local(const char *text)
 {
     char host[64], port[16];
     struct in_addr address;
@@ -43,7 +43,7 @@ bool kf_http_is_local(const char *text)
     return strcmp(host, "localhost") == 0 || strcmp(host, "::1") == 0;
 }
 
-static void set_address(kf_http_listener *listener)
+static void set_address(kf_web_listener *listener)
 {
     struct sockaddr_storage own;
     socklen_t size = sizeof own;
@@ -55,7 +55,7 @@ static void set_address(kf_http_listener *listener)
              strchr(host, ':') ? "http://[%s]:%s" : "http://%s:%s", host, port);
 }
 
-static bool listen_tcp(kf_http_listener *listener, const char *text, kf_error *error)
+static bool listen_tcp(kf_web_listener *listener, const char *text, kf_error *error)
 {
     char host[64], port[16];
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *list = NULL;
@@ -94,7 +94,7 @@ static void remove_stale(const struct sockaddr_un *address)
     close(probe);
 }
 
-static bool listen_unix(kf_http_listener *listener, const char *path, kf_error *error)
+static bool listen_unix(kf_web_listener *listener, const char *path, kf_error *error)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (!*path || strlen(path) >= sizeof address.sun_path)
@@ -122,7 +122,7 @@ static bool listen_unix(kf_http_listener *listener, const char *path, kf_error *
         number == EADDRINUSE ? "; another server uses it, or the path is no socket" : "");
 }
 
-bool kf_http_listen(kf_http_listener *listener, const char *text, kf_error *error)
+bool kf_web_listen(kf_web_listener *listener, const char *text, kf_error *error)
 {
     listener->socket = -1;
     bool is_unix = strncmp(text, UNIX_PREFIX, strlen(UNIX_PREFIX)) == 0;
@@ -130,7 +130,7 @@ bool kf_http_listen(kf_http_listener *listener, const char *text, kf_error *erro
                    : listen_tcp(listener, text, error);
 }
 
-void kf_http_unlisten(kf_http_listener *listener)
+void kf_web_unlisten(kf_web_listener *listener)
 {
     if (listener->socket >= 0) close(listener->socket);
     if (*listener->path) unlink(listener->path);

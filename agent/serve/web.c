@@ -1,5 +1,5 @@
 /* The listeners: takes requests in through libmicrohttpd, and calls the handlers. */
-#include "http.h"
+#include "web.h"
 
 #include <errno.h>
 #include <math.h>
@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "http_internal.h"
+#include "web_internal.h"
 #include "kforge/file.h"
 
 /* Bytes of a rejected body that are read, so that the client can read the answer. */
@@ -51,7 +51,7 @@ static bool fits(kf_exchange *exchange, const char *pattern, const char *path)
 /* Finds the route, or queues an answer. */
 static bool find_route(kf_exchange *exchange)
 {
-    const kf_http_options *options = exchange->http->options;
+    const kf_web_options *options = exchange->http->options;
     bool is_path = false;
     bool is_head = strcmp(exchange->method, "HEAD") == 0;
     for (size_t i = 0; i < options->table_count; i++) {
@@ -103,7 +103,7 @@ static uint64_t content_length(const kf_exchange *exchange)
 /* Begins an exchange. MHD_NO: the connection is closed. */
 static enum MHD_Result begin(kf_exchange *exchange)
 {
-    if (!find_route(exchange) || !kf_http_guard(exchange)) exchange->is_rejected = true;
+    if (!find_route(exchange) || !kf_web_guard(exchange)) exchange->is_rejected = true;
     uint64_t length = content_length(exchange);
     if (!exchange->is_rejected && length > exchange->route->body_bytes) reject_large(exchange);
     bool now = exchange->is_rejected && length > DRAINED_BYTES;
@@ -113,9 +113,9 @@ static enum MHD_Result begin(kf_exchange *exchange)
 /* Counts bytes of a body, and rejects it beyond the limit of all bodies. */
 static bool count_bytes(kf_exchange *exchange, size_t size)
 {
-    kf_http *http = exchange->http;
+    kf_web *http = exchange->http;
     pthread_mutex_lock(&http->lock);
-    bool room = http->body_bytes + size <= KF_HTTP_BODIES;
+    bool room = http->body_bytes + size <= KF_WEB_BODIES;
     if (room) http->body_bytes += size, exchange->counted += size;
     pthread_mutex_unlock(&http->lock);
     return room;
@@ -123,7 +123,7 @@ static bool count_bytes(kf_exchange *exchange, size_t size)
 
 static enum MHD_Result read_body(kf_exchange *exchange, const char *data, size_t size)
 {
-    if (kf_now() - exchange->began > KF_HTTP_BODY_SECONDS) return MHD_NO;
+    if (kf_now() - exchange->began > KF_WEB_BODY_SECONDS) return MHD_NO;
     if (exchange->is_rejected) {
         exchange->drained += size;
         return exchange->drained > DRAINED_BYTES ? MHD_NO : MHD_YES;
@@ -142,7 +142,7 @@ static enum MHD_Result read_body(kf_exchange *exchange, const char *data, size_t
 /* Calls the handler until it has answered or waits. */
 static enum MHD_Result process(kf_exchange *exchange)
 {
-    kf_http *http = exchange->http;
+    kf_web *http = exchange->http;
     for (;;) {
         pthread_mutex_lock(&http->lock);
         bool gone = exchange->is_gone || http->watch.is_closing;
@@ -158,7 +158,7 @@ static enum MHD_Result process(kf_exchange *exchange)
             return kf_exchange_send(exchange) ? MHD_YES : MHD_NO;
         pthread_mutex_lock(&http->lock);
         bool again = exchange->is_woken || http->watch.is_closing;
-        if (!again) kf_http_suspend(exchange, exchange->wake_at);
+        if (!again) kf_web_suspend(exchange, exchange->wake_at);
         pthread_mutex_unlock(&http->lock);
         if (!again) return MHD_YES;
     }
@@ -169,10 +169,10 @@ static enum MHD_Result handle(void *argument, struct MHD_Connection *connection,
                               size_t *size, void **state)
 {
     (void)version;
-    kf_http_listener *listener = argument;
+    kf_web_listener *listener = argument;
     kf_exchange *exchange = *state;
     if (!exchange) {
-        kf_http *http = listener->http;
+        kf_web *http = listener->http;
         *state = exchange = kf_exchange_new(http, listener, connection, url, method);
         return exchange ? begin(exchange) : MHD_NO;
     }
@@ -208,13 +208,13 @@ static void no_log(void *context, const char *format, va_list arguments)
     (void)context, (void)format, (void)arguments;
 }
 
-static bool start(kf_http *http, kf_http_listener *listener, kf_error *error)
+static bool start(kf_web *http, kf_web_listener *listener, kf_error *error)
 {
     listener->http = http;
     struct MHD_OptionItem options[] = {{MHD_OPTION_EXTERNAL_LOGGER, (intptr_t)no_log, NULL},
                                        {MHD_OPTION_LISTEN_SOCKET, listener->socket, NULL},
-                                       {MHD_OPTION_CONNECTION_LIMIT, KF_HTTP_CONNECTIONS, NULL},
-                                       {MHD_OPTION_CONNECTION_TIMEOUT, KF_HTTP_IDLE_SECONDS, NULL},
+                                       {MHD_OPTION_CONNECTION_LIMIT, KF_WEB_CONNECTIONS, NULL},
+                                       {MHD_OPTION_CONNECTION_TIMEOUT, KF_WEB_IDLE_SECONDS, NULL},
                                        {MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_BYTES, NULL},
                                        {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)completed, NULL},
                                        {MHD_OPTION_END, 0, NULL}};
@@ -237,13 +237,12 @@ static void raise_descriptors(void)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static bool check_options(const kf_http_options *options, kf_error *error)
+static bool check_options(const kf_web_options *options, kf_error *error)
 {
-    if (options->listen_count > KF_HTTP_LISTENERS)
-        return kf_fail(error, KF_ERROR_INPUT, "--listen: more than %d addresses",
-                       KF_HTTP_LISTENERS);
+    if (options->listen_count > KF_WEB_LISTENERS)
+        return kf_fail(error, KF_ERROR_INPUT, "--listen: more than %d addresses", KF_WEB_LISTENERS);
     for (size_t i = 0; i < options->listen_count; i++)
-        if (!options->token && !kf_http_is_local(options->listen[i]))
+        if (!options->token && !kf_web_is_local(options->listen[i]))
             return kf_fail(error, KF_ERROR_INPUT,
                            "--listen \"%s\": an address that other machines reach needs --token "
                            "FILE",
@@ -251,26 +250,26 @@ static bool check_options(const kf_http_options *options, kf_error *error)
     return true;
 }
 
-static bool open_all(kf_http *http, kf_error *error)
+static bool open_all(kf_web *http, kf_error *error)
 {
-    const kf_http_options *options = http->options;
+    const kf_web_options *options = http->options;
     for (size_t i = 0; i < options->listen_count; i++) {
-        if (!kf_http_listen(&http->listeners[i], options->listen[i], error)) {
-            kf_http_unlisten(&http->listeners[i]);
+        if (!kf_web_listen(&http->listeners[i], options->listen[i], error)) {
+            kf_web_unlisten(&http->listeners[i]);
             return false;
         }
         http->listener_count++;
     }
-    if (!kf_http_watch_start(http, error)) return false;
+    if (!kf_web_watch_start(http, error)) return false;
     for (size_t i = 0; i < http->listener_count; i++)
         if (!start(http, &http->listeners[i], error)) return false;
     return true;
 }
 
-kf_http *kf_http_open(const kf_http_options *options, kf_error *error)
+kf_web *kf_web_open(const kf_web_options *options, kf_error *error)
 {
     if (!check_options(options, error)) return NULL;
-    kf_auto(kf_http) http = calloc(1, sizeof *http);
+    kf_auto(kf_web) http = calloc(1, sizeof *http);
     if (!http) {
         kf_fail_memory(error, "a server");
         return NULL;
@@ -289,14 +288,14 @@ kf_http *kf_http_open(const kf_http_options *options, kf_error *error)
     return open ? kf_steal(&http) : NULL;
 }
 
-void kf_http_close(kf_http *http)
+void kf_web_close(kf_web *http)
 {
     if (!http) return;
     /* No connection may be suspended when its daemon stops. */
-    kf_http_watch_end(http);
+    kf_web_watch_end(http);
     for (size_t i = 0; i < http->listener_count; i++) {
         if (http->listeners[i].daemon) MHD_stop_daemon(http->listeners[i].daemon);
-        kf_http_unlisten(&http->listeners[i]);
+        kf_web_unlisten(&http->listeners[i]);
     }
     /* Other threads may hold a last reference for a moment. */
     pthread_mutex_lock(&http->lock);
@@ -307,7 +306,7 @@ void kf_http_close(kf_http *http)
     free(http);
 }
 
-const char *kf_http_address(const kf_http *http, size_t index)
+const char *kf_web_address(const kf_web *http, size_t index)
 {
     return index < http->listener_count ? http->listeners[index].address : NULL;
 }

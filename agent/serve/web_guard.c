@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "http_internal.h"
+#include "web_internal.h"
 #include "kforge/hash.h"
 
 #define BEARER "Bearer "
@@ -47,7 +47,7 @@ static bool is_foreign_page(const kf_exchange *exchange)
     return !exchange->listener->is_unix && host && !is_this_machine(host);
 }
 
-bool kf_http_guard(kf_exchange *exchange)
+bool kf_web_guard(kf_exchange *exchange)
 {
     const char *token = exchange->http->options->token;
     /* Load balancers have no token. */
