@@ -55,7 +55,8 @@ class KforgeConfig(vf.TasksetConfig):
 
 class KforgeTaskset(vf.Taskset[KforgeTask, KforgeConfig]):
     def load(self) -> list[KforgeTask]:
-        client = default_client()
-        names = self.config.tasks or [task["name"] for task in client.tasks()]
-        rows = [KforgeData(name=n, task=n, prompt=client.task(n)["prompt"]) for n in names]
-        return [KforgeTask(row, self.config.task) for row in rows]
+        names = self.config.tasks or [task["name"] for task in default_client().tasks()]
+        rows = [(name, default_client().task(name)) for name in names]
+        return [KforgeTask(KforgeData(task=name, name=name, system_prompt=row["system"],
+                                      prompt=row["prompt"]), self.config.task)
+                for name, row in rows]

@@ -18,7 +18,8 @@ from .result import GarbledAnswer, Result, fault, parse, result_of
 
 # Fields of POST /v1/judge. One of source and reply is needed.
 FIELDS = frozenset(
-    "task bundle source reply flags mode seconds reward shape id deadline_s cache group".split()
+    "task bundle source reply language flags mode seconds reward shape id deadline_s cache "
+    "group".split()
 )
 LIMIT = 64 << 20  # bytes of an answer
 CONNECT = 10.0  # seconds for a connection
@@ -68,7 +69,7 @@ class Client:
 
     server       address, as http://127.0.0.1:8080. Default: KFORGE_SERVER, else a local server
                  that all processes of the user share. It runs `command`.
-    token        default: KFORGE_TOKEN
+    token        the token, or a file with it. Default: KFORGE_TOKEN
     timeout      seconds for one candidate with all retries and the time in the queue
     retries      tries after a lost connection or a garbled answer
     connections  most requests at a time
@@ -87,7 +88,7 @@ class Client:
         **defaults: Any,
     ):
         self._server = server or os.environ.get("KFORGE_SERVER") or None
-        self._token = token or os.environ.get("KFORGE_TOKEN") or None
+        self._token = _token(token or os.environ.get("KFORGE_TOKEN") or "")
         self._command = command
         self._timeout, self._retries, self._connections = timeout, retries, connections
         self._defaults = self._checked(defaults)
@@ -142,8 +143,8 @@ class Client:
         return self._get("/v1/tasks/" + quote(name, safe=""))
 
     def health(self) -> Dict[str, Any]:
-        """Returns the server's state."""
-        return self._get("/health")
+        """Returns the server's state. It is not healthy before its workers have started."""
+        return parse(self._exchange("GET", "/health", None, _Call(60.0))[2])
 
     def address(self) -> str:
         """Returns the server's address. Starts a local server if no other was given."""
@@ -340,6 +341,15 @@ class Client:
             return self._threads
 
 
+def _token(given: str) -> Optional[str]:
+    """Returns the token. It may stand in a file, as for `kforge serve --token`."""
+    try:
+        with open(given, encoding="utf-8") as file:
+            return file.readline().strip()
+    except OSError:
+        return given or None
+
+
 def _message_in(body: bytes) -> str:
     try:
         return _message(parse(body))
@@ -350,7 +360,7 @@ def _message_in(body: bytes) -> str:
 def _message(answer: Any) -> str:
     error = answer.get("error") if isinstance(answer, dict) else answer
     if isinstance(error, dict):
-        error = error.get("message")
+        error = ". ".join(str(error[k]) for k in ("where", "what", "todo") if error.get(k))
     return str(error)[:500]
 
 

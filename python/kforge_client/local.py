@@ -165,8 +165,8 @@ class LocalServer:
 
 
 def _address_in(log: Path) -> Optional[str]:
-    """Returns the first complete line's address in the server's output."""
-    found = re.search(r"(https?://[^\s/\"']+)/?[^\n]*\n", log.read_text(errors="replace"))
+    """Returns the address that the server has printed."""
+    found = re.search(r"^listening on (http://\S+)\n", log.read_text(errors="replace"), re.M)
     return found.group(1) if found else None
 
 

@@ -1,7 +1,7 @@
 """The servers that the adapters' tests ask, and the texts of a scripted policy.
 
 `each(test)` calls test(policy) with the scripted server of fake_server.py, then with the real
-`kforge serve` that the client starts itself, if KFORGE_BIN is the folder of the program.
+`kforge serve` that the client starts itself, if JUDGE_BIN is the folder of the program.
 """
 import os
 import pathlib
@@ -31,10 +31,10 @@ class Real:
     real = True
     source = (ROOT / "tasks/axpy/baseline.cu").read_text()
     fence = "I think so.\n```cuda\n%s```\nIt is called with 3 pointers."
-    good, good_reward = fence % source, 1.0
+    good, good_reward = fence % source, 0.3
     wrong, wrong_reward = fence % source.replace("a * x[i] + y[i]", "a * x[i]"), 0.05
     broken, broken_reward = fence % "int x = ;\n", 0.0
-    fields = {"mode": "check", "shape": {"correct": 1.0, "wrong_result": 0.05}}
+    fields = {"mode": "check", "shape": {"wrong_result": 0.05}}
 
 
 def use(address):
@@ -55,7 +55,7 @@ def each(test):
     policy.seen = server.seen
     test(policy)
     print("%s: passed with scripted answers" % test.__name__, flush=True)
-    folder = os.environ.get("KFORGE_BIN")
+    folder = os.environ.get("JUDGE_BIN")
     if folder:
         os.environ["PATH"] = folder + ":" + os.environ["PATH"]
         os.environ["KFORGE_DEVICE"] = "cpu"

@@ -143,7 +143,7 @@ class Judging(unittest.TestCase):
             with self.assertRaises(RequestError) as caught:
                 self.judge("status %d" % status)
             self.assertEqual(caught.exception.status, status)
-            self.assertIn("for a reason", str(caught.exception))
+            self.assertIn("task. refused. try another", str(caught.exception))
         self.assertEqual(len(self.requests()), 3)
         for wrong in ({"modus": "check"}, {"reply": "x"}):
             with self.assertRaises(TypeError):
@@ -154,9 +154,15 @@ class Judging(unittest.TestCase):
             self.judge("correct 1", seconds=float("nan"))
 
     def test_token(self):
-        other = Client(self.address, token="secret")
+        client_ = Client(self.address, token="secret")
         other.judge("axpy", "correct 1")
         self.assertEqual(self.server.seen[-1][2].get("Authorization"), "Bearer secret")
+        with tempfile.NamedTemporaryFile("w") as file:
+            file.write("in a file\n")
+            file.flush()
+            client = Client(self.address, token=file.name)
+            client.judge("axpy", "correct 1")
+        self.assertEqual(self.server.seen[-1][2].get("Authorization"), "Bearer in a file")
         self.judge("correct 1")
         self.assertIsNone(self.server.seen[-1][2].get("Authorization"))
         other.close()
@@ -219,7 +225,7 @@ class Judging(unittest.TestCase):
     def test_lists(self):
         self.assertEqual(self.client.tasks(), [{"name": "axpy", "family": "blas"}])
         self.assertEqual(self.client.task("a/x y")["name"], "a/x y")
-        self.assertEqual(self.client.health()["status"], "healthy")
+        self.assertEqual(self.client.health()["status"], "starting")
 
     def command(self, *words, text=""):
         environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}

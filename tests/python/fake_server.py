@@ -62,10 +62,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send(200, {"tasks": [{"name": "axpy", "family": "blas"}]})
         elif self.path.startswith("/v1/tasks/"):
             name = self.path[len("/v1/tasks/"):].replace("%2F", "/").replace("%20", " ")
-            self.send(200, {"name": name, "prompt": "Write " + name, "prototype": "void f(void)",
-                            "baseline": "// the baseline"})
+            self.send(200, {"name": name, "system": "Write CUDA.", "prompt": "Write " + name,
+                            "prototype": "void f(void)"})
         else:
-            self.send(200, {"status": "healthy", "pid": os.getpid()})
+            self.send(503, {"status": "starting", "pid": os.getpid()})
 
     def do_POST(self):
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -90,7 +90,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             time.sleep(float(words[1]))
             words = words[2:]
         if words[0] == "status":
-            self.send(int(words[1]), {"error": "refused for a reason"})
+            self.send(int(words[1]), {"error": {"what": "refused", "where": "task",
+                                              "todo": "try another", "status": int(words[1])}})
         elif words[0] == "busy":
             self.send(429, {"error": "the queue is full"}, Retry_After=words[1])
         elif words[0] == "garbage":
@@ -152,5 +153,5 @@ def start():
 if __name__ == "__main__":
     assert sys.argv[1] == "serve", sys.argv
     server = Server()
-    print("kforge serves at http://127.0.0.1:%d" % server.server_port, flush=True)
+    print("listening on http://127.0.0.1:%d" % server.server_port, flush=True)
     server.serve_forever()
