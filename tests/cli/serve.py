@@ -50,7 +50,7 @@ def judge(folder):
         assert got["scorable"] and abs(got["reward"] - 1.8) < 1e-9 and got["correct"], got
         assert got["speedup"] == {"value": 1.5, "low": 1.485, "high": 1.515}, got
         assert got["id"] == "a1" and got["group"] == "p1" and not got["cached"], got
-        assert got["status"] == "correct" and got["blame"] == "nobody" and got["summary"], got
+        assert got["status"] == "correct" and got["summary"], got
         assert got["next"] and got["device"] == "cpu:0" and got["mode"] == "time", got
         again = expect(s.post("/v1/judge", ask(reward="speedup")), 200)
         assert again["cached"] and again["reward"] == 1.5 and s.judged() == 1, again
@@ -375,6 +375,81 @@ def reading(folder):
         assert again["cached"] and again["task"] == got["task"], again
 
 
+# ---- routes of other servers ---------------------------------------------------------------------
+
+def flashinfer(folder):
+    go = os.path.join(folder, "go")
+    solution = {"name": "s1", "definition": "axpy", "author": "a",
+                "spec": {"language": "cuda", "target_hardware": ["cpu"], "entry_point": "a.cu::axpy"},
+                "sources": [{"path": "a.cu", "content": source("fake: until " + go)}]}
+    with Server(BIN, folder) as s:
+        assert "axpy" in [d["name"] for d in expect(s.get("/definitions"), 200)]
+        definition = expect(s.get("/definitions/axpy"), 200)
+        assert definition["reference"] is None and definition["op_type"] == "elementwise", definition
+        assert expect(s.get("/definitions/axpy/workloads"), 200)[0]["axes"]["n"] > 0
+        error_of(s.get("/definitions/nope"), 404)
+        made = expect(s.post("/evaluate", {"solution": solution}), 200)
+        assert made["normalized_solution_name"] == "s1", made
+        path = "/tasks/" + made["task_id"]
+        assert expect(s.get(path), 200)["status"] in ("pending", "running")
+        # a task of these routes is no job of the others
+        error_of(s.get("/v1/jobs/" + made["task_id"]), 404)
+        error_of(s.post("/tasks/batch", {"task_ids": [made["task_id"], "nope"]}), 404)
+        open(go, "w").close()
+        row = expect(s.get(path + "?timeout=60"), 200)
+        assert row["status"] == "completed" and row["error"] is None, row
+        evaluation = row["traces"][0]["evaluation"]
+        assert evaluation["status"] == "PASSED" and evaluation["performance"]["speedup_factor"] > 0
+        assert evaluation["performance"]["reference_latency_ms"] == 1, evaluation
+        wrong = dict(solution, sources=[{"path": "a.cu", "content": source("fake: status compile_error")}])
+        ids = [made["task_id"], expect(s.post("/evaluate", {"solution": wrong}), 200)["task_id"]]
+        rows = expect(s.post("/tasks/batch", {"task_ids": ids, "timeout": 60}), 200)
+        assert [r["task_id"] for r in rows] == ids, rows
+        assert rows[1]["traces"][0]["evaluation"]["status"] == "COMPILE_ERROR", rows
+        # what kforge can't express
+        refuse = lambda status, **more: error_of(s.post("/evaluate", {"solution": dict(solution, **more)}), status)
+        spec = solution["spec"]
+        refuse(501, spec=dict(spec, binding="tvm-ffi"))
+        refuse(501, spec=dict(spec, language="mojo"))
+        refuse(501, spec=dict(spec, entry_point="a.cu::run"))
+        refuse(501, sources=solution["sources"] * 2)
+        refuse(400, definition="nope")
+        refuse(400, spec={})
+        error_of(s.post("/evaluate", {"solution": solution, "workload_uuids": ["main"]}), 501)
+        error_of(s.post("/evaluate", {}), 400)
+
+
+def kernelgym(folder):
+    task = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../unit/data/tasks/torch")
+    reference = open(task + "/problem.py").read()
+    kernel = "import torch\nclass ModelNew(torch.nn.Module):\n    pass\n# fake: speed 2\n"
+    body = {"task_id": "t1", "reference_code": reference, "kernel_code": kernel, "entry_point": "Model",
+            "backend": "cuda", "num_correct_trials": 5, "num_perf_trials": 100, "timeout": 60}
+    with Server(BIN, folder, task) as s:
+        got = expect(s.post("/evaluate", body), 200)
+        assert got["task_id"] == "t1" and got["status"] == "completed" and got["compiled"], got
+        assert got["correctness"] and got["speedup"] == 2 and got["decoy_kernel"] is False, got
+        assert got["reference_runtime"] == 1 and got["kernel_runtime"] == 0.5, got
+        for path in "/results/t1", "/status/t1":
+            assert expect(s.get(path), 200) == got, path
+        error_of(s.get("/results/t2"), 404)
+        cheat = dict(body, task_id="t3", kernel_code=kernel.replace("speed 2", "status cheating"))
+        got = expect(s.post("/evaluate", cheat), 200)
+        assert got["decoy_kernel"] and not got["correctness"] and got["speedup"] is None, got
+        broken = dict(body, task_id="t4", kernel_code=kernel.replace("speed 2", "status interference"))
+        got = expect(s.post("/evaluate", broken), 200)
+        assert got["status"] == "failed" and got["error_code"] == "SYSTEM_ERROR", got
+        assert "correctness" not in got and "speedup" not in got, got
+        other = dict(body, reference_code="class Model: pass  # of no task")
+        assert "import" in error_of(s.post("/evaluate", other), 501)["what"]
+        error_of(s.post("/evaluate", dict(body, entry_point="Net")), 501)
+        error_of(s.post("/evaluate", dict(body, task_id="")), 400)
+        batch = expect(s.post("/evaluate/batch", {"batch_id": "b", "tasks": [body, other]}), 200)
+        assert batch["total_tasks"] == 2 and batch["failed_tasks"] == 1, batch
+        wait_until(lambda: s.get("/status/t1")[1]["status"] == "completed", "the batch")
+        error_of(s.post("/evaluate/batch", {"batch_id": "b", "tasks": []}), 400)
+
+
 # ---- ends ----------------------------------------------------------------------------------------
 
 def all_children(pid):
@@ -490,7 +565,7 @@ def memory(folder):
 
 
 CASES = [judge, replies, rewards, faults, bad_input, tokens, slow_and_broken, batches, equal_work,
-         queue_limit, jobs, reading, restarts, kill, sockets, memory]
+         queue_limit, jobs, reading, flashinfer, kernelgym, restarts, kill, sockets, memory]
 
 if __name__ == "__main__":
     failed = 0
