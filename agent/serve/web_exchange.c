@@ -148,7 +148,8 @@ void kf_exchange_error(kf_exchange *exchange, unsigned status, const char *what,
     cJSON *error = cJSON_AddObjectToObject(json, "error");
     bool made = error && cJSON_AddStringToObject(error, "what", what) &&
                 cJSON_AddStringToObject(error, "where", where) &&
-                cJSON_AddStringToObject(error, "todo", todo);
+                cJSON_AddStringToObject(error, "todo", todo) &&
+                cJSON_AddNumberToObject(error, "status", status);
     kf_exchange_json(exchange, status, made ? kf_steal(&json) : NULL);
 }
 
