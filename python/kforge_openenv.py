@@ -12,14 +12,13 @@ from openenv.core.env_server.interfaces import Environment
 from openenv.core.env_server.types import Action, Observation, State
 from pydantic import create_model
 
-Text, Number = Optional[str], Optional[float]
 KernelAction = create_model("KernelAction", __base__=Action, code=(str, ...))
 KernelObservation = create_model(
     "KernelObservation", __base__=Observation, problem_id=(str, ...),
     problem_description=(str, ...), reference_code=(str, ...), gpu_info=(str, ...),
     turn=(int, 0), max_turns=(int, 10), feedback=(str, ""), compilation_success=(bool, False),
-    compilation_error=(Text, None), correctness_pass=(Optional[bool], None),
-    max_diff=(Number, None), speedup=(Number, None))
+    compilation_error=(Optional[str], None), correctness_pass=(Optional[bool], None),
+    max_diff=(Optional[float], None), speedup=(Optional[float], None))
 
 
 class KforgeEnvironment(Environment):
@@ -52,7 +51,7 @@ class KforgeEnvironment(Environment):
 
     def observe(self, gpu_info="", **fields):
         return KernelObservation(
-            problem_id=self.state.problem_id, problem_description=self.task.get("prompt") or "",
+            problem_id=self.state.problem_id, problem_description=self.task["prompt"],
             reference_code=self.task.get("prototype") or "", gpu_info=gpu_info,
             turn=self.state.turn, max_turns=self.max_turns, **fields)
 

@@ -2,8 +2,8 @@
 
     vf-eval --env.taskset.id kforge-verifiers --env.taskset.tasks '["axpy"]'
 
-With --env.taskset.task.tool true the model may judge kernels before it answers. A rollout fails
-with Unjudged if the machine was at fault. Then it has no reward.
+With --env.taskset.task.tool true the model may judge kernels before it answers. After a fault of
+the machine the rollout fails with Unjudged.
 """
 from typing import Any, Optional
 
@@ -14,8 +14,6 @@ __all__ = ["KforgeTaskset"]
 
 
 class KforgeTools(vf.Toolset):
-    TOOL_PREFIX = "kforge"
-
     @vf.tool
     async def judge_kernel(self, task: str, source: str) -> str:
         """Judges a whole CUDA source file for a task: is it correct, and how fast is it?"""
@@ -57,6 +55,6 @@ class KforgeTaskset(vf.Taskset[KforgeTask, KforgeConfig]):
     def load(self) -> list[KforgeTask]:
         names = self.config.tasks or [task["name"] for task in default_client().tasks()]
         rows = [(name, default_client().task(name)) for name in names]
-        return [KforgeTask(KforgeData(task=name, name=name, system_prompt=row["system"],
-                                      prompt=row["prompt"]), self.config.task)
+        data = [KforgeData(task=name, name=name, system_prompt=row["system"], prompt=row["prompt"])
                 for name, row in rows]
+        return [KforgeTask(row, self.config.task) for row in data]

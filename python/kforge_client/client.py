@@ -185,7 +185,8 @@ class Client:
     def _checked(fields: Dict[str, Any]) -> Dict[str, Any]:
         unknown = sorted(set(fields) - FIELDS)
         if unknown:
-            raise TypeError("unknown field %s. Fields: %s" % (unknown[0], ", ".join(sorted(FIELDS))))
+            known = ", ".join(sorted(FIELDS))
+            raise TypeError("unknown field %s. Fields: %s" % (unknown[0], known))
         return fields
 
     def _request(
@@ -197,6 +198,8 @@ class Client:
             raise TypeError("give either a source or a reply")
         if ("task" in request) == ("bundle" in request):
             raise TypeError("give either a task or a bundle")
+        if not request.get("source", "some").strip():  # A model may send nothing.
+            request["reply"] = request.pop("source")
         for name in ("source", "reply"):
             if name in request:  # C's strings end at a zero.
                 request[name] = request[name].replace("\0", "\ufffd")
@@ -315,8 +318,7 @@ class Client:
         address = self.address()
         url = urlsplit(address if "//" in address else "http://" + address)
         with self._lock:
-            if self._pid != os.getpid():  # A forked process has connections of its own.
-                self._pid, self._idle, self._threads = os.getpid(), [], None
+            self._after_fork()
             while self._idle:
                 connection = self._idle.pop()
                 if (connection.host, connection.port) == (url.hostname, url.port or 80):
@@ -324,6 +326,13 @@ class Client:
                 connection.close()
         kind = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
         return kind(url.hostname or "", url.port), False
+
+    def _after_fork(self) -> None:
+        """Drops what belongs to the process that has forked."""
+        if self._pid != os.getpid():
+            for connection in self._idle:
+                connection.close()  # closes this process's descriptor alone
+            self._pid, self._idle, self._threads = os.getpid(), [], None
 
     def _give_back(self, connection: http.client.HTTPConnection) -> None:
         with self._lock:
@@ -334,9 +343,8 @@ class Client:
 
     def _pool(self) -> ThreadPoolExecutor:
         with self._lock:
-            if self._threads is None or self._pid != os.getpid():
-                if self._pid != os.getpid():
-                    self._pid, self._idle = os.getpid(), []
+            self._after_fork()
+            if self._threads is None:
                 self._threads = ThreadPoolExecutor(self._connections, "kforge")
             return self._threads
 

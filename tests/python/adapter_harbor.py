@@ -81,6 +81,10 @@ def folder(policy):
         task = Task(made)
         assert task.name == "kforge/axpy" and "candidate.cu" in task.instruction, task.instruction
         assert "axpy" in task.instruction and Task.is_valid_dir(made)
+        verify = pathlib.Path(made) / "tests/verify.py"
+        text = verify.read_text()
+        assert 'reward="kevin", patience=600' in text
+        verify.write_text(text.replace("patience=600", 'mode="check", patience=1.5'))
         good = policy.source if policy.real else policy.good
         rewards = trial(made, good)
         assert rewards["reward"] >= 0.3 and rewards["correct"] == 1, rewards
@@ -88,8 +92,6 @@ def folder(policy):
         assert rewards == {"reward": 0.0, "correct": 0}, rewards
         assert trial(made, None) == {"reward": 0.0, "correct": 0}
         if not policy.real:
-            verify = pathlib.Path(made) / "tests/verify.py"
-            verify.write_text(verify.read_text().replace("patience=600", "patience=1.5"))
             try:
                 raise SystemExit("a fault has the reward %s" % trial(made, policy.fault))
             except RewardFileNotFoundError:

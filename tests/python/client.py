@@ -59,7 +59,8 @@ class Judging(unittest.TestCase):
         self.assertEqual(result.speedup, (1.5, 1.4, 1.6))
         self.assertIn("the next step", result.feedback())
         sent = self.requests()[0]
-        self.assertEqual((sent["task"], sent["reward"], sent["flags"]), ("axpy", "kevin", ["-DA=1"]))
+        self.assertEqual((sent["task"], sent["reward"]), ("axpy", "kevin"))
+        self.assertEqual(sent["flags"], ["-DA=1"])
         self.assertLessEqual(sent["deadline_s"], 60)
         self.assertNotIn("reply", sent)
 
@@ -154,14 +155,16 @@ class Judging(unittest.TestCase):
             self.judge("correct 1", seconds=float("nan"))
 
     def test_token(self):
-        client_ = Client(self.address, token="secret")
+        other = Client(self.address, token="secret")
         other.judge("axpy", "correct 1")
+        other.close()
         self.assertEqual(self.server.seen[-1][2].get("Authorization"), "Bearer secret")
         with tempfile.NamedTemporaryFile("w") as file:
             file.write("in a file\n")
             file.flush()
-            client = Client(self.address, token=file.name)
-            client.judge("axpy", "correct 1")
+            other = Client(self.address, token=file.name)
+            other.judge("axpy", "correct 1")
+            other.close()
         self.assertEqual(self.server.seen[-1][2].get("Authorization"), "Bearer in a file")
         self.judge("correct 1")
         self.assertIsNone(self.server.seen[-1][2].get("Authorization"))
@@ -179,6 +182,9 @@ class Judging(unittest.TestCase):
         self.assertEqual(len(self.requests()), 2)
 
     def test_any_text_of_a_model(self):
+        self.assertEqual(self.judge(" \n").status, "no_source")
+        self.assertEqual(self.requests().pop()["reply"], " \n")
+        self.server.seen.clear()
         self.client.judge("axpy", reply="correct 1\n\ud800 \0 \U0001f680 \\u0000")
         sent = self.requests()[0]["reply"]
         self.assertEqual(sent, "correct 1\n? \ufffd \U0001f680 \\u0000")
@@ -206,21 +212,22 @@ class Judging(unittest.TestCase):
         self.assertTrue(self.server.closed.wait(30))
 
     def test_fork(self):
-        self.judge("correct 1")
+        self.judge("correct 1")  # The client has an idle connection and threads.
+        self.client.judge_batch([{"task": "axpy", "source": "correct 1"}])
         context = multiprocessing.get_context("fork")
-        with context.Pool(2) as pool:
-            rewards = pool.map(self.reward_of, ["correct 2", "correct 3"])
-        self.assertEqual(rewards, [2.3, 3.3])
+        answers = context.SimpleQueue()
+
+        def child():
+            batch = self.client.judge_batch([{"task": "axpy", "source": "correct 2"}])
+            answers.put((self.judge("correct 3").reward, batch[0].reward))
+
+        children = [context.Process(target=child) for _ in range(2)]
+        for process in children:
+            process.start()
+        self.assertEqual([answers.get() for _ in children], [(3.3, 2.3)] * 2)
         self.assertEqual(self.judge("correct 4").reward, 4.3)
-
-    def reward_of(self, text):
-        return self.client.judge("axpy", text).reward
-
-    def __getstate__(self):  # for the pool of test_fork, which has forked
-        return {}
-
-    def __setstate__(self, _):
-        self.client = Client(self.address)
+        for process in children:
+            process.join()
 
     def test_lists(self):
         self.assertEqual(self.client.tasks(), [{"name": "axpy", "family": "blas"}])
@@ -391,7 +398,8 @@ class Package(unittest.TestCase):
             self.assertLessEqual(max(map(len, lines)), 100, path)
 
     def test_the_client_needs_no_package(self):
-        code = ("import sys; before = set(sys.modules); import kforge_client, kforge_client.__main__\n"
+        code = ("import sys; before = set(sys.modules)\n"
+                "import kforge_client, kforge_client.__main__\n"
                 "new = {m.split('.')[0] for m in set(sys.modules) - before}\n"
                 "print(sorted(new - set(sys.stdlib_module_names) - {'kforge_client'}))")
         done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True,
