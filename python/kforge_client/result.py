@@ -70,7 +70,7 @@ def _number(value: Any, name: str) -> Optional[float]:
 
 
 def result_of(answer: Any) -> Result:
-    """Returns the result. A reward beside a fault of the machine, task or judge is dropped."""
+    """Returns the result. A fault of the machine, task or judge has no reward, whatever is sent."""
     if not isinstance(answer, dict) or not isinstance(answer.get("status"), str):
         raise GarbledAnswer("the answer has no status: %.100r" % (answer,))
     if not isinstance(answer.get("scorable"), bool):
