@@ -4,7 +4,8 @@
     result = kforge_client.judge("axpy", open("axpy.cu").read(), reward="kevin")
     result.reward          # a number, or None if the machine was at fault
 
-`Client` has all settings. The functions below use one client, made at the first call.
+`Client` has all settings. The functions below and the adapters use one client. It is made at the
+first call, or by `configure`.
 """
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from .result import GarbledAnswer, Result, Unjudged
 
 __all__ = [
     "Client", "GarbledAnswer", "RequestError", "Result", "ServerError", "Unjudged", "Unreachable",
-    "default_client", "health", "judge", "judge_async", "judge_batch", "task", "tasks",
+    "configure", "default_client", "health", "judge", "judge_async", "judge_batch", "task", "tasks",
 ]
 
 _client: Optional[Client] = None
@@ -32,6 +33,17 @@ def default_client() -> Client:
         if _client is None:
             _client = Client()
             atexit.register(_client.close)
+        return _client
+
+
+def configure(**settings: Any) -> Client:
+    """Gives that client other settings (those of Client). Returns it."""
+    global _client
+    with _lock:
+        if _client is not None:
+            _client.close()
+        _client = Client(**settings)
+        atexit.register(_client.close)
         return _client
 
 

@@ -154,9 +154,9 @@ class Client:
             if self._local is None:
                 self._local = LocalServer(self._command)
             local = self._local
-        address = local.address()
+        address, token = local.address()
         with self._lock:
-            self._address, self._started = address, True
+            self._address, self._token, self._started = address, token, True
         return address
 
     def close(self) -> None:
@@ -281,10 +281,10 @@ class Client:
             text = json.dumps(request, ensure_ascii=False, allow_nan=False)
             body = text.encode("utf-8", "replace")  # A model's text may have lone surrogates.
         headers = {"Content-Type": "application/json"} if body else {}
-        if self._token:
-            headers["Authorization"] = "Bearer " + self._token
         while True:
             connection, reused = self._connection()
+            if self._token:
+                headers["Authorization"] = "Bearer " + self._token
             call.connection = connection
             try:
                 if connection.sock is None:

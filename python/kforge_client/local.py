@@ -9,6 +9,8 @@ Three files in a private folder belong to a server, NAME.lock, NAME.users and NA
   exclusive lock on NAME.users. It gets that lock when the last user is gone. Then it ends the
   server. The server ends with its keeper, too.
 
+NAME.address has the address and a token, so that the server answers this user alone.
+
 Run as a program, this file is the keeper.
 """
 from __future__ import annotations
@@ -19,6 +21,7 @@ import hashlib
 import json
 import os
 import re
+import secrets
 import select
 import shutil
 import signal
@@ -29,7 +32,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import Dict, Optional, Sequence
+from typing import Dict, Optional, Sequence, Tuple
 
 # Seconds for the start of a server, and for its end before it is killed
 START = 120.0
@@ -94,8 +97,8 @@ class LocalServer:
         self._users: Optional[int] = None
         self._busy = threading.Lock()
 
-    def address(self) -> str:
-        """Returns the address of the running server. Starts one if there is none."""
+    def address(self) -> Tuple[str, str]:
+        """Returns address and token of the running server. Starts one if there is none."""
         with self._busy:
             lock = _open(self._base + ".lock")
             try:
@@ -105,7 +108,8 @@ class LocalServer:
                     # Waits for the end of a server that has lost its last user.
                     fcntl.flock(users, fcntl.LOCK_SH)
                     self._users = users
-                return self._running() or self._start()
+                address, token = (self._running() or self._start()).split()
+                return address, token
             finally:
                 os.close(lock)
 
@@ -117,7 +121,7 @@ class LocalServer:
                 self._users = None
 
     def _running(self) -> Optional[str]:
-        """Returns the address, or None if no keeper holds its lock."""
+        """Returns the file's content, or None if no keeper holds its lock."""
         file = _open(self._base + ".address")
         try:
             until = time.monotonic() + START
@@ -180,9 +184,13 @@ def keep(base: str, command: Sequence[str]) -> int:
     address = _open(base + ".address")
     fcntl.flock(address, fcntl.LOCK_EX)
     users = _open(base + ".users")
-    with open(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as output:
+    token = secrets.token_hex(16)
+    with open(_open(base + ".token"), "w") as file:
+        file.write(token + "\n")
+    with open(_open(base + ".log"), "wb") as output:
+        output.truncate()
         server = subprocess.Popen(
-            command,
+            [*command, "--token", base + ".token"],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -207,9 +215,10 @@ def keep(base: str, command: Sequence[str]) -> int:
     if found is None:
         end()
         return 1
+    content = ("%s %s\n" % (found, token)).encode()
     os.ftruncate(address, 0)
-    os.pwrite(address, found.encode(), 0)
-    os.write(1, found.encode() + b"\n")
+    os.pwrite(address, content, 0)
+    os.write(1, content)
     os.close(1)
 
     def wait_for_users() -> None:

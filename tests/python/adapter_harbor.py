@@ -3,6 +3,7 @@
 The verifier's commands run in a folder that stands for the container, as root of a user namespace.
 """
 import asyncio
+import os
 import pathlib
 import shutil
 import subprocess
@@ -73,8 +74,8 @@ def trial(folder, source):
 
 
 def folder(policy):
-    import os
-    os.environ["KFORGE_SERVER"] = kforge_client.default_client().address()
+    client = kforge_client.default_client()
+    os.environ["KFORGE_SERVER"], os.environ["KFORGE_TOKEN"] = client.address(), client._token or ""
     with tempfile.TemporaryDirectory() as made:
         kforge_harbor.write("axpy", made)
         kforge_harbor.write("axpy", made)  # over an old one

@@ -9,7 +9,8 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tests/python")]
+sys.path.append(str(ROOT / "python"))  # for use without adapters.sh, which installs it
+sys.path.insert(0, str(ROOT / "tests/python"))
 import fake_server  # noqa: E402
 import kforge_client  # noqa: E402
 
@@ -44,6 +45,7 @@ def use(address):
         kforge_client._client.close()
     kforge_client._client = None
     os.environ.pop("KFORGE_SERVER", None)
+    os.environ.pop("KFORGE_TOKEN", None)
     if address:
         os.environ["KFORGE_SERVER"] = address
 

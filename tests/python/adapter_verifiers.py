@@ -46,8 +46,8 @@ def evaluate(reply, fields):
                  "scripted-harness", "--env.agent.runtime.type", "subprocess", "--model", "tiny",
                  "--client.base-url", "http://127.0.0.1:%d/v1" % model.server_port,
                  "--client.api-key-var", "NO_KEY", "--output-dir", folder]
-        environment = {**os.environ, "NO_KEY": "none", "HOME": folder,
-                       "PYTHONPATH": "%s:%s" % (ROOT / "python", ROOT / "tests/python")}
+        path = os.pathsep.join((str(ROOT / "tests/python"), str(ROOT / "python")))
+        environment = {**os.environ, "NO_KEY": "none", "HOME": folder, "PYTHONPATH": path}
         program = pathlib.Path(sys.executable).parent / "vf-eval"
         done = subprocess.run([program, *words], env=environment, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

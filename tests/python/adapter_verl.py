@@ -3,6 +3,7 @@ import asyncio
 import json
 import pathlib
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 
 from adapter_servers import ROOT, each, tokenizer, versions
 
@@ -76,7 +77,9 @@ def managers(policy):
     run(worker(path, "naive", shape={"correct": 1}).compute_score_batch(batch([policy.good])))
     assert policy.seen[-1][1]["shape"] == {"correct": 1}, policy.seen[-1]
     import kforge_verl
-    result = kforge_verl.compute_score_sync("kforge", policy.good, "axpy", {}, patience=1)
+    with ThreadPoolExecutor() as pool:  # In a thread, because it makes an event loop of its own.
+        words = ("kforge", policy.good, "axpy", {})
+        result = pool.submit(kforge_verl.compute_score_sync, *words, patience=1).result()
     assert set(result) == KEYS and result["score"] == policy.good_reward
     assert asyncio.iscoroutinefunction(kforge_verl.compute_score)
 

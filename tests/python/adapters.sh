@@ -63,6 +63,11 @@ if [ "$(cat "$venv/ready" 2>/dev/null)" != "$wanted" ]; then
         skip "$name can't be installed from PyPI in $limit s: $(tail -1 "$cache/log")"
     echo "$wanted" >"$venv/ready"
 fi
+# The package as a user installs it. Building would write into the sources.
+rm -rf "$cache/python"
+cp -r "$root/python" "$cache/python"
+"$uv" pip install -q --python "$venv/bin/python" --no-deps --reinstall "$cache/python" >"$cache/log" 2>&1 ||
+    { echo "pip install ./python: $(cat "$cache/log")"; exit 1; }
 flock -u 9
 
 for variable in $(env | sed -n 's/^\(KFORGE_[A-Z_]*\)=.*/\1/p'); do unset "$variable"; done

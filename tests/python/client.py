@@ -319,6 +319,15 @@ class Starting(unittest.TestCase):
         self.assertNotEqual(self.said(other), pid)
         self.end(other)
 
+    def test_a_token_of_its_own(self):
+        user = self.user()
+        pid = self.said(user)
+        words = pathlib.Path("/proc/%d/cmdline" % pid).read_bytes().split(b"\0")
+        path = pathlib.Path(words[words.index(b"--token") + 1].decode())
+        self.assertEqual(path.stat().st_mode & 0o777, 0o600)
+        self.assertRegex(path.read_text(), "^[0-9a-f]{32}\n$")
+        self.end(user)
+
     def test_kill_of_the_last_user(self):
         user = self.user()
         pid = self.said(user)

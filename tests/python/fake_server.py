@@ -68,6 +68,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send(503, {"status": "starting", "pid": os.getpid()})
 
     def do_POST(self):
+        if self.server.token and self.headers.get("Authorization") != "Bearer " + self.server.token:
+            self.close_connection = True
+            self.send(401, {"error": {"what": "wrong token"}})
+            return
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         text = request.get("source", request.get("reply"))
         with self.server.lock:
@@ -136,6 +140,7 @@ class Server(http.server.ThreadingHTTPServer):
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
+        self.token = ""
         # Returns the answers that a text asks for
         self.answers = lambda text: text.split("\n")
         self.lock, self.closed = threading.Lock(), threading.Event()
@@ -155,5 +160,7 @@ def start():
 if __name__ == "__main__":
     assert sys.argv[1] == "serve", sys.argv
     server = Server()
+    if "--token" in sys.argv:
+        server.token = open(sys.argv[sys.argv.index("--token") + 1]).readline().strip()
     print("listening on http://127.0.0.1:%d" % server.server_port, flush=True)
     server.serve_forever()
