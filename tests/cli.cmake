@@ -28,3 +28,6 @@ endforeach()
 # The server, with simulated workers.
 add_test(NAME cli.serve COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cli/serve.py ${CMAKE_BINARY_DIR}/bin)
 set_tests_properties(cli.serve PROPERTIES TIMEOUT 300)
+add_test(NAME stress.serve COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/stress/serve.py 2000)
+set_tests_properties(stress.serve PROPERTIES TIMEOUT 600 ENVIRONMENT BIN=${CMAKE_BINARY_DIR}/bin)
+kf_tier(full stress.serve)

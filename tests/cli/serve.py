@@ -5,6 +5,7 @@ Simulated workers judge by what stands in the candidate (fake_worker.c). Usage: 
 import http.client
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -450,6 +451,25 @@ def kernelgym(folder):
         error_of(s.post("/evaluate/batch", {"batch_id": "b", "tasks": []}), 400)
 
 
+def documents(folder):
+    """The curl examples of docs/guide/serve.md."""
+    guide = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/guide/serve.md")
+    blocks = re.findall(r"```sh\n(.*?)```", open(guide).read(), re.S)
+    with Server(BIN, folder) as s:
+        wait_until(lambda: s.get("/health")[0] == 200, "a worker")
+        lines = []
+        for block in blocks:
+            if "curl" not in block:
+                continue
+            script = block.replace("127.0.0.1:8642", "127.0.0.1:%d" % s.port)
+            got = subprocess.run(["bash", "-euc", script], text=True, capture_output=True, timeout=WAIT)
+            assert got.returncode == 0 and '"error":' not in got.stdout, (script, got)
+            lines.append(got.stdout)
+        assert '"reward":-0.5' in lines[0] and '"no_source"' in lines[0], lines[0]
+        assert '"id":"a"' in lines[1] and '"id":"b"' in lines[1] and '"state":"done"' in lines[1], lines[1]
+        assert "prototype" in lines[2] and '"healthy"' in lines[2] and "kforge_queue_depth" in lines[2]
+
+
 # ---- ends ----------------------------------------------------------------------------------------
 
 def all_children(pid):
@@ -565,7 +585,7 @@ def memory(folder):
 
 
 CASES = [judge, replies, rewards, faults, bad_input, tokens, slow_and_broken, batches, equal_work,
-         queue_limit, jobs, reading, flashinfer, kernelgym, restarts, kill, sockets, memory]
+         queue_limit, jobs, reading, flashinfer, kernelgym, documents, restarts, kill, sockets, memory]
 
 if __name__ == "__main__":
     failed = 0
