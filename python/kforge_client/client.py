@@ -135,8 +135,10 @@ class Client:
 
     def tasks(self) -> List[Dict[str, Any]]:
         """Returns the server's tasks."""
-        answer = self._get("/v1/tasks")
-        return answer["tasks"] if isinstance(answer, dict) and "tasks" in answer else answer
+        tasks = self._get("/v1/tasks").get("tasks")
+        if not isinstance(tasks, list):
+            raise Unreachable("the answer has no list of tasks")
+        return tasks
 
     def task(self, name: str) -> Dict[str, Any]:
         """Returns prompt, prototype and workloads of a task."""
@@ -144,7 +146,7 @@ class Client:
 
     def health(self) -> Dict[str, Any]:
         """Returns the server's state. It is not healthy before its workers have started."""
-        return parse(self._exchange("GET", "/health", None, _Call(60.0))[2])
+        return self._get("/health")
 
     def address(self) -> str:
         """Returns the server's address. Starts a local server if no other was given."""
@@ -229,12 +231,16 @@ class Client:
             return self._once({**request, "reply": ""}, call)
         if status == 413:
             return fault("too_large", _message(answer), "candidate")
+        assert isinstance(answer, Result)
         return answer
 
     # ---- transport ---------------------------------------------------------------------------
 
-    def _get(self, path: str) -> Any:
-        return self._ask("GET", path, None, _Call(60.0))[1]
+    def _get(self, path: str) -> Dict[str, Any]:
+        answer = self._ask("GET", path, None, _Call(60.0))[1]
+        if not isinstance(answer, dict):
+            raise Unreachable("the answer is not an object: %.100r" % (answer,))
+        return answer
 
     def _ask(
         self, method: str, path: str, request: Optional[Dict[str, Any]], call: _Call
@@ -249,7 +255,7 @@ class Client:
                     # The server drops the job when this client no longer waits.
                     sent = {"deadline_s": round(call.left(), 3), **request}
                 status, headers, body = self._exchange(method, path, sent, call)
-                if status == 200:
+                if status == 200 or (status == 503 and path == "/health"):
                     answer = parse(body)
                     return status, answer if request is None else result_of(answer)
                 message = "status %d: %s" % (status, _message_in(body))
@@ -290,6 +296,8 @@ class Client:
                 if connection.sock is None:
                     connection.timeout = min(CONNECT, max(0.01, call.left()))
                     connection.connect()
+                if call.cancelled.is_set():
+                    raise ConnectionAbortedError("cancelled")
                 connection.sock.settimeout(max(0.01, call.left() + 5))
                 connection.request(method, path, body, headers)
                 response = connection.getresponse()

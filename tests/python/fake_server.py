@@ -78,20 +78,19 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.server.seen.append((self.path, request, dict(self.headers)))
             turn = self.server.turns.get(text, 0)
             self.server.turns[text] = turn + 1
-            self.server.active += 1
-            self.server.most = max(self.server.most, self.server.active)
         lines = self.server.answers(text) if text else ["no_source"]
-        try:
-            self.answer(lines[min(turn, len(lines) - 1)].split() or ["no_source"])
-            if turn >= len(lines) - 1:
-                self.server.turns.pop(text, None)
-        finally:
-            with self.server.lock:
-                self.server.active -= 1
+        self.answer(lines[min(turn, len(lines) - 1)].split() or ["no_source"])
+        if turn >= len(lines) - 1:
+            self.server.turns.pop(text, None)
 
     def answer(self, words):
         if words[0] == "slow":
             time.sleep(float(words[1]))
+            words = words[2:]
+        if words[0] == "meet":
+            with self.server.lock:
+                place = self.server.places.setdefault(words[1], threading.Barrier(int(words[1])))
+            place.wait(60)
             words = words[2:]
         if words[0] == "status":
             self.send(int(words[1]), {"error": {"what": "refused", "where": "task",
@@ -144,7 +143,7 @@ class Server(http.server.ThreadingHTTPServer):
         # Returns the answers that a text asks for
         self.answers = lambda text: text.split("\n")
         self.lock, self.closed = threading.Lock(), threading.Event()
-        self.seen, self.turns, self.active, self.most, self.connections = [], {}, 0, 0, 0
+        self.seen, self.turns, self.places, self.connections = [], {}, {}, 0
 
     def handle_error(self, *_):
         pass  # Clients that go away are part of the tests.
