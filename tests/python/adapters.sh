@@ -29,7 +29,8 @@ esac
 
 fits='import sys; low, high = (tuple(map(int, v.split("."))) for v in sys.argv[1:])
 sys.exit(not low <= sys.version_info[:2] < high)'
-for python in python3 python3.{14,13,12,11,10} "${PYENV_ROOT:-$HOME/.pyenv}"/versions/*/bin/python3; do
+pythons=(python3 python3.{14,13,12,11,10} "${PYENV_ROOT:-$HOME/.pyenv}"/versions/*/bin/python3)
+for python in "${pythons[@]}"; do
     "$python" -c "$fits" "${need[@]:0:2}" 2>/dev/null && break
     python=
 done
@@ -48,7 +49,8 @@ uv=$cache/uv/bin/uv
 if ! "$uv" --version >/dev/null 2>&1; then
     rm -rf "$cache/uv"
     python3 -m venv "$cache/uv" >/dev/null 2>&1 &&
-        timeout $limit "$cache/uv/bin/pip" install -q --retries 1 --timeout 20 uv >"$cache/log" 2>&1 ||
+        timeout $limit "$cache/uv/bin/pip" install -q --retries 1 --timeout 20 uv \
+            >"$cache/log" 2>&1 ||
         skip "uv can't be installed from PyPI: $(tail -1 "$cache/log" 2>/dev/null)"
 fi
 venv=$cache/$name
@@ -66,8 +68,8 @@ fi
 # The package as a user installs it. Building would write into the sources.
 rm -rf "$cache/python"
 cp -r "$root/python" "$cache/python"
-"$uv" pip install -q --python "$venv/bin/python" --no-deps --reinstall "$cache/python" >"$cache/log" 2>&1 ||
-    { echo "pip install ./python: $(cat "$cache/log")"; exit 1; }
+"$uv" pip install -q --python "$venv/bin/python" --no-deps --reinstall "$cache/python" \
+    >"$cache/log" 2>&1 || { echo "pip install ./python: $(cat "$cache/log")"; exit 1; }
 flock -u 9
 
 for variable in $(env | sed -n 's/^\(KFORGE_[A-Z_]*\)=.*/\1/p'); do unset "$variable"; done

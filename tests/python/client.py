@@ -415,7 +415,8 @@ class Package(unittest.TestCase):
         code = ("import sys; before = set(sys.modules)\n"
                 "import kforge_client, kforge_client.__main__\n"
                 "new = {m.split('.')[0] for m in set(sys.modules) - before}\n"
-                "print(sorted(new - set(getattr(sys, 'stdlib_module_names', new)) - {'kforge_client'}))")
+                "known = set(getattr(sys, 'stdlib_module_names', new)) | {'kforge_client'}\n"
+                "print(sorted(new - known))")
         done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True,
                               env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
         self.assertEqual(done.stdout, "[]\n", done.stderr)
