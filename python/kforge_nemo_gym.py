@@ -1,8 +1,11 @@
 """A resources server for NeMo-Gym. The task is verifier_metadata["task"] of a row.
 
+Copy this file to resources_servers/kforge/app.py, and name kforge's folder python/ in
+requirements.txt there. The configuration:
+
     kforge:
       resources_servers:
-        kforge: {entrypoint: kforge_nemo_gym.py, domain: coding, fields: {reward: kevin}}
+        kforge: {entrypoint: app.py, domain: coding, fields: {reward: kevin}}
 
 A fault of the machine is masked: mask_sample is true, and failure_kind is verifier_error.
 """

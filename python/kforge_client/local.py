@@ -74,6 +74,19 @@ def _open(path: str) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
 
 
+def _locked(path: str) -> int:
+    """Opens and locks a file. Tries again if a keeper has deleted it meanwhile."""
+    while True:
+        file = _open(path)
+        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            if os.fstat(file).st_ino == os.stat(path).st_ino:
+                return file
+        except FileNotFoundError:
+            pass
+        os.close(file)
+
+
 class LocalServer:
     """A user of the shared server with this command, this folder and these settings."""
 
@@ -100,9 +113,8 @@ class LocalServer:
     def address(self) -> Tuple[str, str]:
         """Returns address and token of the running server. Starts one if there is none."""
         with self._busy:
-            lock = _open(self._base + ".lock")
+            lock = _locked(self._base + ".lock")
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX)
                 if self._users is None:
                     users = _open(self._base + ".users")
                     # Waits for the end of a server that has lost its last user.
@@ -221,15 +233,27 @@ def keep(base: str, command: Sequence[str]) -> int:
     os.write(1, content)
     os.close(1)
 
-    def wait_for_users() -> None:
-        fcntl.flock(users, fcntl.LOCK_EX)
-        end()
-        os._exit(0)
-
-    threading.Thread(target=wait_for_users, daemon=True).start()
-    server.wait()
+    while server.poll() is None:
+        try:
+            fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            end()
+            _clean_up(base)
+            return 0
+        except BlockingIOError:
+            time.sleep(0.2)
     os.ftruncate(address, 0)
-    os._exit(0)
+    return 0
+
+
+def _clean_up(base: str) -> None:
+    """Deletes the files, unless a process waits for a new server."""
+    lock = _open(base + ".lock")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return
+    for suffix in (".address", ".log", ".token", ".users", ".lock"):
+        os.unlink(base + suffix)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import os
 import pathlib
 import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "python"))  # for use without adapters.sh, which installs it
@@ -64,10 +65,14 @@ def each(test):
         os.environ["KFORGE_DEVICE"] = "cpu"
         os.chdir(ROOT)
         with tempfile.TemporaryDirectory() as store:  # A stored time would answer a check.
-            os.environ.update(KFORGE_STORE=store + "/kforge.db", KFORGE_CONFIG="none")
+            os.environ.update(KFORGE_STORE=store + "/kforge.db", KFORGE_CONFIG="none",
+                              XDG_RUNTIME_DIR=store)
             use(None)
             test(Real())
             use(None)
+            until = time.monotonic() + 60
+            while os.listdir(store + "/kforge") and time.monotonic() < until:
+                time.sleep(0.05)  # until the server has ended and deleted its files
         print("%s: passed with kforge serve" % test.__name__, flush=True)
 
 

@@ -10,6 +10,7 @@ import json
 import multiprocessing
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -264,9 +265,9 @@ class Starting(unittest.TestCase):
     """A local server: one for all processes, that ends with the last of them."""
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        self.folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.addCleanup(self.all_ended)
         self.environment = {**os.environ, "XDG_RUNTIME_DIR": str(self.folder),
                             "PYTHONPATH": str(ROOT / "python"), "PATH": "%s/bin:%s" % (
                                 self.folder, os.environ["PATH"])}
@@ -274,6 +275,19 @@ class Starting(unittest.TestCase):
         program.parent.mkdir()
         program.write_text("#!/bin/sh\nexec '%s' '%s' \"$@\"\n" % (sys.executable, SERVER))
         program.chmod(0o755)
+
+    def all_ended(self):
+        """Waits until no server runs."""
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            paths = list(self.folder.glob("kforge/*.address"))
+            try:
+                if not any(path.read_text() for path in paths):
+                    return True
+            except OSError:
+                pass
+            time.sleep(0.02)
+        return False
 
     def user(self, text="correct 1", stay=True):
         """Starts a process that judges, prints the reward and the server, and waits."""
@@ -323,6 +337,18 @@ class Starting(unittest.TestCase):
         other = self.user()
         self.assertNotEqual(self.said(other), pid)
         self.end(other)
+        until = time.monotonic() + 60
+        while list(self.folder.glob("kforge/*")) and time.monotonic() < until:
+            time.sleep(0.02)
+        self.assertEqual(list(self.folder.glob("kforge/*")), [])
+
+    def test_many_short_users(self):
+        """Users come while a server ends."""
+        for _ in range(6):
+            users = [self.user(stay=False) for _ in range(3)]
+            for user in users:
+                self.assertEqual(user.stdout.readline().split()[0], "1.3")
+                self.end(user)
 
     def test_a_token_of_its_own(self):
         user = self.user()
