@@ -47,7 +47,9 @@ class Server:
             self.process.send_signal(number)
         status = self.process.wait(WAIT)
         self.process.stdout.close()
+        errors = self.errors()
         self.log.close()
+        assert not re.search("WARNING: ThreadSanitizer|ERROR: AddressSanitizer|runtime error:", errors), errors[-4000:]
         return status
 
     def request(self, method, path, body=None, headers=None, raw=False):
