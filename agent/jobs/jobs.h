@@ -25,8 +25,9 @@
  * KF_TICKET_CANCELLED. Work without a ticket that waits never starts. Work that a worker has begun
  * is finished, and its verdict is stored.
  *
- * Store. Every verdict that is an answer is stored. A correct result of CHECK is stored under an
- * environment of its own ("…, check only"), because it must not replace a measurement. */
+ * Store. Every verdict that is an answer is stored. A correct result of CHECK, or a timeout, is
+ * stored under an environment of its own ("…, check only"), because it must not replace a
+ * measurement. */
 #ifndef KFORGE_JOBS_H
 #define KFORGE_JOBS_H
 

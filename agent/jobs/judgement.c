@@ -122,6 +122,9 @@ bool kf_judgement_counts(const kf_judgement *judgement)
 bool kf_judgement_answers(const kf_judgement *judgement, kf_judge_mode mode)
 {
     if (!kf_judgement_counts(judgement)) return false;
+    /* A check is built with less optimisation, so its time limit proves nothing about a time. */
+    if (judgement->mode == KF_MODE_CHECK && judgement->status == KF_TIMEOUT)
+        return mode == KF_MODE_CHECK;
     if (judgement->no_source || judgement->status != KF_CORRECT || mode == KF_MODE_CHECK)
         return true;
     return mode == KF_MODE_TIME ? judgement->speedup.value > 0 : judgement->reverified;
