@@ -64,7 +64,7 @@ def runtime_folder() -> Path:
 def _environment() -> Dict[str, str]:
     """Returns the server's environment."""
     environment = {k: v for k, v in os.environ.items() if k != "KFORGE_SERVER"}
-    # Ray hides all GPUs from a worker that asked for none. A device that is named must be visible.
+    # Ray hides all GPUs from a worker without a GPU. A device that is named must be visible.
     if environment.get("CUDA_VISIBLE_DEVICES") == "" and "KFORGE_DEVICE" in environment:
         del environment["CUDA_VISIBLE_DEVICES"]
     return environment
@@ -111,7 +111,7 @@ class LocalServer:
         self._busy = threading.Lock()
 
     def address(self) -> Tuple[str, str]:
-        """Returns address and token of the running server. Starts one if there is none."""
+        """Returns address and token of the running server. Starts one if necessary."""
         with self._busy:
             lock = _locked(self._base + ".lock")
             try:

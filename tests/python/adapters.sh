@@ -74,4 +74,4 @@ flock -u 9
 
 for variable in $(env | sed -n 's/^\(KFORGE_[A-Z_]*\)=.*/\1/p'); do unset "$variable"; done
 export JUDGE_BIN=$bin PYTHONDONTWRITEBYTECODE=1
-exec timeout 600 "$venv/bin/python" "$root/tests/python/adapter_$name.py"
+exec timeout 500 "$venv/bin/python" "$root/tests/python/adapter_$name.py"
