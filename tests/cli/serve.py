@@ -470,6 +470,21 @@ def documents(folder):
         assert "prototype" in lines[2] and '"healthy"' in lines[2] and "kforge_queue_depth" in lines[2]
 
 
+def real_judge(folder):
+    """The default workers, with the real judge."""
+    text = open(os.path.join(BIN, "../share/kforge/tasks/axpy/baseline.cu")).read()
+    with Server(BIN, folder, "--device", "cpu", workers=[]) as s:
+        shape = {"correct": 1, "wrong_result": 0.1}
+        reply = lambda source: {"task": "axpy", "mode": "check", "shape": shape, "deadline_s": 300,
+                                "reply": "Done:\n```cuda\n%s```\n" % source}
+        items = [reply(text), reply(text.replace("a * x[i] + y[i]", "a * x[i]")), reply(text + "}")]
+        results = expect(s.post("/v1/judge/batch", {"items": items}), 200)["results"]
+        assert [r["status"] for r in results] == ["correct", "wrong_result", "compile_error"], results
+        assert [r["reward"] for r in results] == [1, 0.1, 0] and results[0]["build_s"] > 0, results
+        workers = all_children(s.process.pid)
+    wait_until(lambda: workers and all(is_gone(w) for w in workers), "the workers end")
+
+
 # ---- ends ----------------------------------------------------------------------------------------
 
 def all_children(pid):
@@ -583,7 +598,7 @@ def memory(folder):
 
 
 CASES = [judge, replies, rewards, faults, bad_input, tokens, slow_and_broken, batches, equal_work,
-         queue_limit, jobs, reading, flashinfer, kernelgym, documents, restarts, kill, sockets, memory]
+         queue_limit, jobs, reading, flashinfer, kernelgym, documents, real_judge, restarts, kill, sockets, memory]
 
 if __name__ == "__main__":
     failed = 0
