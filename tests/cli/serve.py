@@ -184,9 +184,12 @@ def bad_input(folder):
         error_of(s.post("/v1/judge/batch", b"x" * (17 << 20)), 413)
         # pages of other sites
         error_of(s.post("/v1/judge", ask(), {"Origin": "http://evil.example"}), 403)
-        error_of(s.post("/v1/judge", ask(), {"Host": "evil.example"}), 403)
+        for host in "evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "[::1]x", "[":
+            error_of(s.post("/v1/judge", ask(), {"Host": host}), 403)
         assert s.judged() == 0
         expect(s.post("/v1/judge", ask(), {"Origin": "http://localhost:3000"}), 200)
+        for host in "127.0.0.2", "LOCALHOST:1", "[::1]:8642":
+            expect(s.post("/v1/judge", ask(), {"Host": host}), 200)
 
 
 def tokens(folder):
