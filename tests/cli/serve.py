@@ -621,5 +621,6 @@ if __name__ == "__main__":
             if os.path.exists(log):
                 print(open(log).read()[-2000:])
             failed += 1
+        Server.kill_all()
         shutil.rmtree(folder, ignore_errors=True)
     sys.exit(failed != 0)
