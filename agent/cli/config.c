@@ -35,6 +35,7 @@ const kf_variable kf_variables[] = {
      "The folder with kforge's bin/ and lib/kforge/, if they are not next to the program."},
     {"KFORGE_SELFTEST",
      "The folder tests/ with the candidates of `selftest`, if it is not with the program."},
+    {"KFORGE_SERVER", "Address of the server that the Python client asks. kforge ignores it."},
     {"KFORGE_STORE_PATIENCE", "Seconds to wait for another process that writes to the store (30)."},
     {NULL, NULL},
 };

@@ -49,16 +49,7 @@ if unshare -rm true 2>/dev/null; then
     complains "small/x.parquet: the disk is full"
     [ "$out" = "status 3" ] || fail "full disk: $out"
 fi
-# A judge that knows what make_dataset wrote: the mark of a variant is its speed
-cat >judge <<'END'
-#!/usr/bin/env python3
-import json, re, sys
-mark = int(re.search(r"namespace variant_(\d+)", open(sys.argv[3]).read()).group(1))
-status, blame = ("interference", "machine") if mark == 4 else ("correct", "nobody")
-print(json.dumps({"status": status, "blame": blame, "message": sys.argv[2], "speedup": {"value": mark, "low": mark * 0.9, "high": mark * 1.1}}))
-END
-chmod +x judge
-export PYTHONPATH=$root/docs/examples PYTHONDONTWRITEBYTECODE=1 JUDGE_PROGRAM=$work/judge JUDGE_DEVICES=one,two JUDGE_TASKS=$root/tasks JUDGE_PAUSE=0
+export PYTHONPATH=$root/python PYTHONDONTWRITEBYTECODE=1
 HF_HUB_OFFLINE=1 HF_DATASETS_DISABLE_PROGRESS_BARS=1 "$venv/bin/python" "$root/tests/python/load_datasets.py" "$work" >py.log 2>&1 ||
     fail "$(tail -n 40 py.log | cut -c 1-300)"
 finish

@@ -1,82 +1,52 @@
 #!/bin/bash
-# docs/examples/kforge_reward.py: the rewards that a trainer would get, of TRL's and of verl's functions.
+# python/kforge_client with the real `kforge serve`, which it starts: rewards of good, wrong,
+# cheating and broken replies.
 source "$(dirname "$0")/lib.sh"
-export PYTHONPATH=$root/docs/examples PYTHONDONTWRITEBYTECODE=1
-# With the judge itself: correct, wrong, cheating, not compiling, no code
-JUDGE_PROGRAM=$program JUDGE_TASKS=$root JUDGE_PAUSE=0.5 python3 - "$root" >log 2>&1 <<'END' || fail "$(tail -5 log)"
+mkdir -m 700 run
+export PYTHONPATH=$root/python PYTHONDONTWRITEBYTECODE=1
+export PATH=$bin:$PATH XDG_RUNTIME_DIR=$work/run KFORGE_DEVICE=cpu
+mkdir tasks
+cp -r "$root/tasks/axpy" "$root/tests/selftest/vecadd" tasks
+python3 - "$root" >log 2>&1 <<'END' || fail "$(tail -5 log) $(cat run/kforge/*.log)"
 import sys
-import kforge_reward as k
+import kforge_client as k
 root = sys.argv[1]
 good = open(root + "/tasks/axpy/baseline.cu").read()
 wrong = good.replace("a * x[i] + y[i]", "a * x[i]")
 assert wrong != good
 cheat = open(root + "/tests/hostile/vecadd/oversized_answer.cu").read()
-wrap = lambda code: [{"role": "assistant", "content": "First\n```cpp\nint no;\n```\nSo:\n```cuda\n" + code + "```\nDone."}]
-completions = [wrap(good), wrap(wrong), wrap(cheat), wrap("int x = ;\n"), [{"role": "assistant", "content": "no code"}]]
-tasks = ["tasks/axpy", "tasks/axpy", "tests/selftest/vecadd", "tasks/axpy", "tasks/axpy"]
-verdict, _ = k.verdict_of(tasks[2], cheat)
-assert verdict["status"] == "cheating", verdict["status"]
-rewards = k.kforge_reward(completions, tasks, prompts=None)
-print(rewards)
-# None or 0.3: the machine is busy, and there is no verdict or no speed
-assert rewards[0] is None or rewards[0] >= 0.3, (rewards, "again it is " + k.verdict_of(tasks[0], good)[0]["message"])
-assert rewards[1:] == [0.0, 0.0, 0.0, 0.0], rewards
-assert k.compute_score("kforge", completions[3][0]["content"], "tasks/axpy", {}) == 0.0
-assert k.compute_scores(["kforge"] * 2, [c[0]["content"] for c in completions[3:]], tasks[3:], [{}, {}]) == [0.0, 0.0]
-try:
-    k.compute_score("kforge", completions[0][0]["content"], "tasks/nonesuch")
-    sys.exit("a task that is not there has a reward")
-except ValueError as error:
-    assert "nonesuch" in str(error)
-END
-# With a fake judge that takes its answer from the source: "say WORD…" gives the first word at the
-# first try, and so on.
-cat >judge <<'END'
-#!/usr/bin/env python3
-import json, os, re, sys
-words = re.search(r"say (.*)", open(sys.argv[3]).read()).group(1).split()
-name = "tries-" + re.sub(r"\W", "_", "_".join(words))
-tries = len(open(name).read()) if os.path.exists(name) else 0
-open(name, "a").write("x")
-word = words[min(tries, len(words) - 1)]
-if word == "nothing":
-    sys.exit("kforge: eval: the device is gone")
-said = {"fault": ("interference", "machine"), "task": ("judge_error", "task"), "judge": ("judge_error", "judge"), "cheats": ("cheating", "candidate")}
-status, blame = said.get(word, ("correct", "nobody"))
-value = float(word) if status == "correct" else 0
-print(json.dumps({"status": status, "blame": blame, "message": "what happened", "speedup": {"value": value, "low": value * 0.99, "high": value * 1.01}}))
-END
-chmod +x judge
-JUDGE_PROGRAM=$work/judge JUDGE_DEVICES=one,two JUDGE_PAUSE=0.01 JUDGE_TASKS=. python3 - >log 2>&1 <<'END' || fail "$(tail -5 log)"
-import os
-import kforge_reward as k
-say = lambda words: "```cuda\n// say %s\n```" % words
-tries = lambda words: len(open("tries-" + "_".join(words.split()).replace(".", "_")).read())
-# TRL: jobs with a machine's fault are judged again, then left out. The others keep their places.
-words = ["2.0", "fault fault 3.0", "fault", "cheats", "nothing 1.5", "task", "judge", "1.0"]
-assert k.kforge_reward([say(w) for w in words], ["t"] * len(words)) == [2.3, 3.3, None, 0.0, 1.8, None, None, 1.3]
-assert [tries(w) for w in words] == [1, 3, 3, 1, 2, 3, 3, 1]
-# verl: a number or an error, never 0 for what is not the candidate's fault
-assert k.compute_score("kforge", say("4.0"), "t", extra_info=None, reward_router_address="x") == 4.3
-assert k.compute_score(data_source="kforge", solution_str=say("fault 2.5"), ground_truth="t") == 2.8
-assert k.compute_score("kforge", "nothing here", "t") == 0.0
-for words in ("fault fault fault 9.0", "nothing nothing nothing", "task task task", "judge judge judge"):
+wrap = lambda code: "First\n```cpp\nint no;\n```\nSo:\n```cuda\n" + code + "```\nDone."
+replies = [("axpy", wrap(good)), ("axpy", wrap(wrong)), ("vecadd", wrap(cheat)),
+           ("axpy", wrap("int x = ;\n")), ("axpy", "no code"), ("axpy", ""),
+           ("axpy", wrap(good) + " " * 300000)]
+shape = {"correct": 1, "wrong_result": 0.05, "cheating": -1, "no_source": -0.5}
+results = k.judge_batch(
+    {"task": t, "reply": r, "mode": "check", "shape": shape} for t, r in replies)
+for result in results:
+    print(result.status, result.reward, result.summary)
+failures = ["wrong_result", "cheating", "compile_error", "no_source", "no_source", "no_source"]
+assert [r.status for r in results] == ["correct"] + failures
+assert [r.reward for r in results] == [1, 0.05, -1, 0, -0.5, -0.5, -0.5]
+assert [r.cheating for r in results].index(True) == 2 and results[0].correct and results[0].scorable
+assert k.judge("axpy", good, mode="check", shape=shape).cached
+# The same text without a fence, with what C's strings can't hold
+odd = good + "// \ud800 \U0001f680"
+assert k.judge("axpy", reply=odd, mode="check", shape=shape).reward == 1
+assert k.judge("axpy", good + "// \0", mode="check").correct
+for wrong in ({"task": "nonesuch"}, {"task": "axpy", "mode": "chek"}):
     try:
-        got = k.compute_score("kforge", say(words), "t")
-        raise SystemExit("%s became %s" % (words, got))
-    except k.Unjudged as error:
-        assert "t: no verdict" in str(error) and "in 3 tries" in str(error), error
-assert k.compute_scores(data_sources=["kforge"] * 3, solution_strs=[say("5.0"), "no", say("fault 6.0")], ground_truths=["t"] * 3, extra_infos=[{}] * 3) == [5.3, 0.0, 6.3]
-try:
-    k.compute_scores(["kforge"] * 2, [say("7.0"), say("fault fault fault fault")], ["t"] * 2)
-    raise SystemExit("a batch with a fault has rewards")
-except k.Unjudged:
-    pass
-assert k.kevin({"status": "correct", "blame": "nobody", "speedup": {"value": 1.1, "low": 0.9, "high": 1.2}}) == 1.3
-assert k.kevin({"status": "correct", "blame": "nobody", "speedup": {"value": "nan", "low": "nan", "high": "nan"}}) == 0.3
-# Any text of a model is a source.
-assert k.code_of("```\r\nint a;\r\n```") == "int a;\r\n" and k.code_of("```CUDA \nx\n```") == "x\n" and k.code_of("``` unclosed") is None
-assert k.kforge_reward([say("8.0 \ud800 \0 \U0001f680")], ["t"]) == [8.3]
-assert sorted(k.free.queue) == ["one", "two"]
+        k.judge(source=good, **wrong)
+        sys.exit("a wrong call has a result")
+    except k.RequestError as error:
+        assert error.status in (400, 404), error
+        assert "nonesuch" in str(error) or "mode" in str(error), error
+assert {"axpy", "vecadd"} <= {task["name"] for task in k.tasks()}
+assert "axpy" in k.task("axpy")["prompt"] and k.health()["status"] == "healthy"
 END
+# The command line, and the end of the server with its last user
+python3 -m kforge_client judge axpy "$root/tasks/axpy/baseline.cu" --mode check --reward kevin \
+    >out 2>err || fail "python -m kforge_client: $(cat out err)"
+grep -q '^reward 0.3$' out || fail "the reward: $(cat out)"
+ended() { ! grep -q . run/kforge/*.address; }
+await ended
 finish

@@ -121,29 +121,58 @@ both = trl.maybe_unpair_preference_dataset(loaded["dpo"].select_columns(["prompt
 assert both.num_rows == 2 * loaded["dpo"].num_rows and set(both["label"]) == {True, False}
 
 # GRPO: TRL gives a reward function its own arguments and all columns of the data set but the prompt. As docs/reference/datasets.md says, two columns are chosen.
-import kforge_reward  # noqa: E402
+import asyncio  # noqa: E402
+import os  # noqa: E402
 
+import fake_server  # noqa: E402
+import kforge_trl  # noqa: E402
+import kforge_verl  # noqa: E402
+
+# A judge that knows what make_dataset wrote: the mark of a variant is its speedup.
+server = fake_server.start()
+os.environ["KFORGE_SERVER"] = "http://127.0.0.1:%d" % server.server_port
+
+
+def mark_of(text):
+    found = text.split("namespace variant_")
+    return int(found[1].split()[0]) if len(found) > 1 else None
+
+
+def answers(text):
+    mark = mark_of(text)
+    return ["no_source" if mark is None else "machine" if mark == 4 else "correct %d" % mark]
+
+
+server.answers = answers
 data = loaded["grpo"].select_columns(["prompt", "task"])
 assert "completions" in loaded["grpo"].column_names  # which would be given twice
 for row, source in zip(data, loaded["grpo"]):
     completions = [[{"role": "assistant", "content": text}] for text in source["completions"]]
-    columns = {key: [row[key]] * len(completions) for key in row if key not in ("prompt", "completion", "completion_ids")}
-    rewards = kforge_reward.kforge_reward(prompts=[row["prompt"]] * len(completions), completions=completions, completion_ids=[[1]] * len(completions),
-                                          trainer_state=None, log_extra=None, log_metric=None, environments=None, **columns)
+    count, known = len(completions), ("prompt", "completion", "completion_ids")
+    columns = {key: [row[key]] * count for key in row if key not in known}
+    rewards = asyncio.run(kforge_trl.kforge_reward(
+        prompts=[row["prompt"]] * count, completions=completions, completion_ids=[[1]] * count,
+        trainer_state=None, log_extra=None, log_metric=None, environments=None, **columns))
     assert len(rewards) == len(completions)
     for text, reward in zip(source["completions"], rewards):
-        mark = int(text.split("namespace variant_")[1].split()[0]) if "namespace variant_" in text else None
-        assert reward == (0.0 if mark is None else None if mark == 4 else 0.3 + mark), (mark, reward)
+        mark = mark_of(text)
+        expected = 0.0 if mark is None else None if mark == 4 else 0.3 + mark
+        assert reward == expected, (mark, reward)
 
-# verl: the rows of docs/reference/datasets.md, through Parquet as verl reads them, to its reward functions
-rows = loaded["grpo"].map(lambda row: {"data_source": "kforge", "reward_model": {"style": "rule", "ground_truth": row["task"]}})
-rows.select_columns(["data_source", "prompt", "reward_model"]).to_parquet(str(folder / "verl.parquet"))
-for row, source in zip(load_dataset("parquet", data_files=str(folder / "verl.parquet"), split="train", cache_dir=fresh()), loaded["grpo"]):
-    assert [m["role"] for m in row["prompt"]] == ["system", "user"] and row["reward_model"]["ground_truth"] == source["task"]
+# verl: the rows of docs/guide/training-data.md, through Parquet as verl reads them
+rows = loaded["grpo"].map(lambda row: {
+    "data_source": "kforge", "reward_model": {"style": "rule", "ground_truth": row["task"]}})
+path = str(folder / "verl.parquet")
+rows.select_columns(["data_source", "prompt", "reward_model"]).to_parquet(path)
+rows = load_dataset("parquet", data_files=path, split="train", cache_dir=fresh())
+for row, source in zip(rows, loaded["grpo"]):
+    task = row["reward_model"]["ground_truth"]
+    assert [m["role"] for m in row["prompt"]] == ["system", "user"] and task == source["task"]
     for text in source["completions"]:
         try:
-            reward = kforge_reward.compute_score(row["data_source"], text, row["reward_model"]["ground_truth"], {"index": 0})
-            assert isinstance(reward, float) and "namespace variant_4 " not in text, text[:100]
-        except kforge_reward.Unjudged:
-            assert "namespace variant_4 " in text, text[:100]
+            reward = kforge_verl.compute_score_sync(
+                row["data_source"], text, task, {"index": 0}, patience=0)
+            assert isinstance(reward["score"], float) and mark_of(text) != 4, text[:100]
+        except kforge_verl.Unjudged:
+            assert mark_of(text) == 4, text[:100]
 print("datasets and TRL accept", ", ".join(FORMATS))
