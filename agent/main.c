@@ -26,11 +26,13 @@
     ROW(prompt) \
     ROW(scan) \
     ROW(worker) \
+    ROW(serve) \
     ROW(list) \
     ROW(show) \
     ROW(task_new) \
     ROW(task_lint) \
     ROW(task_show) \
+    ROW(task_bundle) \
     ROW(import_kernelbench) \
     ROW(import_robust) \
     ROW(import_cuda_l1) \
