@@ -10,7 +10,7 @@
 typedef struct kf_eval_candidate {
     /* In messages: "mine.cu", "c4", "the standard input". Borrowed. */
     const char *name;
-    /* The source is a file of the user, whose lines the compiler's messages are about. */
+    /* The source is a file of the user. The compiler's messages are about its lines. */
     bool is_file;
     char *source;
     size_t size;
