@@ -80,16 +80,16 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     const char *standard[] = {own};
     kf_autofree char *token = wanted->token ? read_token(wanted->token, error) : NULL;
     if (wanted->token && !token) return -1;
-    kf_auto(kf_service) service = NULL;
-    if (!open_service(invocation, wanted, &service, error)) return -1;
     kf_web_options options = {.listen = wanted->listen.count ? wanted->listen.items : standard,
                               .listen_count = wanted->listen.count ? wanted->listen.count : 1,
-                              .token = token,
-                              .tables = {{kf_serve_judge_routes, service},
-                                         {kf_serve_read_routes, service},
-                                         {kf_serve_flashinfer_routes, service},
-                                         {kf_serve_kernelgym_routes, service}},
-                              .table_count = 4};
+                              .token = token};
+    if (!kf_web_check(&options, error)) return -1;
+    kf_auto(kf_service) service = NULL;
+    if (!open_service(invocation, wanted, &service, error)) return -1;
+    const kf_route *const routes[] = {kf_serve_judge_routes, kf_serve_read_routes,
+                                      kf_serve_flashinfer_routes, kf_serve_kernelgym_routes};
+    for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
+        options.tables[options.table_count++] = (kf_route_table){routes[i], service};
     kf_auto(kf_web) http = kf_web_open(&options, error);
     if (!http) return -1;
     const char *address;
@@ -159,7 +159,7 @@ const kf_command kf_command_serve = {
         "kforge serve --devices all my_task\tuses all GPUs, and offers a task of your own, too\n"
         "kforge serve --listen 0.0.0.0:8642 --token token.txt\tserves other machines\n"
         "kforge serve --listen unix:/run/user/1000/kforge.sock\tserves programs of this user\n",
-    .most_arguments = KF_OPTION_LIST_MAX,
+    .most_arguments = 100000,
     .options = options,
     .settings_size = sizeof(settings),
     .run = run,

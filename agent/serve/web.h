@@ -8,7 +8,7 @@
  * call only kf_exchange_wake, kf_exchange_write, kf_exchange_close, kf_exchange_hold and
  * kf_exchange_release.
  *
- * Errors are JSON: {"error":{"what","where","todo"}}. */
+ * Errors are JSON: {"error":{"what","where","todo","status"}}. */
 #ifndef KFORGE_WEB_H
 #define KFORGE_WEB_H
 
@@ -27,7 +27,7 @@
 #define KF_WEB_IDLE_SECONDS 60
 #define KF_WEB_BODY_SECONDS 60.0
 #define KF_WEB_LISTENERS 8
-#define KF_WEB_TABLES 4
+#define KF_WEB_TABLES 8
 /* Most parts of a path that a '*' stands for. */
 #define KF_ROUTE_PARTS 3
 
@@ -62,6 +62,8 @@ typedef struct kf_web_options {
     size_t table_count;
 } kf_web_options;
 
+/* Checks the addresses and the token, before anything is opened. kf_web_open checks them, too. */
+bool kf_web_check(const kf_web_options *options, kf_error *error);
 /* Opens the listeners and serves. KF_ERROR_INPUT for an address that is not loopback without a
  * token. `options` is borrowed until kf_web_close. */
 kf_web *kf_web_open(const kf_web_options *options, kf_error *error);
