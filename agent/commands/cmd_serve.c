@@ -46,6 +46,10 @@ static bool open_service(const kf_invocation *invocation, const settings *wanted
                          kf_service **service, kf_error *error)
 {
     kf_devices devices = {0};
+    if (wanted->devices && wanted->device)
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "--devices %s and --device %s exclude each other; give one of them",
+                       wanted->devices, wanted->device);
     if (wanted->devices &&
         !kf_devices_parse(wanted->devices, kf_judge_gpu_count(), &devices, error))
         return kf_fail_prefix(error, "--devices");

@@ -46,6 +46,8 @@ class Server:
         if self.process.poll() is None:
             self.process.send_signal(number)
         status = self.process.wait(WAIT)
+        if self.log.closed:
+            return status
         self.process.stdout.close()
         errors = self.errors()
         self.log.close()
