@@ -16,7 +16,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from serve_lib import Server, WAIT, read_answer, wait_until
+from serve_lib import Server, WAIT, is_instrumented, read_answer, wait_until
 
 BIN = os.path.abspath(sys.argv[1])
 SOURCE = "__global__ void k() {}\nextern \"C\" void axpy() {}\n// fake: speed 1.5\n"
@@ -184,9 +184,12 @@ def bad_input(folder):
         error_of(s.post("/v1/judge/batch", b"x" * (17 << 20)), 413)
         # pages of other sites
         error_of(s.post("/v1/judge", ask(), {"Origin": "http://evil.example"}), 403)
-        error_of(s.post("/v1/judge", ask(), {"Host": "evil.example"}), 403)
+        for host in "evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "[::1]x", "[":
+            error_of(s.post("/v1/judge", ask(), {"Host": host}), 403)
         assert s.judged() == 0
         expect(s.post("/v1/judge", ask(), {"Origin": "http://localhost:3000"}), 200)
+        for host in "127.0.0.2", "LOCALHOST:1", "[::1]:8642":
+            expect(s.post("/v1/judge", ask(), {"Host": host}), 200)
 
 
 def tokens(folder):
@@ -470,6 +473,21 @@ def documents(folder):
         assert "prototype" in lines[2] and '"healthy"' in lines[2] and "kforge_queue_depth" in lines[2]
 
 
+def real_judge(folder):
+    """The default workers, with the real judge."""
+    text = open(os.path.join(BIN, "../share/kforge/tasks/axpy/baseline.cu")).read()
+    with Server(BIN, folder, "--device", "cpu", workers=[]) as s:
+        shape = {"correct": 1, "wrong_result": 0.1}
+        reply = lambda source: {"task": "axpy", "mode": "check", "shape": shape, "deadline_s": 300,
+                                "reply": "Done:\n```cuda\n%s```\n" % source}
+        items = [reply(text), reply(text.replace("a * x[i] + y[i]", "a * x[i]")), reply(text + "}")]
+        results = expect(s.post("/v1/judge/batch", {"items": items}), 200)["results"]
+        assert [r["status"] for r in results] == ["correct", "wrong_result", "compile_error"], results
+        assert [r["reward"] for r in results] == [1, 0.1, 0] and results[0]["build_s"] > 0, results
+        workers = all_children(s.process.pid)
+    wait_until(lambda: workers and all(is_gone(w) for w in workers), "the workers end")
+
+
 # ---- ends ----------------------------------------------------------------------------------------
 
 def all_children(pid):
@@ -577,15 +595,13 @@ def memory(folder):
         wait_until(lambda: s.metric("kforge_queue_depth") == 255, "all jobs wait")
         status = open("/proc/%d/status" % s.process.pid).read()
         resident = int(status.split("VmRSS:")[1].split()[0])
-        instrumented = b"__asan" in open(BIN + "/kforge", "rb").read() or \
-            b"__tsan" in open(BIN + "/kforge", "rb").read()
-        assert instrumented or resident <= 64 << 10, resident
+        assert is_instrumented(BIN) or resident <= 64 << 10, resident
         open(go, "w").close()
         assert all(read_answer(c)[0] == 200 for c in held)
 
 
 CASES = [judge, replies, rewards, faults, bad_input, tokens, slow_and_broken, batches, equal_work,
-         queue_limit, jobs, reading, flashinfer, kernelgym, documents, restarts, kill, sockets, memory]
+         queue_limit, jobs, reading, flashinfer, kernelgym, documents, real_judge, restarts, kill, sockets, memory]
 
 if __name__ == "__main__":
     failed = 0
