@@ -20,6 +20,13 @@ static const char *rewrite_as(const char *text, bool sanitize)
     kf_rewrite_free(&result);
     kf_error error;
     assert_true(kf_rewrite(text, strlen(text), sanitize, &result, &error));
+    size_t end = 0;
+    for (size_t i = 0; i < result.copy_count; i++) {
+        const kf_rewrite_copy *copy = &result.copies[i];
+        assert_true(copy->size && copy->to >= end && copy->to + copy->size <= result.text.size);
+        assert_memory_equal(result.text.data + copy->to, text + copy->from, copy->size);
+        end = copy->to + copy->size;
+    }
     return result.text.data ? result.text.data : "";
 }
 
@@ -236,6 +243,11 @@ static void shared_memory(void **state)
                         "__device__ void f() {  __shared__ int x[3]; }");
     assert_string_equal(rewrite("__device__ void f() { __shared__ int x[3]; }"),
                         "__device__ void f() { __shared__ int x[3]; }");
+    text = rewrite("__device__ void f() { extern a::V<4, float> __shared__ s[]; s[0]; }");
+    assert_non_null(strstr(text, "typedef a :: V < 4 , float > kfcpu_shared_1 [] ;"));
+    /* The semicolon in front is missing, so the compiler has to see the text. */
+    static const char open[] = "__device__ void f() { int v = 4\nextern __shared__ float s[]; }";
+    assert_string_equal(rewrite(open), open);
     text = rewrite_as("__device__ void f() { __shared__ int x[N + 1], y; }", true);
     assert_non_null(strstr(text, "typedef int kfcpu_shared_1 [N + 1] , kfcpu_shared_2 ;"));
     assert_non_null(strstr(text, "new_shared(sizeof(kfcpu_shared_2));"));
