@@ -155,7 +155,9 @@ bool kf_plan_build(const kf_sandbox_spec *spec, int layers, bool host_proc, kf_p
         .scratch = scratch_directory(),
         .own_proc = own_proc,
         /* Runners are timed, so they keep their priority. */
-        .nice = spec->seccomp == KF_SECCOMP_BUILD || spec->seccomp == KF_SECCOMP_TOOL,
+        .nice = spec->seccomp == KF_SECCOMP_BUILD || spec->seccomp == KF_SECCOMP_TOOL ||
+                spec->seccomp == KF_SECCOMP_AGENT,
+        .network = spec->seccomp == KF_SECCOMP_AGENT,
         .same_addresses = spec->same_addresses && kf_sandbox_same_addresses(),
     };
     if (spec->argv && (!plan->program || plan->program[0] != '/'))
