@@ -162,6 +162,15 @@ size_t kf_episode_watch(const kf_episode *e, struct pollfd *fds, size_t most, do
     return count + kf_episode_server_watch(&e->server, fds + count, most - count);
 }
 
+void kf_episode_pause(kf_episode *e)
+{
+    struct pollfd fds[KF_EPISODE_CONNECTIONS + 3];
+    double wake = kf_now() + 0.1;
+    size_t count = kf_episode_watch(e, fds, sizeof fds / sizeof *fds, &wake);
+    double left = wake - kf_now();
+    poll(fds, count, left > 0 ? (int)(left * 1000) + 1 : 0);
+}
+
 bool kf_episode_next(kf_episode *e, kf_episode_question *question)
 {
     kf_episode_server *server = &e->server;

@@ -8,8 +8,8 @@
  * The agent is not trusted. kforge believes neither its output nor its exit status. Its result is
  * the content of candidate.cu after its last process has ended.
  *
- * No call waits, except for kf_episode_free, which kills the processes first. An object belongs to
- * the thread that started it (kforge/sandbox.h). */
+ * No call waits, except for kf_episode_pause and kf_episode_free, which kills the processes first.
+ * An object belongs to the thread that started it (kforge/sandbox.h). */
 #ifndef KFORGE_EPISODE_H
 #define KFORGE_EPISODE_H
 
@@ -115,6 +115,8 @@ void kf_episode_answer(kf_episode *episode, int64_t id, const char *json, double
                        const char *reason);
 /* Ends the agent: SIGTERM, and SIGKILL a few seconds later. Without `patient` SIGKILL at once. */
 void kf_episode_end(kf_episode *episode, const char *why, bool patient);
+/* Waits a short time for something to do in kf_episode_step. */
+void kf_episode_pause(kf_episode *episode);
 /* Reads the result of an ended episode. False with an error if the folder can't be read. */
 bool kf_episode_take(kf_episode *episode, kf_episode_result *result, kf_error *error);
 /* Kills what is left and removes the folder. */
