@@ -56,6 +56,8 @@ static char *without_prices(const char *spec)
 
 char *kf_search_model_name(const char *spec)
 {
+    char *agent = kf_llm_agent_name(spec);
+    if (agent) return agent;
     /* The command line of an exec may hold secrets. */
     kf_autofree char *shown = without_prices(spec);
     const char *exec = shown ? strstr(shown, "exec") : NULL;
@@ -85,6 +87,9 @@ bool kf_models_open(kf_search *s, kf_error *error)
             continue;
         }
         kf_llm_set_budget(model->llm, &s->models.budget);
+        if (!kf_llm_hide(model->llm, kf_store_path(s->store), error) ||
+            (kf_task_folder(s->task) && !kf_llm_hide(model->llm, kf_task_folder(s->task), error)))
+            return false;
         model->name = kf_search_model_name(model->spec);
         if (!model->name) return kf_fail_memory(error, "a model");
         s->models.count++;

@@ -306,8 +306,26 @@ static kf_prompt_kind kind_of(kf_step step)
     case KF_STEP_CRITIC_OPTIMISE: return KF_PROMPT_CRITIC_OPTIMISE;
     case KF_STEP_CRITIC_REPAIR: return KF_PROMPT_CRITIC_REPAIR;
     case KF_STEP_SUMMARY: return KF_PROMPT_SUMMARY;
+    case KF_STEP_EPISODE: return KF_PROMPT_EPISODE;
     default: return KF_PROMPT_FIRST_DRAFT;
     }
+}
+
+void kf_search_words(const kf_search *s, const kf_verdict *verdict, kf_buffer *figures,
+                     kf_buffer *failure)
+{
+    if (figures) {
+        word_workload_figures(s, verdict, figures);
+        word_numbers(verdict->build, "build: ", figures);
+        kf_counters_words(verdict->counters, figures);
+    }
+    word_failure(s, verdict, failure);
+}
+
+const kf_task_file *kf_search_baseline(const kf_search *s)
+{
+    return s->settings->baseline ? kf_task_baseline_named(s->task, s->settings->baseline)
+                                 : kf_task_baseline(s->task);
 }
 
 static void word_parent(const kf_search *s, const parent *p, kf_prompt_context *context,
@@ -319,12 +337,7 @@ static void word_parent(const kf_search *s, const parent *p, kf_prompt_context *
     context->edits = edits == KF_EDIT_ALWAYS ||
                      (edits == KF_EDIT_LARGE && strlen(p->source) > WHOLE_SOURCE_BYTES);
     if (!p->verdict) return;
-    if (s->strategy.context.figures) {
-        word_workload_figures(s, p->verdict, figures);
-        word_numbers(p->verdict->build, "build: ", figures);
-        kf_counters_words(p->verdict->counters, figures);
-    }
-    word_failure(s, p->verdict, failure);
+    kf_search_words(s, p->verdict, s->strategy.context.figures ? figures : NULL, failure);
     const cJSON *log = cJSON_GetObjectItemCaseSensitive(p->verdict->build, "log");
     context->parent.build_log =
         cJSON_IsString(log) && *log->valuestring ? log->valuestring : text_of(failure);
@@ -425,9 +438,7 @@ char *kf_search_prompt(kf_search *s, const kf_call *call, const char *note, kf_e
         return NULL;
     char hash[16] = "";
     /* A baseline that is a PyTorch module is no candidate of the search. */
-    const kf_task_file *baseline = s->settings->baseline
-                                       ? kf_task_baseline_named(s->task, s->settings->baseline)
-                                       : kf_task_baseline(s->task);
+    const kf_task_file *baseline = kf_search_baseline(s);
     kf_prompt_context context = {
         .task.name = kf_task_name(s->task),
         .task.description = kf_task_description(s->task),
