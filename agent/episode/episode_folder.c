@@ -1,5 +1,6 @@
-/* The agent's folder. It lies in a folder of kforge's own, whose mode and time the agent can't
- * change, so that a later process finds and removes it if kforge is killed (common/temporary.c). */
+/* The agent's folder. It lies in a folder of kforge's own. The agent can't change the mode and
+ * time of that one, so a later process finds and removes it if kforge is killed
+ * (common/temporary.c). */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -39,15 +40,19 @@ static void word_limits(const kf_episode_settings *settings, kf_buffer *out)
  * empty until `kforge mcp` can be a client of the socket. */
 static const char mcp_config[] = "{\"mcpServers\":{}}\n";
 
+static const char rules_end[] =
+    "\nTASK.md has the task and says how to evaluate candidate.cu with `kforge`.\n";
+
 static bool write_files(const kf_episode_folder *folder, const kf_episode_settings *settings,
                         const kf_episode_files *files, kf_error *error)
 {
-    kf_autobuffer task = {0};
+    kf_autobuffer task = {0}, rules = {0};
     kf_buffer_string(&task, files->task);
     word_limits(settings, &task);
-    if (task.failed) return kf_fail_memory(error, "an episode");
+    kf_buffer_format(&rules, "%s%s", files->rules, rules_end);
+    if (task.failed || rules.failed) return kf_fail_memory(error, "an episode");
     return write_file(folder->work, "TASK.md", task.data, 0444, error) &&
-           write_file(folder->work, "AGENTS.md", files->rules, 0444, error) &&
+           write_file(folder->work, "AGENTS.md", rules.data, 0444, error) &&
            write_file(folder->work, "candidate.cu", files->candidate, 0644, error) &&
            write_file(folder->work, files->baseline_module ? "baseline.py" : "baseline.cu",
                       files->baseline, 0444, error) &&

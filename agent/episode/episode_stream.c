@@ -70,7 +70,11 @@ static void take_line(kf_episode_stream *stream)
 {
     const char *text = stream->line.data;
     if (stream->line.failed || !text || text[strspn(text, " \t\r")] != '{') return;
-    if (!strstr(text, "\"usage\"") && !strstr(text, "\"total_cost_usd\"")) return;
+    static const char *const marks[] = {"\"usage\"", "\"total_cost_usd\"", "\"init\""};
+    bool marked = false;
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        marked |= strstr(text, marks[i]) != NULL;
+    if (!marked) return;
     kf_auto(cJSON) json = kf_json_parse(text, stream->line.size, LINE_BYTES, "stream", NULL);
     if (cJSON_IsObject(json)) take_event(stream, json);
 }

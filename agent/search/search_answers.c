@@ -69,10 +69,11 @@ static const char *log_of(const kf_verdict *verdict)
 }
 
 /* Copies one line that says how it went. `failure` begins with the status and a line feed. */
-static void word_summary(const kf_verdict *verdict, const char *failure, char *text, size_t size)
+static void word_summary(const kf_verdict *verdict, bool timed, const char *failure, char *text,
+                         size_t size)
 {
     const kf_interval *speedup = &verdict->speedup;
-    if (verdict->status == KF_CORRECT && speedup->value > 0) {
+    if (timed) {
         snprintf(text, size,
                  "correct, %.3f times as fast as the baseline (95 %% interval %.3f to %.3f)",
                  speedup->value, speedup->low, speedup->high);
@@ -84,6 +85,9 @@ static void word_summary(const kf_verdict *verdict, const char *failure, char *t
     }
     const char *first = strchr(failure, '\n');
     first = first ? first + 1 + strspn(first + 1, "- ") : "";
+    size_t name = strlen(kf_status_name(verdict->status));
+    if (strncmp(first, kf_status_name(verdict->status), name) == 0 && first[name] == ':')
+        first += name + 1 + strspn(first + name + 1, " ");
     snprintf(text, size, "%s%s%.*s", kf_status_name(verdict->status), *first ? ": " : "",
              (int)strcspn(first, "\n"), first);
 }
@@ -119,10 +123,11 @@ char *kf_answer_json(const kf_search *s, kf_llm_wish wish, const kf_verdict *ver
     static const char *const names[] = {"eval", "check", "profile", "submit"};
     kf_autobuffer figures = {0}, failure = {0}, text = {0};
     char summary[400], digits[16];
-    bool correct = verdict->status == KF_CORRECT;
+    bool correct = verdict->status == KF_CORRECT,
+         timed = correct && wish != KF_LLM_WISH_CHECK && verdict->speedup.value > 0;
     kf_search_words(s, verdict, &figures, &failure);
-    word_summary(verdict, failure.data ? failure.data : "", summary, sizeof summary);
-    kf_buffer_format(&text, "%s\n%s", summary, figures.data ? figures.data : "");
+    word_summary(verdict, timed, failure.data ? failure.data : "", summary, sizeof summary);
+    kf_buffer_format(&text, "%s\n%s", summary, timed && figures.data ? figures.data : "");
     if (!correct) kf_buffer_string(&text, failure.data ? failure.data : "");
     if (!correct && *log_of(verdict))
         kf_buffer_format(&text, "build log:\n%.*s\n", LOG_BYTES, log_of(verdict));
@@ -134,7 +139,7 @@ char *kf_answer_json(const kf_search *s, kf_llm_wish wish, const kf_verdict *ver
     cJSON_AddBoolToObject(json, "ok", correct);
     const double speedup[] = {short_of(verdict->speedup.value), short_of(verdict->speedup.low),
                               short_of(verdict->speedup.high)};
-    if (correct && speedup[0] > 0)
+    if (timed)
         cJSON_AddItemToObject(json, "speedup", cJSON_CreateDoubleArray(speedup, 3));
     else
         cJSON_AddNullToObject(json, "speedup");

@@ -50,7 +50,7 @@ static bool call_is_due(kf_search *s)
     /* It decides the next request. Using it does not change the position. */
     for (const kf_call *c = s->calls.replies; c; c = c->next)
         if (kf_step_is_critic(c->origin.step)) return false;
-    /* Episodes take long, and have places of their own beside the other calls. */
+    /* Episodes take long, and have places of their own. */
     s->models.full = ordinary_busy(s) >= (limit ? limit : 1);
     for (int i = 0; i < (int)s->models.count; i++)
         if (kf_is_agent(s, i) ? has_place(s, i) : !s->models.full) return true;

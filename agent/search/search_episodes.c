@@ -70,13 +70,13 @@ bool kf_episodes_collect(kf_search *s, kf_error *error)
     for (int i = 0; i < (int)s->models.count; i++) {
         kf_llm_question asked;
         while (kf_is_agent(s, i) && kf_llm_next_question(s->models.items[i].llm, &asked)) {
-            kf_question *question = malloc(sizeof *question), **end = &s->calls.questions;
+            kf_agent_question *question = malloc(sizeof *question), **end = &s->calls.questions;
             if (!question) {
                 free(asked.source);
                 return kf_fail_memory(error, "a question of an agent");
             }
             while (*end) end = &(*end)->next;
-            *question = (kf_question){.model = i, .asked = asked};
+            *question = (kf_agent_question){.model = i, .asked = asked};
             *end = question;
         }
     }
@@ -85,7 +85,7 @@ bool kf_episodes_collect(kf_search *s, kf_error *error)
 
 void kf_episodes_clear(kf_calls *calls)
 {
-    for (kf_question *q; (q = calls->questions);) {
+    for (kf_agent_question *q; (q = calls->questions);) {
         calls->questions = q->next;
         free(q->asked.source);
         free(q);
@@ -99,7 +99,7 @@ static kf_call *call_of(const kf_search *s, int64_t tag)
     return call;
 }
 
-static bool propose(kf_search *s, const kf_question *question, kf_call *call,
+static bool propose(kf_search *s, const kf_agent_question *question, kf_call *call,
                     kf_proposal **proposal, kf_error *error)
 {
     const kf_llm_question *asked = &question->asked;
@@ -122,7 +122,7 @@ bool kf_episodes_propose(kf_search *s, kf_proposal **proposal, kf_error *error)
 {
     *proposal = NULL;
     while (s->calls.questions && !*proposal) {
-        kf_question *question = s->calls.questions;
+        kf_agent_question *question = s->calls.questions;
         kf_call *call = call_of(s, question->asked.tag);
         s->calls.questions = question->next;
         /* Without its call the episode has ended. */

@@ -180,7 +180,7 @@ bool kf_verify_again(kf_search *s, int64_t candidate, kf_proposal **proposal, kf
 /* ---- search_models.c ------------------------------------------------------------------------- */
 
 /* Checks before a run starts that the models can be opened. */
-bool kf_models_check(const kf_search_settings *settings, kf_error *error);
+bool kf_models_check(const kf_search *s, kf_error *error);
 bool kf_models_open(kf_search *s, kf_error *error);
 void kf_models_close(kf_models *models);
 /* Notes that the budget has no room for another request to this model. */

@@ -210,11 +210,11 @@ typedef struct kf_call {
 } kf_call;
 
 /* A question of an agent that waits for a worker. */
-typedef struct kf_question {
-    struct kf_question *next;
+typedef struct kf_agent_question {
+    struct kf_agent_question *next;
     int model;
     kf_llm_question asked;
-} kf_question;
+} kf_agent_question;
 
 /* A request that has to be made: a repair, a summary, or a candidate that follows a diagnosis. */
 typedef struct kf_due {
@@ -233,7 +233,7 @@ typedef struct kf_calls {
     kf_call *replies;
     kf_due *dues;
     /* the first one first */
-    kf_question *questions;
+    kf_agent_question *questions;
     /* replies of proposers, usable or not: what settings->samples counts */
     int64_t answered;
 } kf_calls;
