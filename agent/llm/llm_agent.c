@@ -348,7 +348,7 @@ const kf_llm_provider kf_llm_agent = {
     .takes_argument = true,
     .options = {[OPTION_TIMEOUT] = {"timeout", 1200, 1, 86400, NULL, KF_LLM_DURATION},
                 [OPTION_EVALS] = {"evals", 30, 1, 10000, NULL, KF_LLM_NUMBER},
-                [OPTION_DEVICE] = {"device", 0, 1, 86400, NULL, KF_LLM_DURATION},
+                [OPTION_DEVICE] = {"device", 0, 0.001, 86400, NULL, KF_LLM_DURATION},
                 [OPTION_USD] = {"usd", 0, 0.001, 10000, NULL, KF_LLM_NUMBER},
                 [OPTION_PARALLEL] = {"parallel", 1, 1, MAX_PARALLEL, NULL, KF_LLM_NUMBER},
                 [OPTION_ENV] = {"env", 0, 0, 0, NULL, KF_LLM_TEXT},

@@ -10,7 +10,9 @@
 
 /* most compile errors, and bytes of one */
 #define ERRORS 5
-#define ERROR_BYTES 200
+#define ERROR_BYTES 160
+/* most bytes of a summary */
+#define SUMMARY_BYTES 200
 /* most bytes of a build log */
 #define LOG_BYTES 4000
 
@@ -98,13 +100,14 @@ static double short_of(double value)
     return round(value * 1e4) / 1e4;
 }
 
-static const char *next_step(const kf_verdict *verdict, kf_llm_wish wish)
+static const char *next_step(const kf_verdict *verdict, kf_llm_wish wish, bool timed)
 {
     if (verdict->blame == KF_BLAME_MACHINE || verdict->blame == KF_BLAME_JUDGE)
         return "judge it again; the candidate is not at fault";
     switch (verdict->status) {
     case KF_CORRECT:
-        return wish == KF_LLM_WISH_CHECK       ? "kforge eval measures it"
+        return wish == KF_LLM_WISH_CHECK ? "kforge eval measures it"
+               : !timed                  ? "the machine was too busy to time it; judge it again"
                : !(verdict->speedup.value > 1) ? "it is not faster than the baseline; change what "
                                                  "limits it, or go back to the best source"
                                                : "keep a copy; then change what limits it";
@@ -122,16 +125,19 @@ char *kf_answer_json(const kf_search *s, kf_llm_wish wish, const kf_verdict *ver
 {
     static const char *const names[] = {"eval", "check", "profile", "submit"};
     kf_autobuffer figures = {0}, failure = {0}, text = {0};
-    char summary[400], digits[16];
+    char line[SUMMARY_BYTES + 1], digits[16];
     bool correct = verdict->status == KF_CORRECT,
          timed = correct && wish != KF_LLM_WISH_CHECK && verdict->speedup.value > 0;
     kf_search_words(s, verdict, &figures, &failure);
-    word_summary(verdict, timed, failure.data ? failure.data : "", summary, sizeof summary);
+    word_summary(verdict, timed, failure.data ? failure.data : "", line, sizeof line);
+    /* A cut may have parted a character. */
+    kf_autofree char *summary = kf_text_clean(line, strlen(line), true);
+    if (!summary) return NULL;
     kf_buffer_format(&text, "%s\n%s", summary, timed && figures.data ? figures.data : "");
     if (!correct) kf_buffer_string(&text, failure.data ? failure.data : "");
     if (!correct && *log_of(verdict))
         kf_buffer_format(&text, "build log:\n%.*s\n", LOG_BYTES, log_of(verdict));
-    kf_buffer_format(&text, "next: %s\n", next_step(verdict, wish));
+    kf_buffer_format(&text, "next: %s\n", next_step(verdict, wish, timed));
     snprintf(digits, sizeof digits, "%.12s", hash);
     kf_auto(cJSON) json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "do", names[wish]);
@@ -143,10 +149,12 @@ char *kf_answer_json(const kf_search *s, kf_llm_wish wish, const kf_verdict *ver
         cJSON_AddItemToObject(json, "speedup", cJSON_CreateDoubleArray(speedup, 3));
     else
         cJSON_AddNullToObject(json, "speedup");
-    cJSON_AddStringToObject(json, "summary", summary);
-    cJSON *errors = cJSON_AddArrayToObject(json, "errors");
+    kf_auto(cJSON) errors = cJSON_CreateArray();
     if (verdict->status == KF_COMPILE_ERROR) add_errors(errors, log_of(verdict));
-    cJSON_AddStringToObject(json, "next", next_step(verdict, wish));
+    bool listed = cJSON_GetArraySize(errors) > 0;
+    cJSON_AddStringToObject(json, "summary", listed ? kf_status_name(verdict->status) : summary);
+    cJSON_AddItemToObject(json, "errors", kf_steal(&errors));
+    cJSON_AddStringToObject(json, "next", next_step(verdict, wish, timed));
     cJSON_AddStringToObject(json, "candidate", digits);
     kf_autofree char *clean = text.failed ? NULL : kf_text_clean(text.data, text.size, false);
     bool complete = clean && cJSON_AddStringToObject(json, "text", clean);
