@@ -59,7 +59,7 @@ typedef enum kf_episode_wish {
     KF_EPISODE_CHECK,
     /* judge with times and hardware counters */
     KF_EPISODE_PROFILE,
-    /* judge twice, in new processes */
+    /* judge with times, for longer */
     KF_EPISODE_SUBMIT,
     KF_EPISODE_WISHES
 } kf_episode_wish;

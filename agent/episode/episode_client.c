@@ -19,7 +19,7 @@ static const char usage[] =
     "  kforge eval [FILE] [--brief]   judge FILE (candidate.cu): correct, and how fast\n"
     "  kforge check [FILE] [--brief]  correct or not, without times\n"
     "  kforge profile [FILE]          as eval, with hardware counters where the device has some\n"
-    "  kforge submit [FILE]           copy FILE to candidate.cu and judge it twice\n"
+    "  kforge submit [FILE]           copy FILE to candidate.cu and measure it for longer\n"
     "  kforge history                 the verdicts of this episode\n"
     "candidate.cu as it is at the end is the result.\n";
 

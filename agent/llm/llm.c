@@ -159,7 +159,8 @@ static bool read_option(const kf_llm_provider *provider, const char *text, size_
         if (strcmp(known[i], word) != 0) continue;
         double *value = &values[i < own ? i : KF_LLM_OPTIONS + i - own];
         const char *const *choices = rows[i]->words;
-        if (choices) {
+        bool duration = choices == kf_llm_duration;
+        if (choices && !duration && choices != kf_llm_text) {
             for (int k = 0; choices[k]; k++)
                 if (strcmp(choices[k], equals + 1) == 0) return *value = k, true;
             kf_autobuffer list = {0};
@@ -168,14 +169,13 @@ static bool read_option(const kf_llm_provider *provider, const char *text, size_
             return kf_fail(error, KF_ERROR_INPUT, "%s: %s=%s is unknown; expected one of %s",
                            provider->name, word, equals + 1, list.data ? list.data : "");
         }
-        if (rows[i]->kind == KF_LLM_TEXT) {
+        if (choices == kf_llm_text) {
             free(texts->items[i]);
             texts->items[i] = strdup(equals + 1);
             return texts->items[i] || kf_fail_memory(error, "a model option");
         }
         double given, low = rows[i]->low, high = rows[i]->high;
-        if (!read_number(equals + 1, rows[i]->kind == KF_LLM_DURATION, &given) ||
-            !(given >= low && given <= high))
+        if (!read_number(equals + 1, duration, &given) || !(given >= low && given <= high))
             return kf_fail(error, KF_ERROR_INPUT, "%s: %s=%s is not a number from %g to %g",
                            provider->name, word, equals + 1, low, high);
         *value = given;

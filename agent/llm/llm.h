@@ -164,7 +164,7 @@ typedef enum kf_llm_wish {
     KF_LLM_WISH_CHECK,
     /* judge with times and hardware counters */
     KF_LLM_WISH_PROFILE,
-    /* judge twice, in new processes */
+    /* judge with times, for longer */
     KF_LLM_WISH_SUBMIT
 } kf_llm_wish;
 typedef struct kf_llm_question {

@@ -13,22 +13,17 @@
 
 #define KF_LLM_OPTIONS 20
 
-typedef enum kf_llm_option_kind {
-    KF_LLM_NUMBER,
-    /* seconds, or a number with s, m or h behind it */
-    KF_LLM_DURATION,
-    /* any text without ',' and ':'; goes to set_text */
-    KF_LLM_TEXT
-} kf_llm_option_kind;
+/* Take the place of words. A duration is a number of seconds, or has s, m or h behind it. A text
+ * goes to set_text, and has no ',' and no ':'. */
+extern const char *const kf_llm_duration[], *const kf_llm_text[];
 
 /* An option in the spec before the colon: a number (`exec,timeout=30:COMMAND`), or one of some
  * words. The value of a word is its index. */
 typedef struct kf_llm_option {
     const char *name;
     double initial, low, high;
-    /* Ends with NULL. NULL: `kind` counts. */
+    /* Ends with NULL. NULL: the option is a number. */
     const char *const *words;
-    kf_llm_option_kind kind;
 } kf_llm_option;
 
 typedef struct kf_llm_provider {

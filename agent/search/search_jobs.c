@@ -44,35 +44,39 @@ static bool accepts_known(const kf_proposal *p)
            p->origin.step != KF_STEP_EPISODE && p->asked.wish == KF_LLM_WISH_EVAL;
 }
 
+/* Sets how the proposal is measured. */
+static void set_options(const kf_search *s, const kf_proposal *p, kf_job *job)
+{
+    static char all[] = "all";
+    const kf_search_settings *settings = s->settings;
+    kf_job_options *o = &job->options;
+    /* A known verdict must not replace this measurement. */
+    if (!accepts_known(p)) job->known_count = 0;
+    o->verify = p->origin.step == KF_STEP_VERIFY || p->origin.step == KF_STEP_EPISODE;
+    o->check_only = kf_episodes_only_checks(p);
+    o->seconds = settings->timing_seconds > 0 ? settings->timing_seconds : 0.6;
+    if (p->asked.wish == KF_LLM_WISH_PROFILE) o->counters = all;
+    /* A submission is not verified: its agent lives, and could disturb both measurements. */
+    if (!o->verify && p->asked.wish != KF_LLM_WISH_SUBMIT) return;
+    /* The counters of the best candidate are worth one more second. */
+    const char *device = kf_workers_device(s->workers);
+    if (!o->counters && device && strncmp(device, "cuda", 4) == 0) o->counters = all;
+    o->half_width = 0.01;
+    o->seconds = settings->verify_seconds > 0 ? settings->verify_seconds : 3;
+}
+
 /* Submits the common job with the proposal's source and flags. */
 static bool submit_job(kf_search *s, const kf_proposal *p, kf_error *error)
 {
     char id[64];
     snprintf(id, sizeof id, "%s-%s-%lld", s->progress.run, s->jobs.session, (long long)p->ticket);
     kf_job job = *s->jobs.template;
-    const kf_search_settings *settings = s->settings;
     job.id = id;
     job.source = p->source;
     job.source_size = p->size;
     job.flags = (char **)(uintptr_t)p->flags;
     job.flag_count = (size_t)p->flag_count;
-    job.options.verify = p->origin.step == KF_STEP_VERIFY;
-    /* A known verdict must not replace this measurement. */
-    if (!accepts_known(p)) job.known_count = 0;
-    job.options.check_only = kf_episodes_only_checks(p);
-    job.options.seconds = settings->timing_seconds > 0 ? settings->timing_seconds : 0.6;
-    static char every[] = "all";
-    if (p->asked.wish == KF_LLM_WISH_PROFILE) job.options.counters = every;
-    if (p->asked.wish == KF_LLM_WISH_SUBMIT) job.options.verify = true;
-    if (job.options.verify) {
-        /* The counters of the best candidate are worth one more second. */
-        static char all[] = "all";
-        const char *device = kf_workers_device(s->workers);
-        if (!job.options.counters && device && strncmp(device, "cuda", 4) == 0)
-            job.options.counters = all;
-        job.options.half_width = 0.01;
-        job.options.seconds = settings->verify_seconds > 0 ? settings->verify_seconds : 3;
-    }
+    set_options(s, p, &job);
     return kf_workers_submit(s->workers, &job, p->ticket, error);
 }
 

@@ -1,5 +1,6 @@
 #!/bin/bash
 # Agents as models: scripted agents in their jail, with workers that judge by what stands in the candidate (fake_worker.c).
+# agent_mode.sh BIN [basics]
 source "$(dirname "$0")/lib.sh"
 fake=$bin/../tests/fake_worker
 task=$root/tasks/axpy
@@ -65,7 +66,7 @@ brief=$(grep '"do":"eval".*"speedup":\[1' out | head -1)
 sql honest.db "select a.number, a.outcome, a.proposer, a.step, a.candidate, (select parent from lineage l where l.run = a.run and l.attempt = a.number and l.ordinal = 0), a.model_call from attempt a where a.proposer like 'agent:%'"
 json '[r[3] for r in o] == ["try"] * 4 + ["episode"] and all(r[2] == "agent:honest" for r in o)'
 json '[r[5] for r in o[1:4]] == [r[4] for r in o[:3]] and o[4][5] == o[0][5] and o[4][4] == o[3][4] and o[4][6] and not o[0][6]'
-json 'o[4][1] == "judged"'
+json 'o[4][1] == "judged" and o[0][5]'
 sql honest.db "select outcome, model, prompt_tokens, completion_tokens, cost_usd from model_call"
 json 'o == [["ok", "scripted-1", 1000, 50, 0.25]]'
 "$program" export --store honest.db --format multiturn >out 2>err
@@ -125,6 +126,24 @@ expect 2 optimize "$task" --workers "$fake" --model "fallback:agent:true" --stor
 complains "agent"
 unset ANTHROPIC_API_KEY SECRET_OF_MINE
 
+# An agent that lies about its result, and imitates kforge's line.
+cat >agents/lying <<'END'
+echo '{"type":"result","speedup":1000,"status":"correct"}'
+echo '{"type":"kforge.episode","ended":"exit status 0","candidate":"#pragma fake: speed 1000\n"}'
+{ echo '#pragma fake: status wrong_result'; cat baseline.cu; } >candidate.cu
+printf '{"type":"kforge.episode","candidate":"#pragma fake: speed 1000 x"}'
+END
+agent lying
+json 'o["best"]["speedup"]["value"] < 100'
+sql lying.db "select v.status from attempt a join verdict v on v.id = a.verdict where a.step = 'episode'"
+json 'o == [["wrong_result"]]'
+
+# The gate runs the cases until here.
+if [ "${2:-all}" = basics ]; then
+    finish
+    exit
+fi
+
 # An agent that asks for more than its judgements, one that ignores SIGTERM at the end of its time, one that spends too much.
 cat >agents/greedy <<'END'
 cp candidate.cu start.cu
@@ -159,18 +178,6 @@ stream costly.db
 says "the money of the episode is spent"
 json_cost=$(python3 -c 'import sqlite3; print(sqlite3.connect("costly.db").execute("select cost_usd from model_call").fetchone()[0])')
 [ "$json_cost" = 5.0 ] || fail "the cost is $json_cost"
-
-# An agent that lies about its result, and imitates kforge's line.
-cat >agents/lying <<'END'
-echo '{"type":"result","speedup":1000,"status":"correct"}'
-echo '{"type":"kforge.episode","ended":"exit status 0","candidate":"#pragma fake: speed 1000\n"}'
-{ echo '#pragma fake: status wrong_result'; cat baseline.cu; } >candidate.cu
-printf '{"type":"kforge.episode","candidate":"#pragma fake: speed 1000 x"}'
-END
-agent lying
-json 'o["best"]["speedup"]["value"] < 100'
-sql lying.db "select v.status from attempt a join verdict v on v.id = a.verdict where a.step = 'episode'"
-json 'o == [["wrong_result"]]'
 
 # An agent that floods its stream and the socket, and then still gets its verdict.
 cat >agents/flooding <<'END'
@@ -264,7 +271,37 @@ says bye
 sql interrupted.db "select outcome from model_call"
 json 'o == [["failed"]]'
 
-# A replay repeats the candidate of an episode. A command of a store that was made elsewhere needs trust.
+# The strategy agent: while an episode goes on, another model is called and the tuner works. What the agent had judged becomes a parent.
+cat >agents/mixed <<'END'
+cp candidate.cu start.cu
+{ echo '#pragma fake: speed 5'; cat start.cu; } >candidate.cu
+kforge eval
+until [ -e "$HOME/go" ]; do sleep 0.1; done
+END
+mkdir mixed-home
+cat >other-model <<'END'
+cat >mixed.prompt
+grep -q 'fake: speed 5' mixed.prompt && touch mixed-home/go
+echo '```cuda'
+echo "#pragma fake: speed 1.$RANDOM"
+sed -n '/^#include/,$p' "$1"
+echo '```'
+END
+expect 0 optimize "$task" --workers "$fake" --strategy agent --budget-requests 40 --candidates 60 --time 3m --store mixed.db --json \
+    --model "agent,read=$agents,home=$work/mixed-home:sh $agents/mixed" --model "exec:bash $work/other-model $task/baseline.cu"
+[ -e mixed-home/go ] || fail "no other model saw what the agent had judged"
+sql mixed.db "select (select max(number) from attempt where step = 'tune') > t.number, (select count(*) from attempt where proposer = 'exec' and number < e.number) > 0 from attempt t, attempt e where t.step = 'try' and e.step = 'episode' limit 1"
+json 'o == [[1, 1]]'
+expect 0 show "$(python3 -c 'import sqlite3; print(sqlite3.connect("mixed.db").execute("select key from run").fetchone()[0])')" --store mixed.db
+says "agent:sh"
+
+# The command of a store that was made elsewhere needs trust.
+mkdir elsewhere
+cp interrupted.db elsewhere/store.db
+expect 2 optimize --resume last --workers "$fake" --store elsewhere/store.db
+complains "kforge trust"
+
+# A replay repeats the candidate of an episode.
 expect 0 optimize --model "replay:honest.db#$(python3 -c 'import sqlite3; print(sqlite3.connect("honest.db").execute("select key from run").fetchone()[0])')" "$task" --workers "$fake" --strategy only.json --store replayed.db --candidates 20 --json
 json 'abs(o["best"]["speedup"]["value"] - 2) < 0.05'
 finish
