@@ -82,7 +82,7 @@ kf_episode *kf_episode_start(const kf_episode_settings *settings, const kf_episo
     *e = (kf_episode){.settings = *settings,
                       .output = -1,
                       .server = {.listener = -1},
-                      .stream.usage = {-1, -1, NAN, ""}};
+                      .stream.usage = kf_episode_no_usage};
     for (size_t i = 0; i < KF_EPISODE_CONNECTIONS; i++) e->server.connections[i].fd = -1;
     e->server.settings = &e->settings;
     if (start(e, files, error)) return e;
@@ -111,13 +111,10 @@ static void read_stream(kf_episode *e, int reads)
 /* Ends the agent at the first limit that it has reached. */
 static void watch_limits(kf_episode *e, double now)
 {
-    const kf_episode_settings *limit = &e->settings;
     if (now >= e->server.deadline)
         kf_episode_end(e, "the time of the episode is used up", true);
     else if (*e->server.account.overspent)
         kf_episode_end(e, e->server.account.overspent, true);
-    else if (limit->cost_usd > 0 && e->stream.usage.cost_usd > limit->cost_usd)
-        kf_episode_end(e, "the money of the episode is spent", true);
     else if (e->stream.dropped > MAX_STREAM)
         kf_episode_end(e, "the agent wrote more than 256 MiB to stdout", true);
 }
@@ -133,6 +130,11 @@ void kf_episode_end(kf_episode *e, const char *why, bool patient)
     if (patient) return;
     e->kill_at = kf_now();
     kf_sandbox_begin_kill(e->jail);
+}
+
+kf_episode_usage kf_episode_spent(const kf_episode *e)
+{
+    return kf_episode_stream_usage(&e->stream);
 }
 
 bool kf_episode_step(kf_episode *e)
@@ -215,7 +217,7 @@ bool kf_episode_take(kf_episode *e, kf_episode_result *result, kf_error *error)
                 ended, SHOWN_ERROR, errors->data ? errors->data : "(nothing)");
     result->text = kf_episode_stream_close(&e->stream, ended, &e->server.account,
                                            result->changed ? candidate : NULL, &result->size);
-    result->usage = e->stream.usage;
+    result->usage = kf_episode_stream_usage(&e->stream);
     return result->text || kf_fail_memory(error, "the text of an episode");
 }
 

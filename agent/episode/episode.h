@@ -76,8 +76,8 @@ typedef struct kf_episode_question {
 /* What the stream says of its own cost: Claude Code's --output-format stream-json and Codex's
  * --json. An estimate at best, because the agent wrote it. */
 typedef struct kf_episode_usage {
-    /* -1: unknown */
-    int64_t prompt_tokens, completion_tokens;
+    /* -1: unknown. Both kinds of cached tokens are part of the prompt. */
+    int64_t prompt_tokens, cached_tokens, cache_write_tokens, completion_tokens;
     /* NaN: unknown */
     double cost_usd;
     /* "": unknown */
@@ -113,6 +113,8 @@ bool kf_episode_next(kf_episode *episode, kf_episode_question *question);
 /* Answers question `id` with a JSON object (README.md), or with NULL and the reason. */
 void kf_episode_answer(kf_episode *episode, int64_t id, const char *json, double device_seconds,
                        const char *reason);
+/* Returns what the stream says so far. */
+kf_episode_usage kf_episode_spent(const kf_episode *episode);
 /* Ends the agent: SIGTERM, and SIGKILL a few seconds later. Without `patient` SIGKILL at once. */
 void kf_episode_end(kf_episode *episode, const char *why, bool patient);
 /* Waits a short time for something to do in kf_episode_step. */

@@ -86,10 +86,18 @@ typedef struct kf_episode_stream {
     /* the first KF_EPISODE_STREAM_BYTES of stdout, and the line that arrives now */
     kf_buffer text, line;
     uint64_t dropped;
+    /* its tokens are those of a `result` line */
     kf_episode_usage usage;
-    /* of the turns so far; the last `result` line replaces them */
-    int64_t turns_in, turns_out;
+    /* tokens of the turns so far, and of the last one among them */
+    kf_episode_usage turns, turn;
+    /* id of the last turn's message: Claude Code repeats a message with its usage */
+    char message[64];
 } kf_episode_stream;
+
+/* What a stream knows before its first line. */
+extern const kf_episode_usage kf_episode_no_usage;
+/* Returns the figures so far: those of the `result` line, else those of the turns. */
+kf_episode_usage kf_episode_stream_usage(const kf_episode_stream *stream);
 
 void kf_episode_stream_take(kf_episode_stream *stream, const char *data, size_t size);
 /* Appends kforge's own line. `candidate` NULL: unchanged. Returns the whole text, malloc'd. */

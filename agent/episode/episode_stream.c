@@ -19,18 +19,34 @@
 
 /* ---- usage ----------------------------------------------------------------------------------- */
 
+const kf_episode_usage kf_episode_no_usage = {-1, -1, -1, -1, NAN, ""};
+
 static int64_t tokens(const cJSON *usage, const char *key)
 {
     double value = kf_json_get_number(usage, key, 0);
     return value > 0 && value < 1e15 ? (int64_t)value : 0;
 }
 
-/* Sums what a usage object reads: cached tokens are part of it. Codex counts them in input_tokens.
+/* Reads a usage object. Claude Code counts cached tokens apart from input_tokens, Codex among them.
  */
-static int64_t tokens_in(const cJSON *usage)
+static kf_episode_usage read_tokens(const cJSON *usage)
 {
-    return tokens(usage, "input_tokens") + tokens(usage, "cache_creation_input_tokens") +
-           tokens(usage, "cache_read_input_tokens");
+    int64_t written = tokens(usage, "cache_creation_input_tokens"),
+            cached = tokens(usage, "cache_read_input_tokens");
+    return (kf_episode_usage){
+        .prompt_tokens = tokens(usage, "input_tokens") + written + cached,
+        .cached_tokens = cached + tokens(usage, "cached_input_tokens"),
+        .cache_write_tokens = written,
+        .completion_tokens = tokens(usage, "output_tokens"),
+    };
+}
+
+static void add_tokens(kf_episode_usage *sum, const kf_episode_usage *more, int64_t sign)
+{
+    sum->prompt_tokens += sign * more->prompt_tokens;
+    sum->cached_tokens += sign * more->cached_tokens;
+    sum->cache_write_tokens += sign * more->cache_write_tokens;
+    sum->completion_tokens += sign * more->completion_tokens;
 }
 
 static bool is_type(const cJSON *json, const char *type)
@@ -57,13 +73,35 @@ static void take_event(kf_episode_stream *stream, const cJSON *json)
     /* It never falls. */
     if (cost >= 0 && cost < 1e6 && !(total->cost_usd > cost)) total->cost_usd = cost;
     if (!cJSON_IsObject(usage)) return;
+    kf_episode_usage now = read_tokens(usage);
     if (is_type(json, "result")) {
-        total->prompt_tokens = tokens_in(usage);
-        total->completion_tokens = tokens(usage, "output_tokens");
+        total->prompt_tokens = now.prompt_tokens;
+        total->cached_tokens = now.cached_tokens;
+        total->cache_write_tokens = now.cache_write_tokens;
+        total->completion_tokens = now.completion_tokens;
         return;
     }
-    stream->turns_in += tokens_in(usage);
-    stream->turns_out += tokens(usage, "output_tokens");
+    const cJSON *id = cJSON_GetObjectItemCaseSensitive(message, "id");
+    bool repeats = cJSON_IsString(id) && *stream->message &&
+                   strncmp(id->valuestring, stream->message, sizeof stream->message - 1) == 0;
+    if (repeats) add_tokens(&stream->turns, &stream->turn, -1);
+    add_tokens(&stream->turns, &now, 1);
+    stream->turn = now;
+    snprintf(stream->message, sizeof stream->message, "%s",
+             cJSON_IsString(id) ? id->valuestring : "");
+}
+
+kf_episode_usage kf_episode_stream_usage(const kf_episode_stream *stream)
+{
+    kf_episode_usage usage = stream->usage;
+    const kf_episode_usage *turns = &stream->turns;
+    if (usage.prompt_tokens >= 0 || turns->prompt_tokens + turns->completion_tokens == 0)
+        return usage;
+    usage.prompt_tokens = turns->prompt_tokens;
+    usage.cached_tokens = turns->cached_tokens;
+    usage.cache_write_tokens = turns->cache_write_tokens;
+    usage.completion_tokens = turns->completion_tokens;
+    return usage;
 }
 
 static void take_line(kf_episode_stream *stream)
@@ -107,10 +145,6 @@ char *kf_episode_stream_close(kf_episode_stream *stream, const char *ended,
                               size_t *size)
 {
     take_line(stream);
-    if (stream->usage.prompt_tokens < 0 && stream->turns_in + stream->turns_out > 0) {
-        stream->usage.prompt_tokens = stream->turns_in;
-        stream->usage.completion_tokens = stream->turns_out;
-    }
     kf_auto(cJSON) own = cJSON_CreateObject();
     cJSON_AddStringToObject(own, "type", OWN_TYPE);
     cJSON_AddStringToObject(own, "ended", ended);

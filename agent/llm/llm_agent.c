@@ -15,11 +15,14 @@
 #include "kforge/file.h"
 #include "kforge/verdict.h"
 #include "llm_provider.h"
+#include "prices.h"
 
 #define MAX_PARALLEL 8
 /* shortest value of a variable that is taken out of stored streams */
 #define MIN_SECRET 8
 #define MAX_TEXT 4096
+/* of a command's name */
+#define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-+"
 
 enum {
     OPTION_TIMEOUT,
@@ -145,7 +148,7 @@ char *kf_llm_agent_name(const char *spec)
             size -= i + 1;
             break;
         }
-    if (!size || size > 64) return strdup("agent");
+    if (!size || size > 64 || strspn(word, PLAIN) < size) return strdup("agent");
     return asprintf(&name, "agent:%.*s", (int)size, word) < 0 ? NULL : name;
 }
 
@@ -183,6 +186,29 @@ static void redact(const agent *a, char *text)
     }
 }
 
+/* Returns what the agent has cost: by its own figure, else by its tokens and the list price of its
+ * model. NaN: unknown. */
+static double cost_of(const kf_episode_usage *usage)
+{
+    static const char *const providers[] = {"anthropic", "openai", "gemini"};
+    kf_price price = {0};
+    if (!isnan(usage->cost_usd) || !*usage->model || usage->prompt_tokens < 0)
+        return usage->cost_usd;
+    for (size_t i = 0; i < sizeof providers / sizeof *providers && !price.known; i++)
+        if (!kf_price_find(providers[i], usage->model, &price, NULL)) return NAN;
+    return price.known ? kf_price_of(&price, usage->prompt_tokens, usage->cached_tokens,
+                                     usage->cache_write_tokens, usage->completion_tokens)
+                       : NAN;
+}
+
+static void watch_cost(const agent *a, kf_episode *episode)
+{
+    if (!(a->settings.cost_usd > 0)) return;
+    const kf_episode_usage usage = kf_episode_spent(episode);
+    if (cost_of(&usage) > a->settings.cost_usd)
+        kf_episode_end(episode, "the money of the episode is spent", true);
+}
+
 static void finish(agent *a, held_episode *held, kf_llm_reply *reply)
 {
     kf_episode_result result;
@@ -200,7 +226,7 @@ static void finish(agent *a, held_episode *held, kf_llm_reply *reply)
             kf_fail_memory(&reply->error, "the text of an episode");
         reply->prompt_tokens = result.usage.prompt_tokens;
         reply->completion_tokens = result.usage.completion_tokens;
-        reply->cost_usd = result.usage.cost_usd;
+        reply->cost_usd = cost_of(&result.usage);
         reply->model = strdup(*result.usage.model ? result.usage.model : "agent");
         if (result.failed || a->cancelled) {
             reply->outcome = KF_LLM_FAILED;
@@ -227,6 +253,7 @@ static int agent_poll(void *state, double seconds, kf_llm_reply *reply)
         for (held_episode *held = a->held; held < a->held + MAX_PARALLEL; held++) {
             if (!held->episode) continue;
             if (kf_episode_step(held->episode)) return finish(a, held, reply), 1;
+            watch_cost(a, held->episode);
             count += kf_episode_watch(held->episode, fds + count, sizeof fds / sizeof *fds - count,
                                       &wake);
         }

@@ -285,13 +285,13 @@ static void candidates_are_files_of_the_folder(void **state)
 
 static char *closed(const char *text, kf_episode_usage *usage, size_t *size)
 {
-    kf_episode_stream stream = {.usage = {-1, -1, NAN, ""}};
+    kf_episode_stream stream = {.usage = kf_episode_no_usage};
     const kf_episode_account account = {.evals = 2, .device_seconds = 1.5};
     /* in pieces of seven bytes */
     for (size_t at = 0, all = strlen(text); at < all; at += 7)
         kf_episode_stream_take(&stream, text + at, all - at < 7 ? all - at : 7);
     char *result = kf_episode_stream_close(&stream, "exit status 0", &account, "SOURCE\n", size);
-    *usage = stream.usage;
+    *usage = kf_episode_stream_usage(&stream);
     kf_episode_stream_free(&stream);
     assert_non_null(result);
     return result;
@@ -319,8 +319,22 @@ static void costs_are_read(void **state)
                "{\"type\":\"turn.completed\",\"usage\":{\"input_tokens\":1,\"output_tokens\":1}}\n",
                &usage, &size);
     assert_int_equal(usage.prompt_tokens, 101);
+    assert_int_equal(usage.cached_tokens, 80);
     assert_int_equal(usage.completion_tokens, 10);
     assert_true(isnan(usage.cost_usd));
+    /* A session that ended before its result. A message comes once for each of its blocks. */
+    kf_autofree char *cut =
+        closed("{\"type\":\"assistant\",\"message\":{\"id\":\"a\",\"model\":\"m-2\",\"usage\":{"
+               "\"input_tokens\":5,\"output_tokens\":6}}}\n"
+               "{\"type\":\"assistant\",\"message\":{\"id\":\"a\",\"usage\":{"
+               "\"input_tokens\":5,\"output_tokens\":8}}}\n"
+               "{\"type\":\"assistant\",\"message\":{\"id\":\"b\",\"usage\":{"
+               "\"input_tokens\":7,\"cache_read_input_tokens\":100,\"output_tokens\":1}}}\n",
+               &usage, &size);
+    assert_int_equal(usage.prompt_tokens, 112);
+    assert_int_equal(usage.cached_tokens, 100);
+    assert_int_equal(usage.completion_tokens, 9);
+    assert_string_equal(usage.model, "m-2");
     /* Nothing else is believed. */
     kf_autofree char *nothing = closed("{\"usage\":3,\"total_cost_usd\":-1}\n"
                                        "{\"total_cost_usd\":\"1\"}\n{\"usage\":{\"input_tokens\":"
@@ -354,7 +368,7 @@ static void only_the_last_line_is_kforges(void **state)
 static void streams_are_bounded(void **state)
 {
     (void)state;
-    kf_episode_stream stream = {.usage = {-1, -1, NAN, ""}};
+    kf_episode_stream stream = {.usage = kf_episode_no_usage};
     const kf_episode_account account = {0};
     kf_autofree char *block = malloc(1 << 20);
     memset(block, 0, 1 << 20);
@@ -381,6 +395,7 @@ static void names_hide_commands(void **state)
         {"agent,timeout=20m:/usr/local/bin/codex exec", "agent:codex"},
         {"agent:KEY=secret OTHER=1 ./run x", "agent:run"},
         {"agent:'quoted secret'", "agent"},
+        {"agent:{ cat; }", "agent"},
         {"agents:x", NULL},
         {"exec:agent:x", NULL},
     };
