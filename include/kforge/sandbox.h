@@ -107,8 +107,8 @@ typedef struct kf_sandbox_limits {
     /* of the whole tree, checked while kf_sandbox_pump waits. The kernel also kills each process
      * one second above the limit. */
     double cpu_seconds;
-    /* of the whole tree in a cgroup, otherwise the data segment of each process. RLIMIT_AS is never
-     * set, because CUDA reserves terabytes of addresses. */
+    /* of the whole tree in a cgroup, otherwise the data segment of each process, but of an agent.
+     * RLIMIT_AS is never set, because CUDA reserves terabytes of addresses. */
     uint64_t memory_bytes;
     /* size of the largest file written */
     uint64_t file_bytes;

@@ -181,14 +181,16 @@ json 'o == [[6]]'
 
 # An agent that floods its stream and the socket, and then still gets its verdict.
 cat >agents/flooding <<'END'
-python3 - <<'PY'
+python3 - 2>&1 <<'PY'
 import json, os, socket
 path = os.environ["KFORGE_SOCKET"]
 def connect():
-    s = socket.socket(socket.AF_UNIX); s.settimeout(20); s.connect(path); return s
+    s = socket.socket(socket.AF_UNIX); s.connect(path); s.settimeout(60); return s
 held = []
 for i in range(1000):
-    try: held.append(connect())
+    s = socket.socket(socket.AF_UNIX)
+    s.setblocking(i % 2)
+    try: s.connect(path); held.append(s)
     except OSError: pass
 for text in (b"garbage\n", b"[]\n", b"{}\n", b'{"do":"eval"}\n', b'{"do":"rm","source":""}\n', b'{"do":"eval","source":1}\n', b"\x00\xff\n", b'{"do":"eval","source":"' + b"x" * 400000 + b'"}\n',
              b"[" * 100000 + b"\n", b"x" * 3000000):
