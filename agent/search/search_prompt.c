@@ -105,7 +105,7 @@ static void word_libraries(const kf_search *s, kf_buffer *out)
 /* ---- the candidate under discussion ---------------------------------------------------------- */
 
 /* True if models must not see anything of this workload, not even its name. */
-static bool is_hidden(const kf_search *s, const char *workload)
+bool kf_search_hides(const kf_search *s, const char *workload)
 {
     char family[16];
     device_family(s, family);
@@ -123,7 +123,7 @@ static void word_workload_figures(const kf_search *s, const kf_verdict *verdict,
 {
     for (size_t i = 0; i < verdict->workload_count; i++) {
         const kf_workload_verdict *w = &verdict->workloads[i];
-        if (!(w->candidate_seconds > 0) || is_hidden(s, w->workload)) continue;
+        if (!(w->candidate_seconds > 0) || kf_search_hides(s, w->workload)) continue;
         kf_buffer_format(out, "%s: %.4g us a call, baseline %.4g us", w->workload,
                          w->candidate_seconds * 1e6, w->baseline_seconds * 1e6);
         if (w->speedup.value > 0) kf_buffer_format(out, ", speedup %.3f", w->speedup.value);
@@ -221,7 +221,7 @@ static void word_failure(const kf_search *s, const kf_verdict *verdict, kf_buffe
     word_findings(verdict->findings, verdict->finding_count, "", &left, out);
     for (size_t i = 0; i < verdict->workload_count; i++) {
         const kf_workload_verdict *w = &verdict->workloads[i];
-        if (w->finding_count && is_hidden(s, w->workload)) {
+        if (w->finding_count && kf_search_hides(s, w->workload)) {
             kf_buffer_format(out, "- %s in a workload whose shape is not shown\n",
                              kf_status_name(w->findings[0].status));
             continue;

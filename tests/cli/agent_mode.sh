@@ -56,7 +56,7 @@ END
 MARK=$$ agent honest ",evals=12,timeout=2m,env=MARK"
 json 'abs(o["best"]["speedup"]["value"] - 2) < 0.05 and o["best"]["reverified"] and o["cost_usd"] == 0.25 and o["tokens"] == 1050 and o["model_calls"] == 1'
 stream honest.db
-for text in "files are there" "starts from" "MCP is there" "home is empty" '"status":"compile_error"' "correct; not timed" "2.000 times as fast" '"speedup":[1.5' \
+for text in "files are there" "starts from" "MCP is there" "home is empty" '"status":"compile_error"' '"do":"check"' "2 times the baseline" '"speedup":[1.5' \
     '"n":5' "no such command" "expected one file" "missing.cu"; do says "$text"; done
 silent LEAK
 silent "exit status of a failure is 0"

@@ -13,6 +13,9 @@ cat >agents/run <<'END'
 cp "$AGENTS/fast.cu" try.cu
 sed 's/y\[i\] = /y[i] = 1 + /' try.cu >wrong.cu
 sed 's/int64_t i = /int64_t i = undeclared + /' try.cu >broken.cu
+sed 's/if (i < n)/if (i < n \&\& n != 77)/' try.cu >hidden.cu # the hidden workload has 77 elements
+kforge check hidden.cu
+kforge check try.cu --brief | sed 's/^/checked: /'
 kforge check broken.cu --brief
 kforge check wrong.cu --brief
 kforge submit try.cu --brief
@@ -20,7 +23,7 @@ kforge eval --brief
 kforge eval --brief
 END
 export AGENTS=$work/agents
-expect 0 optimize slow --device cpu --strategy only.json --budget-requests 1 --json --model "agent,evals=6,device=1h,timeout=10m,env=AGENTS,read=$work/agents:sh $work/agents/run"
+expect 0 optimize slow --device cpu --strategy only.json --budget-requests 1 --json --model "agent,evals=8,device=1h,timeout=10m,env=AGENTS,read=$work/agents:sh $work/agents/run"
 json 'o["best"]["reverified"] and o["best"]["faster"] and o["best"]["speedup"]["low"] > 1.5'
 "$program" export --format cassette | python3 -c 'import json, sys; print(json.loads(sys.stdin.readlines()[-1])["reply"])' >out
 out=$(cat out)
@@ -28,7 +31,10 @@ says '"status":"compile_error"'
 says "undeclared"
 says '"line":8,"col":17'
 says '"status":"wrong_result"'
-grep -q '"do":"submit".*"ok":true' out || fail "no submission: $out"
+says "a shape that is not shown"
+grep -q unseen out && fail "a hidden workload was named: $out"
+grep -q 'checked: .*"ok":true,"speedup":null' out || fail "no check without times: $out"
+grep -q '"ok":true.*"do":"submit"' out || fail "no submission: $out"
 # The device's time is used up by the first candidate.
 expect 4 optimize slow --device cpu --strategy only.json --budget-requests 1 --json --store limited.db --model "agent,device=0.01,env=AGENTS,read=$work/agents:sh $work/agents/run"
 "$program" export --store limited.db --format cassette | python3 -c 'import json, sys; print(json.loads(sys.stdin.readlines()[-1])["reply"])' >out
