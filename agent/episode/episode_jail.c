@@ -2,8 +2,8 @@
  * programs need for names, users and certificates, and its own folder and home. It uses the host's
  * network, because its model is there. It has no device of the GPU: the judge outside has it.
  *
- * kforge itself is in the jail as one file, which is a client there. The tasks that are installed
- * with it hold oracles, and stay out. */
+ * kforge itself is in the jail as one file, which is a client there. The caller lists the secrets
+ * that stay out, above all the tasks with their oracles. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -14,7 +14,6 @@
 
 #include "episode_internal.h"
 #include "kforge/file.h"
-#include "kforge/installation.h"
 #include "kforge/list.h"
 
 /* Layers without which a jail with a network would hold nothing. */
@@ -181,8 +180,6 @@ static void fill(paths *list, const kf_episode_folder *folder, const kf_episode_
         kf_autofree char *path = kf_path_join(folder->work, fixed[i]);
         add(list, path, KF_PATH_READ, true);
     }
-    kf_autofree char *share = kf_path_join(kf_root(), "share/kforge");
-    if (share) hide(list, share);
     for (const char *const *secret = settings->secrets; secret && *secret; secret++)
         hide(list, *secret);
 }

@@ -19,7 +19,9 @@
 /* connections taken, and bytes read of a connection, in one step */
 #define ACCEPTED 16
 #define READ_BYTES 65536
-#define BACKLOG 16
+#define BACKLOG 128
+/* latest answers that `history` repeats */
+#define MAX_HISTORY 200
 
 static const char *const wishes[KF_EPISODE_WISHES] = {"eval", "check", "profile", "submit"};
 
@@ -106,6 +108,8 @@ static void remember(kf_episode_server *server, int64_t id, const cJSON *result)
         if (item) cJSON_AddItemToObject(entry, keys[i], cJSON_Duplicate(item, true));
     }
     cJSON_AddItemToArray(server->history, entry);
+    if (cJSON_GetArraySize(server->history) > MAX_HISTORY)
+        cJSON_DeleteItemFromArray(server->history, 0);
 }
 
 void kf_episode_server_answer(kf_episode_server *server, int64_t id, const char *json,

@@ -13,6 +13,7 @@
 #include "api_key.h"
 #include "episode.h"
 #include "kforge/file.h"
+#include "kforge/installation.h"
 #include "kforge/verdict.h"
 #include "llm_provider.h"
 #include "prices.h"
@@ -283,11 +284,10 @@ static void agent_cancel(void *state)
 {
     agent *a = state;
     a->cancelled = true;
-    for (held_episode *held = a->held; held < a->held + MAX_PARALLEL; held++) {
-        if (!held->episode) continue;
-        kf_episode_end(held->episode, "the run ended", true);
-        while (!kf_episode_step(held->episode)) kf_episode_pause(held->episode);
-    }
+    for (held_episode *held = a->held; held < a->held + MAX_PARALLEL; held++)
+        if (held->episode) kf_episode_end(held->episode, "the run ended", true);
+    for (held_episode *held = a->held; held < a->held + MAX_PARALLEL; held++)
+        while (held->episode && !kf_episode_step(held->episode)) kf_episode_pause(held->episode);
 }
 
 static int agent_episodes(const void *state)
@@ -347,6 +347,18 @@ static void agent_close(void *state)
     free(a);
 }
 
+/* Lists what no agent may see: kforge's tasks with their oracles, the user's keys, and the list of
+ * trusted commands. */
+static bool add_secrets(agent *a, kf_error *error)
+{
+    const char *keys = getenv("KFORGE_KEY_FILE"), *base = getenv("XDG_CONFIG_HOME");
+    kf_autofree char *settings =
+        base && base[0] == '/' ? kf_path_join(base, "kforge") : path_of("~/.config/kforge");
+    return append(a->secrets, kf_path_join(kf_root(), "share/kforge"), error) &&
+           append(a->secrets, kf_steal(&settings), error) &&
+           (!keys || append(a->secrets, path_of(keys), error));
+}
+
 static void *agent_open(const char *argument, const double *options, kf_error *error)
 {
     agent *a = calloc(1, sizeof *a);
@@ -364,7 +376,7 @@ static void *agent_open(const char *argument, const double *options, kf_error *e
                                         .device_seconds = options[OPTION_DEVICE],
                                         .cost_usd = options[OPTION_USD],
                                         .evals = (int)options[OPTION_EVALS]};
-    if (kf_episode_check(&a->settings, error)) return a;
+    if (add_secrets(a, error) && kf_episode_check(&a->settings, error)) return a;
     agent_close(a);
     return NULL;
 }

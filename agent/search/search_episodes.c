@@ -52,7 +52,8 @@ bool kf_call_submit(kf_search *s, const kf_call *call, kf_error *why)
                               .temperature = call->temperature,
                               .tag = call->tag};
     kf_autofree char *source = NULL;
-    if (call->origin.step == KF_STEP_EPISODE) {
+    /* After a resume with other models, an agent may get a call of another kind. */
+    if (call->origin.step == KF_STEP_EPISODE || kf_is_agent(s, call->origin.model)) {
         const kf_task_file *baseline = kf_search_baseline(s);
         source = first_source(s, call, baseline, why);
         if (!source) return false;

@@ -118,6 +118,9 @@ silent 0123456789
 grep -qa 0123456789 keys.db && fail "a key is in the store"
 agent keys ",home=$work" 2
 complains "must not read"
+mkdir -p "$HOME/.config/kforge"
+agent keys ",home=$HOME" 2
+complains ".config/kforge"
 agent keys ",env=NOT_SET" 2
 complains "NOT_SET"
 agent keys ",timeout=9x" 2
