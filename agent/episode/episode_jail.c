@@ -25,6 +25,7 @@
 /* bytes of stderr that are kept */
 #define ERROR_BYTES (64u << 10)
 
+/* Not /etc/profile, which would take kforge off the PATH of login shells. */
 static const char *const system_paths[] = {"/usr",
                                            "/bin",
                                            "/sbin",
@@ -50,7 +51,7 @@ static const char *const system_paths[] = {"/usr",
                                            "/etc/passwd",
                                            "/etc/pki/tls/certs",
                                            "/etc/pki/ca-trust/extracted",
-                                           "/etc/profile",
+
                                            "/etc/protocols",
                                            "/etc/resolv.conf",
                                            "/etc/services",

@@ -48,6 +48,7 @@ cat brief
 kforge profile best.cu
 kforge submit best.cu
 kforge history
+bash -lc 'kforge history' >/dev/null || echo "eval failed in a login shell"
 for words in 'optimize x' 'eval a b' 'eval missing.cu'; do kforge $words 2>&1 && echo "LEAK: kforge $words"; done
 echo '{"type":"system","subtype":"init","model":"scripted-1"}'
 echo '{"type":"assistant","message":{"usage":{"input_tokens":5,"output_tokens":6}}}'
