@@ -219,16 +219,23 @@ says '"dropped_bytes":'
 says survived
 [ "${#out}" -lt 5000000 ] || fail "the stream has ${#out} bytes"
 
-# An agent that leaves a daemon.
+# An agent that leaves daemons, and folders that are hard to remove.
 cat >agents/daemon <<'END'
 setsid sh -c 'setsid sleep 97532 >/dev/null 2>&1 & setsid sleep 97532' >/dev/null 2>&1 &
 (trap '' TERM HUP; sleep 97532) &
+python3 -c 'import os
+for _ in range(1500): os.mkdir("d"); os.chdir("d")'
+mkdir -p locked/in && touch locked/in/file && chmod 0 locked/in && chmod 0500 locked
+echo "work $KFORGE_WORK"
 sleep 0.3
 echo '#pragma fake: speed 1.7' >>candidate.cu
 END
 agent daemon
 json 'abs(o["best"]["speedup"]["value"] - 1.7) < 0.1'
 await no_process "sleep 97532"
+stream daemon.db
+folder=$(sed -n 's/^work //p' out)
+[ -n "$folder" ] && [ ! -e "$folder" ] && [ ! -e "$(dirname "$folder")" ] || fail "the agent's folder is still there: $folder"
 
 # kill -9 in an episode: what was judged stays, no process is left, and the resumed run begins the episode anew.
 cat >agents/killed <<'END'
