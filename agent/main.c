@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "episode.h"
 #include "help.h"
 #include "terminal.h"
 #include "kforge/gpu.h"
@@ -214,6 +215,22 @@ static bool is_one_of(const char *word, const char *a, const char *b, const char
     return strcmp(word, a) == 0 || strcmp(word, b) == 0 || strcmp(word, c) == 0;
 }
 
+static void print(void *context, const char *text)
+{
+    fputs(text, context);
+}
+
+/* Runs a command in an agent's jail, where kforge is a client of the judge outside. */
+static int run_client(const char *socket_path, int argc, char **argv)
+{
+    kf_error error = {0};
+    int status = kf_episode_client(socket_path, (const char *const *)argv + 1, (size_t)argc - 1,
+                                   print, output, &error);
+    if (status >= 0) return finish(status);
+    kf_terminal_flush(output);
+    return fail(&error);
+}
+
 int main(int argc, char **argv)
 {
     /* before a child program can inherit them */
@@ -221,6 +238,8 @@ int main(int argc, char **argv)
     occupy_standard_descriptors();
     output = kf_terminal_stream(stdout, true);
     messages = kf_terminal_stream(stderr, false);
+    const char *socket_path = getenv(KF_EPISODE_SOCKET);
+    if (argc >= 1 && socket_path && *socket_path) return run_client(socket_path, argc, argv);
     if (argc == 2 && is_one_of(argv[1], "--version", "-V", "version")) {
         fputs("kforge " KFORGE_VERSION "\n", output);
         return finish(KF_EXIT_DONE);

@@ -231,19 +231,50 @@ bool kf_directory_make_private(const char *path, kf_error *error)
     return make_folders(path, 0700, error);
 }
 
-static bool remove_entry(int parent, const char *name, dev_t device, int depth)
+/* Folders below this depth are moved up first, because each level takes a descriptor. */
+#define MAX_DEPTH 200
+
+typedef struct removal {
+    /* the folder to remove, and its file system */
+    int root;
+    dev_t device;
+    /* for names in `root` that cannot be guessed */
+    uint64_t chance;
+    /* folders that were moved to `root` and wait for the next pass */
+    unsigned moved;
+    /* the last number of a name */
+    unsigned number;
+} removal;
+
+static bool remove_content(removal *r, int fd, int depth);
+
+/* Opens a folder. Gives its owner all rights first: a program may have taken them away. */
+static int open_folder(int parent, const char *name, mode_t mode)
+{
+    if ((mode & 0700) != 0700 && fchmodat(parent, name, 0700, 0) != 0) return -1;
+    return openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static bool remove_entry(removal *r, int parent, const char *name, int depth)
 {
     struct stat status;
     if (fstatat(parent, name, &status, AT_SYMLINK_NOFOLLOW) < 0) return errno == ENOENT;
     if (!S_ISDIR(status.st_mode)) return unlinkat(parent, name, 0) == 0;
-    if (status.st_dev != device || depth > 512) return false;
-    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    /* the owner may have made the directory unreadable */
-    if (fd < 0) {
-        if (fchmodat(parent, name, 0700, 0) == 0)
-            fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (fd < 0) return false;
+    if (status.st_dev != r->device) return false;
+    if (depth > MAX_DEPTH) {
+        char moved[64];
+        snprintf(moved, sizeof moved, "kforge-%" PRIx64 "-%u", r->chance, ++r->number);
+        r->moved++;
+        return renameat(parent, name, r->root, moved) == 0;
     }
+    int fd = open_folder(parent, name, status.st_mode);
+    if (fd < 0) return false;
+    return remove_content(r, fd, depth) && unlinkat(parent, name, AT_REMOVEDIR) == 0;
+}
+
+/* Closes `fd`. */
+static bool remove_content(removal *r, int fd, int depth)
+{
     DIR *directory = fdopendir(fd);
     if (!directory) {
         close(fd);
@@ -252,9 +283,25 @@ static bool remove_entry(int parent, const char *name, dev_t device, int depth)
     bool removed = true;
     for (struct dirent *entry; (entry = readdir(directory));)
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            removed &= remove_entry(fd, entry->d_name, device, depth + 1);
+            removed &= remove_entry(r, fd, entry->d_name, depth + 1);
     closedir(directory);
-    return removed && unlinkat(parent, name, AT_REMOVEDIR) == 0;
+    return removed;
+}
+
+/* Removes a folder with all that is in it. */
+static bool remove_folder(const char *path, const struct stat *status)
+{
+    removal r = {.device = status->st_dev};
+    kf_autoclose int root = open_folder(AT_FDCWD, path, status->st_mode);
+    if (root < 0 || !kf_random(&r.chance, sizeof r.chance)) return false;
+    r.root = root;
+    do {
+        r.moved = 0;
+        /* A descriptor of its own: the next pass reads from the start. */
+        int fd = openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0 || !remove_content(&r, fd, 0)) return false;
+    } while (r.moved);
+    return rmdir(path) == 0;
 }
 
 bool kf_directory_remove(const char *path, kf_error *error)
@@ -262,10 +309,9 @@ bool kf_directory_remove(const char *path, kf_error *error)
     struct stat status;
     kf_temporary_forget(path);
     if (lstat(path, &status) < 0 && errno == ENOENT) return true;
-    if (!remove_entry(AT_FDCWD, path, status.st_dev, 0))
-        return kf_fail(error, KF_ERROR_IO, "%s: cannot remove it completely: %s", path,
-                       strerror(errno));
-    return true;
+    bool removed = S_ISDIR(status.st_mode) ? remove_folder(path, &status) : unlink(path) == 0;
+    return removed || kf_fail(error, KF_ERROR_IO, "%s: cannot remove it completely: %s", path,
+                              strerror(errno));
 }
 
 char *kf_path_join(const char *directory, const char *name)

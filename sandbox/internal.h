@@ -118,6 +118,8 @@ typedef struct kf_plan {
     int pid_maximum;
     bool nice;
     bool same_addresses;
+    /* the program may use the host's network */
+    bool network;
 } kf_plan;
 
 /* kernel.c */

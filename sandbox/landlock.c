@@ -100,7 +100,8 @@ kf_sandbox_step kf_child_landlock(const kf_plan *plan, int *number, int *index)
 {
     int abi = kf_landlock_abi();
     uint64_t handled = known(abi);
-    struct ruleset attributes = {.files = handled, .network = NET_TCP, .scoped = SCOPE_BOTH};
+    struct ruleset attributes = {
+        .files = handled, .network = plan->network ? 0 : NET_TCP, .scoped = SCOPE_BOTH};
     size_t size = abi >= 6 ? 24 : abi >= 4 ? 16 : 8;
     int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attributes, size, 0);
     if (ruleset < 0) {

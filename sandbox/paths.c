@@ -114,6 +114,12 @@ static bool add_bind(kf_plan *plan, const char *path, int access, bool optional,
     /* the child has its own */
     if (strcmp(real, "/proc") == 0 || strncmp(real, "/proc/", 6) == 0) return true;
     if ((plan->layers & KF_LAYER_MOUNT_NS) && is_private(real)) return true;
+    if (access == KF_PATH_HIDE) {
+        kf_mount *empty = add(plan, KF_MOUNT_TMPFS, real, "mode=0555,size=4k,nr_inodes=2");
+        if (!empty) return kf_fail_memory(error, "a sandbox");
+        empty->directory = true;
+        return true;
+    }
     kf_mount *mount = add(plan, KF_MOUNT_BIND, real[0] ? real : "/", NULL);
     if (!mount) return kf_fail_memory(error, "a sandbox");
     mount->access = access;

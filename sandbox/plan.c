@@ -79,7 +79,9 @@ static void plan_limits(const kf_sandbox_spec *spec, kf_plan *plan)
     /* A second above the limit of the tree, so that normally watch.c kills and reports, for one
      * process as for many. */
     if (limits->cpu_seconds > 0) limit(plan, RLIMIT_CPU, (rlim_t)ceil(limits->cpu_seconds) + 1);
-    if (limits->memory_bytes) limit(plan, RLIMIT_DATA, limits->memory_bytes);
+    /* Runtimes of agents reserve far more than they use. */
+    if (limits->memory_bytes && spec->seccomp != KF_SECCOMP_AGENT)
+        limit(plan, RLIMIT_DATA, limits->memory_bytes);
     if (!limits->processes) return;
     limit(plan, RLIMIT_NPROC, process_limit(spec, plan));
     /* RLIMIT_NPROC does not hold for the machine's root, even without capabilities. Since Linux
@@ -155,7 +157,9 @@ bool kf_plan_build(const kf_sandbox_spec *spec, int layers, bool host_proc, kf_p
         .scratch = scratch_directory(),
         .own_proc = own_proc,
         /* Runners are timed, so they keep their priority. */
-        .nice = spec->seccomp == KF_SECCOMP_BUILD || spec->seccomp == KF_SECCOMP_TOOL,
+        .nice = spec->seccomp == KF_SECCOMP_BUILD || spec->seccomp == KF_SECCOMP_TOOL ||
+                spec->seccomp == KF_SECCOMP_AGENT,
+        .network = spec->seccomp == KF_SECCOMP_AGENT,
         .same_addresses = spec->same_addresses && kf_sandbox_same_addresses(),
     };
     if (spec->argv && (!plan->program || plan->program[0] != '/'))

@@ -43,6 +43,8 @@ enum {
     /* only without a mount namespace: landlock controls contents, but not modes, owners and times
      */
     NO_MOUNT_NS = 8,
+    /* not for an agent in a pid namespace, the end of which ends all of its processes */
+    NOT_AGENT = 32,
 };
 
 /* The condition under which a rule denies its call. */
@@ -85,9 +87,9 @@ static const filter_rule rules[] = {
     {"process_mrelease", BOTH, EPERM, ALWAYS, 0, 0, "acts on other processes' memory"},
     {"migrate_pages", BOTH, EPERM, ALWAYS, 0, 0, "acts on other processes' memory"},
     {"kcmp", BOTH, EPERM, ALWAYS, 0, 0, "looks into other processes"},
-    {"pidfd_open", BOTH, EPERM, ALWAYS, 0, 0, "handle on other processes"},
+    {"pidfd_open", BOTH | NOT_AGENT, EPERM, ALWAYS, 0, 0, "handle on other processes"},
     {"pidfd_getfd", BOTH, EPERM, ALWAYS, 0, 0, "takes other processes' descriptors"},
-    {"pidfd_send_signal", BOTH, EPERM, ALWAYS, 0, 0, "signals other processes"},
+    {"pidfd_send_signal", BOTH | NOT_AGENT, EPERM, ALWAYS, 0, 0, "signals other processes"},
     {"rt_sigqueueinfo", BOTH, EPERM, ALWAYS, 0, 0, "signals with forged sender"},
     {"rt_tgsigqueueinfo", BOTH, EPERM, ALWAYS, 0, 0, "signals with forged sender"},
     {"kill", RUNNER, EPERM, UNLESS, 0, OWN_PID, "signals other processes"},
@@ -116,12 +118,12 @@ static const filter_rule rules[] = {
     {"vfork", RUNNER, EPERM, ALWAYS, 0, 0, "a second process"},
     {"execve", RUNNER, EPERM, UNLESS, 0, PROGRAM, "only the program itself is started"},
     {"execveat", RUNNER, EPERM, ALWAYS, 0, 0, "only the program itself is started"},
-    {"setsid", BOTH, EPERM, ALWAYS, 0, 0,
+    {"setsid", BOTH | NOT_AGENT, EPERM, ALWAYS, 0, 0,
      "leaves the session by which the tree is found and killed"},
-    {"setpgid", BOTH, EPERM, ALWAYS, 0, 0,
+    {"setpgid", BOTH | NOT_AGENT, EPERM, ALWAYS, 0, 0,
      "leaves the process group by which the tree is found and killed"},
     {"prctl", BOTH, EPERM, EQUAL, 0, PR_SET_PDEATHSIG, "would survive the judge"},
-    {"prctl", BOTH, EPERM, EQUAL, 0, PR_SET_CHILD_SUBREAPER,
+    {"prctl", BOTH | NOT_AGENT, EPERM, EQUAL, 0, PR_SET_CHILD_SUBREAPER,
      "would hide processes from the one that reaps them"},
     {"prctl", BOTH, EPERM, EQUAL, 0, PR_SET_PTRACER, "lets others trace it"},
     /* Asynchronous work in the kernel's hands, and wake-ups of a stopped process (a timer may send
@@ -243,10 +245,10 @@ static const filter_rule rules[] = {
     {"nfsservctl", BOTH, ENOSYS, ALWAYS, 0, 0, "obsolete"},
     /* Communication. The runner may open Unix and netlink sockets, which the CUDA driver needs in
        cuInit, until its lockdown. */
-    {"socket", BUILD | NOT_TOOL, EPERM, ALWAYS, 0, 0, "a compiler needs no network"},
-    {"connect", BUILD | NOT_TOOL, EPERM, ALWAYS, 0, 0, "a compiler needs no network"},
-    {"bind", BUILD | NOT_TOOL, EPERM, ALWAYS, 0, 0, "a compiler needs no network"},
-    {"listen", BUILD | NOT_TOOL, EPERM, ALWAYS, 0, 0, "a compiler needs no network"},
+    {"socket", BUILD | NOT_TOOL | NOT_AGENT, EPERM, ALWAYS, 0, 0, "a compiler needs no network"},
+    {"connect", BUILD | NOT_TOOL | NOT_AGENT, EPERM, ALWAYS, 0, 0, "a compiler needs no network"},
+    {"bind", BUILD | NOT_TOOL | NOT_AGENT, EPERM, ALWAYS, 0, 0, "a compiler needs no network"},
+    {"listen", BUILD | NOT_TOOL | NOT_AGENT, EPERM, ALWAYS, 0, 0, "a compiler needs no network"},
     {"shmget", BUILD, EPERM, ALWAYS, 0, 0, "memory that outlives the process"},
 };
 
@@ -324,15 +326,16 @@ static int compile(kf_seccomp_profile profile, int absent, struct sock_filter **
 {
     scmp_filter_ctx context = seccomp_init(SCMP_ACT_ALLOW);
     if (!context) return -ENOMEM;
+    bool agent = profile == KF_SECCOMP_AGENT, plain = agent || profile == KF_SECCOMP_BUILD;
     int bit = profile == KF_SECCOMP_RUNNER ? RUNNER : BUILD,
-        there = absent | (profile == KF_SECCOMP_BUILD ? NOT_TOOL : 0);
+        there = absent | (plain ? NOT_TOOL : 0) | (agent && !(absent & NO_PID_NS) ? 0 : NOT_AGENT);
     int status = seccomp_attr_set(context, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
     /* 2: a binary tree, which needs fewer instructions for each call */
     if (!status) status = seccomp_attr_set(context, SCMP_FLTATR_CTL_OPTIMIZE, 2);
     for (size_t i = 0; i < sizeof rules / sizeof *rules && !status; i++)
         if ((rules[i].filters & bit) && !(rules[i].filters & ~BOTH & ~there))
             status = add_rule(context, &rules[i]);
-    if (!status && profile != KF_SECCOMP_BUILD) status = add_runner_sockets(context);
+    if (!status && !plain) status = add_runner_sockets(context);
     if (!status) status = export_filter(context, filter, count);
     seccomp_release(context);
     return status;
@@ -345,7 +348,7 @@ const struct sock_filter *kf_seccomp_filter(kf_seccomp_profile profile, int laye
     static struct {
         struct sock_filter *filter;
         size_t count;
-    } cache[4][4]; /* never freed */
+    } cache[5][4]; /* never freed */
     pthread_mutex_lock(&lock);
     int status = 0, row = (int)profile;
     int absent = (layers & KF_LAYER_PID_NS ? 0 : NO_PID_NS) |

@@ -42,6 +42,7 @@ static bool make_poll_set(kf_sandbox *sandbox, kf_error *error)
 static bool choose_layers(const kf_sandbox_spec *spec, int *layers, kf_error *error)
 {
     int wanted = spec->layers ? spec->layers & KF_LAYER_ALL : KF_LAYER_ALL;
+    if (spec->seccomp == KF_SECCOMP_AGENT) wanted &= ~KF_LAYER_NET_NS;
     *layers = wanted & kf_sandbox_available(NULL);
     int missing = wanted & ~*layers;
     if (!spec->strict || !missing) return true;

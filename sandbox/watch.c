@@ -232,6 +232,16 @@ bool kf_sandbox_pump(kf_sandbox *sandbox, double seconds)
     return sandbox->ended;
 }
 
+void kf_sandbox_terminate(const kf_sandbox *sandbox)
+{
+    kf_tree tree = {0};
+    if (sandbox->ended || sandbox->pid <= 0) return;
+    kf_tree_scan(sandbox->pid, &tree);
+    for (size_t i = 0; i < tree.count; i++) kill(tree.pids[i], SIGTERM);
+    kf_tree_free(&tree);
+    kill(sandbox->pid, SIGTERM);
+}
+
 void kf_sandbox_begin_kill(kf_sandbox *sandbox)
 {
     if (!sandbox->ended && sandbox->pid > 0) kill_for(sandbox, KF_END_KILLED);

@@ -18,6 +18,13 @@ foreach(name eval files optimize strategies worker)
   add_test(NAME cli.${name} COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/${name}.sh ${CMAKE_BINARY_DIR}/bin)
   set_tests_properties(cli.${name} PROPERTIES TIMEOUT 300)
 endforeach()
+# Agents in their jail: against the fake worker, and measured for real.
+add_test(NAME cli.agent_mode COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/agent_mode.sh ${CMAKE_BINARY_DIR}/bin basics)
+add_test(NAME cli.agent_mode_all COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/agent_mode.sh ${CMAKE_BINARY_DIR}/bin)
+add_test(NAME cli.agent_mode_cpu COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/agent_mode_cpu.sh ${CMAKE_BINARY_DIR}/bin)
+set_tests_properties(cli.agent_mode cli.agent_mode_all cli.agent_mode_cpu PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77)
+kf_tier(full cli.agent_mode_all cli.agent_mode_cpu)
+kf_tier(plain cli.agent_mode cli.agent_mode_all cli.agent_mode_cpu) # the leak sanitizer does not work in the jail
 # A real Slurm of two nodes, on loopback.
 add_test(NAME cli.slurm
   COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/slurm.sh ${CMAKE_BINARY_DIR}/bin)

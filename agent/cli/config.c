@@ -36,6 +36,8 @@ const kf_variable kf_variables[] = {
     {"KFORGE_SELFTEST",
      "The folder tests/ with the candidates of `selftest`, if it is not with the program."},
     {"KFORGE_SERVER", "Address of the server that the Python client asks. kforge ignores it."},
+    {"KFORGE_SOCKET",
+     "Set in an agent's jail: `kforge` is then a client of the judge outside (models agent:)."},
     {"KFORGE_STORE_PATIENCE", "Seconds to wait for another process that writes to the store (30)."},
     {NULL, NULL},
 };

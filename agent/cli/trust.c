@@ -15,19 +15,21 @@
 
 #define LIST_BYTES (1u << 20)
 
-/* True if a model of the list "A then B" is an exec: model. */
-static bool has_exec(const char *value)
+/* True if a model of the list "A then B" has this provider. */
+static bool has_provider(const char *value, const char *name)
 {
-    for (const char *at = value; (at = strstr(at, "exec")); at += 4) {
+    size_t length = strlen(name);
+    for (const char *at = value; (at = strstr(at, name)); at += length) {
         bool begins = at == value || at[-1] == ' ';
-        if (begins && (at[4] == ':' || at[4] == ',')) return true;
+        if (begins && (at[length] == ':' || at[length] == ',')) return true;
     }
     return false;
 }
 
 bool kf_trust_is_command(const char *option, const char *value)
 {
-    if (strcmp(option, "model") == 0) return has_exec(value);
+    if (strcmp(option, "model") == 0)
+        return has_provider(value, "exec") || has_provider(value, "agent");
     if (strcmp(option, "workers") != 0 || strncmp(value, "spool:", 6) == 0) return false;
     size_t length = strncmp(value, "local", 5) == 0 ? 5 : 0;
     /* "local", "local*4", "local×4" */

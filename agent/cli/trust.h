@@ -1,7 +1,7 @@
-/* Which commands of files may run. A model exec:COMMAND and a worker COMMAND run programs. They may
- * stand in places that somebody else wrote: in the kforge.json of a project, and in the runs of a
- * store. kforge runs such a command only if the user typed it before, or allowed it with
- * `kforge trust`.
+/* Which commands of files may run. Models exec:COMMAND and agent:COMMAND and a worker COMMAND run
+ * programs. They may stand in places that somebody else wrote: in the kforge.json of a project, and
+ * in the runs of a store. kforge runs such a command only if the user typed it before, or allowed
+ * it with `kforge trust`.
  *
  * The file kforge/trusted in the folder of the user's settings has a line for each allowed command:
  * the SHA-256 of the place and the command, as sha256sum prints it. The place is the real path of

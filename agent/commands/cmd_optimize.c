@@ -321,7 +321,8 @@ static const kf_option options[] = {
      .config = true,
      .help = "A model that proposes candidates: openai:MODEL, anthropic:MODEL, gemini:MODEL, "
              "openrouter:MODEL, azure:DEPLOYMENT, MODEL@http://HOST:PORT/v1, exec:COMMAND, "
-             "replay:FILE, 'fallback:SPEC then SPEC' or none (docs/guide/models.md). Without a "
+             "agent:COMMAND, replay:FILE, 'fallback:SPEC then SPEC' or none "
+             "(docs/guide/models.md). Without a "
              "model the tuner works alone. replay:RUN repeats a stored run."},
     KF_ROW_ENSEMBLE(settings),
     {.name = "strategy",
@@ -330,8 +331,9 @@ static const kf_option options[] = {
      .offset = offsetof(settings, strategy),
      .fallback = "auto",
      .config = true,
-     .help = "Strategy of the search: auto, sample, evolve, contrast, critic, fsr, tune, or a JSON "
-             "file with settings (kforge help strategies)."},
+     .help =
+         "Strategy of the search: auto, sample, evolve, contrast, critic, fsr, agent, tune, or a "
+         "JSON file with settings (kforge help strategies)."},
     {.name = "time",
      .letter = 't',
      .type = KF_OPTION_DURATION,

@@ -156,8 +156,8 @@ static const kf_option options[] = {
      .argument = "STEP",
      .offset = offsetof(settings, step),
      .help = "This prompt instead of the strategy's choice: draft, improve, repair_build, "
-             "repair_wrong, contrast, crossover, rethink, critic_optimise or critic_repair. All "
-             "but draft need --run."},
+             "repair_wrong, contrast, crossover, rethink, critic_optimise, critic_repair or "
+             "episode. All but draft and episode need --run."},
     {.name = "hardware",
      .type = KF_OPTION_TEXT,
      .argument = "TEXT",

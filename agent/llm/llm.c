@@ -55,7 +55,8 @@ static const kf_llm_provider none = {
 
 static const kf_llm_provider *const providers[] = {
     &none,          &kf_llm_replay,     &kf_llm_exec,  &kf_llm_openai,     &kf_llm_anthropic,
-    &kf_llm_gemini, &kf_llm_openrouter, &kf_llm_azure, &kf_llm_compatible, &kf_llm_fallback};
+    &kf_llm_gemini, &kf_llm_openrouter, &kf_llm_azure, &kf_llm_compatible, &kf_llm_fallback,
+    &kf_llm_agent};
 #define PROVIDER_COUNT (sizeof providers / sizeof *providers)
 
 struct kf_llm {
@@ -112,10 +113,31 @@ static const kf_llm_option traits[TRAIT_COUNT] = {
     [TRAIT_TEMPERATURE_CALLS] = {"temperature_calls", 32, 1, 1e6, NULL},
 };
 
+/* The texts of a spec, until the provider is open. */
+typedef struct option_texts {
+    char *items[KF_LLM_OPTIONS];
+} option_texts;
+
+static void option_texts_clear(option_texts *texts)
+{
+    for (int i = 0; i < KF_LLM_OPTIONS; i++) free(texts->items[i]);
+}
+
+/* Reads a number; with `duration` it may end with s, m or h. */
+static bool read_number(const char *text, bool duration, double *value)
+{
+    char *end;
+    *value = strtod(text, &end);
+    if (end == text) return false;
+    if (!duration || !*end) return !*end;
+    *value *= *end == 'h' ? 3600 : *end == 'm' ? 60 : 1;
+    return strchr("smh", *end) && !end[1];
+}
+
 /* Reads one `NAME=VALUE` of `length` bytes. `values` holds the provider's options, and from
  * KF_LLM_OPTIONS on the traits. */
 static bool read_option(const kf_llm_provider *provider, const char *text, size_t length,
-                        double *values, kf_error *error)
+                        double *values, option_texts *texts, kf_error *error)
 {
     kf_autofree char *word = strndup(text, length);
     if (!word) return kf_fail_memory(error, "a model option");
@@ -137,7 +159,8 @@ static bool read_option(const kf_llm_provider *provider, const char *text, size_
         if (strcmp(known[i], word) != 0) continue;
         double *value = &values[i < own ? i : KF_LLM_OPTIONS + i - own];
         const char *const *choices = rows[i]->words;
-        if (choices) {
+        bool duration = choices == kf_llm_duration;
+        if (choices && !duration && choices != kf_llm_text) {
             for (int k = 0; choices[k]; k++)
                 if (strcmp(choices[k], equals + 1) == 0) return *value = k, true;
             kf_autobuffer list = {0};
@@ -146,9 +169,13 @@ static bool read_option(const kf_llm_provider *provider, const char *text, size_
             return kf_fail(error, KF_ERROR_INPUT, "%s: %s=%s is unknown; expected one of %s",
                            provider->name, word, equals + 1, list.data ? list.data : "");
         }
-        char *end;
-        double given = strtod(equals + 1, &end), low = rows[i]->low, high = rows[i]->high;
-        if (end == equals + 1 || *end || !(given >= low && given <= high))
+        if (choices == kf_llm_text) {
+            free(texts->items[i]);
+            texts->items[i] = strdup(equals + 1);
+            return texts->items[i] || kf_fail_memory(error, "a model option");
+        }
+        double given, low = rows[i]->low, high = rows[i]->high;
+        if (!read_number(equals + 1, duration, &given) || !(given >= low && given <= high))
             return kf_fail(error, KF_ERROR_INPUT, "%s: %s=%s is not a number from %g to %g",
                            provider->name, word, equals + 1, low, high);
         *value = given;
@@ -176,6 +203,7 @@ kf_llm *kf_llm_open(const char *spec, kf_error *error)
         complain_unknown(spec, length, error);
         return NULL;
     }
+    __attribute__((cleanup(option_texts_clear))) option_texts texts = {{0}};
     double values[KF_LLM_OPTIONS + TRAIT_COUNT] = {0}, *traits_given = values + KF_LLM_OPTIONS;
     for (int i = 0; i < TRAIT_COUNT; i++) traits_given[i] = traits[i].initial;
     for (int i = 0; i < KF_LLM_OPTIONS && provider->options[i].name; i++)
@@ -183,7 +211,7 @@ kf_llm *kf_llm_open(const char *spec, kf_error *error)
     const char *at = spec + length;
     while (!bare && *at == ',') {
         size_t option = strcspn(++at, ",:");
-        if (!read_option(provider, at, option, values, error)) return NULL;
+        if (!read_option(provider, at, option, values, &texts, error)) return NULL;
         at += option;
     }
     const char *argument = bare ? spec : *at == ':' ? at + 1 : "";
@@ -207,6 +235,9 @@ kf_llm *kf_llm_open(const char *spec, kf_error *error)
     llm->state = provider->open(argument, values, error);
     if (!llm->state) return NULL;
     llm->provider = provider;
+    for (int i = 0; i < KF_LLM_OPTIONS; i++)
+        if (texts.items[i] && !provider->set_text(llm->state, i, texts.items[i], error))
+            return NULL;
     llm->traits =
         (kf_llm_traits){.weight = traits_given[TRAIT_WEIGHT],
                         .role = (kf_llm_role)(traits_given[TRAIT_ROLE] + 1),
@@ -316,6 +347,28 @@ kf_llm_readiness kf_llm_ready(const kf_llm *llm)
 bool kf_llm_resting(const kf_llm *llm, uint64_t *models)
 {
     return llm->provider->resting && llm->provider->resting(llm->state, models);
+}
+
+int kf_llm_episodes(const kf_llm *llm)
+{
+    return llm->provider->episodes ? llm->provider->episodes(llm->state) : 0;
+}
+
+bool kf_llm_hide(kf_llm *llm, const char *path, kf_error *error)
+{
+    return !llm->provider->hide || llm->provider->hide(llm->state, path, error);
+}
+
+bool kf_llm_next_question(kf_llm *llm, kf_llm_question *question)
+{
+    return llm->provider->next_question && llm->provider->next_question(llm->state, question);
+}
+
+void kf_llm_answer(kf_llm *llm, int64_t tag, int64_t id, const char *json, double device_seconds,
+                   const char *reason)
+{
+    if (llm->provider->answer)
+        llm->provider->answer(llm->state, tag, id, json, device_seconds, reason);
 }
 
 void kf_llm_set_budget(kf_llm *llm, kf_budget *budget)

@@ -20,6 +20,11 @@
  *       plain text, or one JSON object {"text", "model", "usage": {"prompt_tokens",
  *       "completion_tokens"}, "cost_usd", "outcome"}. The command runs with the user's environment
  *       and rights. The default timeout is $KFORGE_EXEC_TIMEOUT or 600 s.
+ *   agent[,timeout=S][,evals=N][,device=S][,usd=U][,env=NAME+NAME][,home=DIR][,read=DIR+DIR]
+ *        [,name=NAME][,parallel=N]:COMMAND
+ *       A coding agent. /bin/sh -c COMMAND works in a jail (episode.h), with the system text and
+ *       the prompt on stdin. While it works it has candidates judged (kf_llm_next_question). Its
+ *       reply is its stdout, and a last line of kforge's own with its candidate.
  * Every provider takes weight=W, role=proposer|critic|both, temperature_from=A, temperature_to=B
  * and temperature_calls=N, for a caller that has several models (kf_llm_traits).
  *
@@ -48,6 +53,10 @@ typedef struct kf_llm_request {
     int64_t max_tokens;
     /* Belongs to the caller. The reply repeats it. */
     int64_t tag;
+    /* For an agent: the content of candidate.cu and of baseline.cu. */
+    const char *candidate, *baseline;
+    /* The baseline is a PyTorch module. */
+    bool baseline_module;
 } kf_llm_request;
 
 typedef enum kf_llm_outcome {
@@ -143,6 +152,38 @@ kf_llm_readiness kf_llm_ready(const kf_llm *llm);
 /* Reads which models the recorded run left unused at this request, one bit each. Only for a
  * recorded model that is READY. False if the recording does not say so. */
 bool kf_llm_resting(const kf_llm *llm, uint64_t *models);
+/* Returns how many episodes the model holds at a time. 0: it is no agent. */
+int kf_llm_episodes(const kf_llm *llm);
+/* Keeps the file or folder out of an agent's jail. */
+bool kf_llm_hide(kf_llm *llm, const char *path, kf_error *error);
+/* A candidate that an agent wants judged while its request is in flight. */
+typedef enum kf_llm_wish {
+    /* judge with times */
+    KF_LLM_WISH_EVAL,
+    /* correctness only */
+    KF_LLM_WISH_CHECK,
+    /* judge with times and hardware counters */
+    KF_LLM_WISH_PROFILE,
+    /* judge with times, for longer */
+    KF_LLM_WISH_SUBMIT
+} kf_llm_wish;
+typedef struct kf_llm_question {
+    /* of the request */
+    int64_t tag;
+    /* among the questions of the request, from 1 */
+    int64_t id;
+    kf_llm_wish wish;
+    /* owned by the receiver */
+    char *source;
+    size_t size;
+} kf_llm_question;
+/* Takes the next question of any request. False without one. Never waits. */
+bool kf_llm_next_question(kf_llm *llm, kf_llm_question *question);
+/* Answers with a JSON object (agent/episode/README.md), or with NULL and the reason. */
+void kf_llm_answer(kf_llm *llm, int64_t tag, int64_t id, const char *json, double device_seconds,
+                   const char *reason);
+/* Returns "agent:NAME" for the spec of an agent, malloc'd; NULL for another spec. */
+char *kf_llm_agent_name(const char *spec);
 /* Ends all requests in flight. Each becomes a reply KF_LLM_FAILED with its cost. kf_llm_poll then
  * returns them without waiting. */
 void kf_llm_cancel(kf_llm *llm);

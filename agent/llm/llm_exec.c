@@ -386,7 +386,7 @@ const kf_llm_provider kf_llm_exec = {
     .name = "exec",
     .form = "exec:COMMAND",
     .takes_argument = true,
-    .options = {[OPTION_TIMEOUT] = {"timeout", 0, 0.01, 86400, NULL},
+    .options = {[OPTION_TIMEOUT] = {"timeout", 0, 0.01, 86400, kf_llm_duration},
                 [OPTION_PARALLEL] = {"parallel", 16, 1, MAX_PARALLEL, NULL}},
     .open = exec_open,
     .submit = exec_submit,

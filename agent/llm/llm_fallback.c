@@ -53,6 +53,10 @@ static bool add_member(fallback *f, const char *spec, size_t length, kf_error *e
     if (!f->specs[f->count]) return kf_fail_memory(error, "a model spec");
     f->members[f->count] = kf_llm_open(f->specs[f->count], error);
     if (!f->members[f->count]) return kf_fail_prefix(error, "fallback");
+    if (kf_llm_episodes(f->members[f->count]))
+        return f->count++, kf_fail(error, KF_ERROR_INPUT,
+                                   "fallback: an agent can't be one of the models; give it with a "
+                                   "--model of its own");
     if (kf_llm_is_none(f->members[f->count++]))
         return kf_fail(error, KF_ERROR_INPUT, "fallback: \"none\" is no model; leave it out");
     return true;
@@ -67,7 +71,9 @@ static void *fallback_open(const char *argument, const double *options, kf_error
         return NULL;
     }
     for (const char *at = argument; at;) {
-        const char *separator = strncmp(at, "exec", 4) == 0 ? NULL : strstr(at, SEPARATOR);
+        const char *separator = strncmp(at, "exec", 4) == 0 || strncmp(at, "agent", 5) == 0
+                                    ? NULL
+                                    : strstr(at, SEPARATOR);
         if (!add_member(f, at, separator ? (size_t)(separator - at) : strlen(at), error)) {
             fallback_close(f);
             return NULL;

@@ -13,6 +13,10 @@
 
 #define KF_LLM_OPTIONS 20
 
+/* Take the place of words. A duration is a number of seconds, or has s, m or h behind it. A text
+ * goes to set_text, and has no ',' and no ':'. */
+extern const char *const kf_llm_duration[], *const kf_llm_text[];
+
 /* An option in the spec before the colon: a number (`exec,timeout=30:COMMAND`), or one of some
  * words. The value of a word is its index. */
 typedef struct kf_llm_option {
@@ -38,6 +42,14 @@ typedef struct kf_llm_provider {
     int (*poll)(void *state, double seconds, kf_llm_reply *reply);
     void (*close)(void *state);
     /* The functions below may be NULL. */
+    /* Sets a KF_LLM_TEXT option, after `open`. `option` is its row. */
+    bool (*set_text)(void *state, int option, const char *text, kf_error *error);
+    /* As kf_llm_episodes, kf_llm_hide, kf_llm_next_question and kf_llm_answer. */
+    int (*episodes)(const void *state);
+    bool (*hide)(void *state, const char *path, kf_error *error);
+    bool (*next_question)(void *state, kf_llm_question *question);
+    void (*answer)(void *state, int64_t tag, int64_t id, const char *json, double device_seconds,
+                   const char *reason);
     /* As kf_llm_watch. */
     size_t (*watch)(const void *state, struct pollfd *fds, size_t most, double *wake);
     /* As kf_llm_cancel. */
@@ -59,7 +71,7 @@ typedef struct kf_llm_provider {
     bool (*freeze)(const void *state, kf_buffer *options);
 } kf_llm_provider;
 
-extern const kf_llm_provider kf_llm_exec, kf_llm_replay, kf_llm_fallback;
+extern const kf_llm_provider kf_llm_exec, kf_llm_agent, kf_llm_replay, kf_llm_fallback;
 extern const kf_llm_provider kf_llm_openai, kf_llm_anthropic, kf_llm_gemini, kf_llm_openrouter,
     kf_llm_azure, kf_llm_compatible;
 

@@ -52,6 +52,8 @@ typedef struct replay {
     size_t count;
     /* timed: at least one recording has `after`. */
     bool strict, timed;
+    /* of an agent's recorded episodes */
+    bool is_agent;
     /* Answered, not yet polled. */
     queued_reply *queue;
     size_t queued;
@@ -277,6 +279,7 @@ static bool read_argument(replay *r, kf_error *error)
     if (!path || !run) return kf_fail_memory(error, "a model spec");
     char *name = strchr(run, '#');
     if (name) *name++ = '\0';
+    r->is_agent = name && strncmp(name, "agent:", 6) == 0;
     return read_run(r, path, run, name, error);
 }
 
@@ -424,6 +427,12 @@ static bool replay_resting(const void *state, uint64_t *models)
     return false;
 }
 
+/* An agent's recorded episodes are replies like others, to the same requests. */
+static int replay_episodes(const void *state)
+{
+    return ((const replay *)state)->is_agent;
+}
+
 const kf_llm_provider kf_llm_replay = {
     .name = "replay",
     .form = "replay:FILE",
@@ -440,4 +449,5 @@ const kf_llm_provider kf_llm_replay = {
     .pass = replay_pass,
     .ready = replay_ready,
     .resting = replay_resting,
+    .episodes = replay_episodes,
 };

@@ -1,9 +1,12 @@
-/* Replies of models: their outcomes by name, and the text that a reply owns. */
+/* Replies of models: their outcomes by name, and the text that a reply owns. Also the two kinds of
+ * options that are no words. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "llm_provider.h"
+
+const char *const kf_llm_duration[] = {NULL}, *const kf_llm_text[] = {NULL};
 
 static const char *const outcome_names[] = {
     [KF_LLM_OK] = "ok",       [KF_LLM_TRUNCATED] = "truncated", [KF_LLM_REFUSED] = "refused",

@@ -41,6 +41,7 @@ static const char *const kind_names[KF_PROMPT_KIND_COUNT] = {
     [KF_PROMPT_CRITIC_OPTIMISE] = "critic_optimise",
     [KF_PROMPT_CRITIC_REPAIR] = "critic_repair",
     [KF_PROMPT_SUMMARY] = "summary",
+    [KF_PROMPT_EPISODE] = "episode",
 };
 
 const char *kf_prompt_kind_name(kf_prompt_kind kind)

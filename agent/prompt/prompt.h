@@ -37,6 +37,8 @@ typedef enum kf_prompt_kind {
     KF_PROMPT_CRITIC_REPAIR,
     /* what worked in a run, as notes for later ones: JSON, no candidate */
     KF_PROMPT_SUMMARY,
+    /* TASK.md of an agent's folder */
+    KF_PROMPT_EPISODE,
     KF_PROMPT_KIND_COUNT
 } kf_prompt_kind;
 

@@ -248,7 +248,7 @@ static bool run_all(kf_search *s, const char *run, kf_search_result *result, boo
                     kf_error *error)
 {
     const kf_search_settings *settings = s->settings;
-    if (!kf_prompt_check(settings->prompts, error) || !kf_models_check(settings, error) ||
+    if (!kf_prompt_check(settings->prompts, error) || !kf_models_check(s, error) ||
         !kf_jobs_prepare(s, error) || !kf_tunable_sources_defaults(s, error) ||
         !await_hello(s, error) || !begin_run(s, run, error) || !kf_replay_read(s, error) ||
         !await_others(s, error))

@@ -6,7 +6,7 @@ static bool owes_verdicts(const kf_search *s)
 {
     if (s->calls.replies || s->jobs.retries) return true;
     for (const kf_proposal *p = s->jobs.in_flight; p; p = p->next)
-        if (p->origin.model >= 0) return true;
+        if (p->origin.model >= 0 && p->origin.step != KF_STEP_TRY) return true;
     return false;
 }
 

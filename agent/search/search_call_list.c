@@ -36,4 +36,5 @@ void kf_calls_clear(kf_calls *calls)
     for (kf_call *c; (c = calls->in_flight);) calls->in_flight = c->next, kf_call_free(c);
     for (kf_call *c; (c = calls->replies);) calls->replies = c->next, kf_call_free(c);
     for (kf_due *d; (d = calls->dues);) calls->dues = d->next, free(d);
+    kf_episodes_clear(calls);
 }

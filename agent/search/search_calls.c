@@ -16,26 +16,45 @@
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-static bool call_is_due(const kf_search *s)
+/* Returns how many calls, replies and candidates of models without episodes have no verdict. */
+static size_t ordinary_busy(const kf_search *s)
+{
+    size_t busy = 0;
+    for (const kf_call *c = s->calls.in_flight; c; c = c->next)
+        busy += !kf_is_agent(s, c->origin.model);
+    for (const kf_call *c = s->calls.replies; c; c = c->next)
+        busy += !kf_is_agent(s, c->origin.model);
+    for (const kf_proposal *p = s->jobs.in_flight; p; p = p->next)
+        busy += p->origin.model >= 0 && !kf_is_agent(s, p->origin.model);
+    for (const kf_proposal *p = s->jobs.retries; p; p = p->next)
+        busy += p->origin.model >= 0 && !kf_is_agent(s, p->origin.model);
+    return busy;
+}
+
+static bool has_place(const kf_search *s, int agent)
+{
+    return kf_episodes_open(s, agent) < kf_llm_episodes(s->models.items[agent].llm);
+}
+
+static bool call_is_due(kf_search *s)
 {
     if (!kf_strategy_calls_models(&s->strategy) ||
         (s->sources.quota > 0 && kf_tunable_sources_more(&s->sources)))
         return false;
     size_t limit =
         s->settings->calls > 0 ? (size_t)s->settings->calls : kf_workers_devices(s->workers);
-    size_t busy = (size_t)kf_calls_count(&s->calls, -1);
-    /* `busy` are the calls in flight so far. */
     if (s->settings->samples &&
-        (s->calls.answered + (int64_t)busy >= s->settings->samples || kf_search_models_spent(s)))
+        (s->calls.answered + kf_calls_count(&s->calls, -1) >= s->settings->samples ||
+         kf_search_models_spent(s)))
         return false;
-    for (const kf_call *c = s->calls.replies; c; c = c->next) {
-        /* It decides the next request. Using it does not change the position. */
+    /* It decides the next request. Using it does not change the position. */
+    for (const kf_call *c = s->calls.replies; c; c = c->next)
         if (kf_step_is_critic(c->origin.step)) return false;
-        busy++;
-    }
-    for (const kf_proposal *p = s->jobs.in_flight; p; p = p->next) busy += p->origin.model >= 0;
-    for (const kf_proposal *p = s->jobs.retries; p; p = p->next) busy += p->origin.model >= 0;
-    return busy < (limit ? limit : 1);
+    /* Episodes take long, and have places of their own. */
+    s->models.full = ordinary_busy(s) >= (limit ? limit : 1);
+    for (int i = 0; i < (int)s->models.count; i++)
+        if (kf_is_agent(s, i) ? has_place(s, i) : !s->models.full) return true;
+    return false;
 }
 
 /* Gives the models the position of the run. */
@@ -60,10 +79,6 @@ static bool begin_call(kf_search *s, int model, kf_error *error)
     /* Samples must be independent, so they get no hint from another reply. */
     bool alone = s->settings->samples && kf_strategy_is_independent(&s->strategy);
     call->prompt = kf_search_prompt(s, call, alone ? NULL : m->note, error);
-    kf_llm_request request = {.system = s->models.system_text,
-                              .prompt = call->prompt,
-                              .temperature = call->temperature,
-                              .tag = call->tag};
     if (!call->prompt) {
         kf_call_free(call);
         return false;
@@ -72,7 +87,7 @@ static bool begin_call(kf_search *s, int model, kf_error *error)
     call->next = s->calls.in_flight;
     s->calls.in_flight = call;
     if (!kf_pending_call_store(s, call, error)) return false;
-    if (kf_llm_submit(m->llm, &request, &why)) return true;
+    if (kf_call_submit(s, call, &why)) return true;
     s->selection.round = round;
     bool taken_back = kf_call_take_back(s, call, &why, error);
     kf_call_free(kf_call_unlink(&s->calls, call->tag));
@@ -254,7 +269,9 @@ static bool collect(kf_search *s, bool *any, kf_error *error)
 
 bool kf_calls_step(kf_search *s, bool start, bool *moved, kf_error *error)
 {
-    if (!kf_pending_call_send(s, error) || !collect(s, moved, error)) return false;
+    if (!kf_pending_call_send(s, error) || !collect(s, moved, error) ||
+        !kf_episodes_collect(s, error))
+        return false;
     if (*moved) return true;
     if (!start || !s->models.count || s->models.gone || !call_is_due(s)) return true;
     kf_ensemble_look(s);

@@ -51,7 +51,7 @@ bool kf_choose_repair(kf_search *s, const kf_proposal *p, kf_status status, int6
         s->selection.round.failed = candidate;
         return true;
     }
-    if (p->origin.depth >= t->propose.repairs) return true;
+    if (p->origin.step == KF_STEP_EPISODE || p->origin.depth >= t->propose.repairs) return true;
     return make_due(s,
                     &(kf_due){.step = t->propose.critic_repairs ? KF_STEP_CRITIC_REPAIR
                                       : build                   ? KF_STEP_REPAIR_BUILD
@@ -63,11 +63,19 @@ bool kf_choose_repair(kf_search *s, const kf_proposal *p, kf_status status, int6
                     false, error);
 }
 
+static bool has_only_agents(const kf_search *s)
+{
+    for (int i = 0; i < (int)s->models.count; i++)
+        if (!kf_is_agent(s, i)) return false;
+    return s->models.count > 0;
+}
+
 bool kf_choose_summary(kf_search *s, kf_error *error)
 {
     const kf_strategy *t = &s->strategy;
     const kf_member *best = kf_population_best(s->selection.population, -1);
-    if (!t->context.summary || !best || s->selection.model_candidates % t->context.summary)
+    if (!t->context.summary || !best || has_only_agents(s) ||
+        s->selection.model_candidates % t->context.summary)
         return true;
     return make_due(s,
                     &(kf_due){.step = KF_STEP_SUMMARY, .candidate = best->candidate, .model = -1},
@@ -219,6 +227,16 @@ static void choose_round(kf_search *s, kf_call *call, kf_draws *draws)
     call->origin.parent = s->selection.round.parent;
 }
 
+/* An agent starts from a parent like an improvement, or from the baseline. It repairs and plans by
+ * itself, so it gets no other kind of request. */
+static void choose_episode(kf_search *s, kf_call *call, kf_draws *draws)
+{
+    call->origin.step = KF_STEP_EPISODE;
+    if (kf_strategy_is_independent(&s->strategy)) return;
+    call->origin.parent = draw_parent(s, call->origin.island, 0, draws);
+    if (!call->origin.parent) call->origin.parent = draw_parent(s, -1, 0, draws);
+}
+
 static bool on_plateau(const kf_search *s)
 {
     int plateau = s->strategy.propose.plateau;
@@ -244,11 +262,16 @@ static int64_t in_flight(const kf_search *s)
 static void choose(kf_search *s, kf_call *call)
 {
     const kf_strategy *t = &s->strategy;
-    if (take_due(s, call)) return;
+    bool is_agent = kf_is_agent(s, call->origin.model);
+    if (!is_agent && take_due(s, call)) return;
     kf_draws draws = {.state = s->settings->seed ^
                                ((uint64_t)s->progress.calls + 1) * UINT64_C(0xd1342543de82ef95)};
     call->origin.island =
         t->survivors.islands > 1 ? (int)(s->progress.calls % t->survivors.islands) : 0;
+    if (is_agent) {
+        choose_episode(s, call, &draws);
+        return;
+    }
     call->origin.step = KF_STEP_DRAFT;
     if (t->propose.round > 1) {
         choose_round(s, call, &draws);

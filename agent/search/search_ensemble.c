@@ -27,8 +27,9 @@ static int64_t open_pulls(const kf_search *s, int model)
     for (const kf_call *c = s->calls.in_flight; c; c = c->next) count += c->origin.model == model;
     for (const kf_call *c = s->calls.replies; c; c = c->next) count += c->origin.model == model;
     for (const kf_proposal *p = s->jobs.in_flight; p; p = p->next)
-        count += p->origin.model == model;
-    for (const kf_proposal *p = s->jobs.retries; p; p = p->next) count += p->origin.model == model;
+        count += p->origin.model == model && p->origin.step != KF_STEP_TRY;
+    for (const kf_proposal *p = s->jobs.retries; p; p = p->next)
+        count += p->origin.model == model && p->origin.step != KF_STEP_TRY;
     return count;
 }
 
@@ -50,6 +51,13 @@ static bool was_paused(const kf_search *s, uint64_t *models)
     return false;
 }
 
+/* True if the model has as many calls in flight as it may have. */
+static bool is_full(const kf_search *s, int model)
+{
+    if (!kf_is_agent(s, model)) return s->models.full;
+    return kf_episodes_open(s, model) >= kf_llm_episodes(s->models.items[model].llm);
+}
+
 /* True if the model is paused: after a failure, or, if it is recorded, until the position of its
  * next request.
  *
@@ -66,7 +74,7 @@ static bool is_paused(const kf_search *s, size_t model, double now)
         others |= other == KF_LLM_READY || other == KF_LLM_NOT_YET;
     }
     switch (ready) {
-    case KF_LLM_LIVE: return now < s->models.items[model].not_before;
+    case KF_LLM_LIVE: return now < s->models.items[model].not_before || is_full(s, (int)model);
     case KF_LLM_NOT_YET: return true;
     case KF_LLM_USED_UP: return others || !s->clock.idle;
     default: return false;
@@ -104,7 +112,8 @@ int kf_ensemble_next(const kf_search *s, kf_llm_role role)
         const kf_llm_traits *traits = kf_llm_traits_of(model->llm);
         arms[i] = model->arm;
         arms[i].weight = traits->weight;
-        arms[i].closed = !kf_ensemble_can_call(&s->models, i) || !(any || (traits->role & role));
+        arms[i].closed = !kf_ensemble_can_call(&s->models, i) || !(any || (traits->role & role)) ||
+                         (role == KF_LLM_CRITIC && kf_is_agent(s, (int)i));
         arms[i].flying = 0;
         calls[i] = model->calls;
         for (const kf_call *c = s->calls.in_flight; c; c = c->next)
@@ -143,7 +152,9 @@ void kf_ensemble_useless(kf_models *models, int model, double cost_usd)
 void kf_ensemble_judged(kf_search *s, const kf_proposal *p, bool known, kf_status status,
                         kf_blame blame, double speedup)
 {
-    if (p->origin.model < 0 || (blame == KF_BLAME_MACHINE || blame == KF_BLAME_JUDGE)) return;
+    if (p->origin.model < 0 || p->origin.step == KF_STEP_TRY ||
+        (blame == KF_BLAME_MACHINE || blame == KF_BLAME_JUDGE))
+        return;
     /* NaN without a best */
     bool best = !(s->progress.best_speedup.value >= speedup);
     double reward = known || status != KF_CORRECT ? 0

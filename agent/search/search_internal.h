@@ -180,7 +180,7 @@ bool kf_verify_again(kf_search *s, int64_t candidate, kf_proposal **proposal, kf
 /* ---- search_models.c ------------------------------------------------------------------------- */
 
 /* Checks before a run starts that the models can be opened. */
-bool kf_models_check(const kf_search_settings *settings, kf_error *error);
+bool kf_models_check(const kf_search *s, kf_error *error);
 bool kf_models_open(kf_search *s, kf_error *error);
 void kf_models_close(kf_models *models);
 /* Notes that the budget has no room for another request to this model. */
@@ -232,6 +232,36 @@ bool kf_replies_propose(kf_search *s, kf_proposal **proposal, kf_error *error);
  * `hash` and is `tunable`, if that is known. *proposal NULL: the source is lost. */
 bool kf_replies_propose_again(kf_search *s, const kf_call *call, const char *hash,
                               kf_tunable_source *tunable, kf_proposal **proposal, kf_error *error);
+
+/* ---- search_episodes.c ----------------------------------------------------------------------- */
+
+/* True if the model is an agent: its calls are episodes. */
+bool kf_is_agent(const kf_search *s, int model);
+/* Returns how many of an agent's episodes have no result yet. */
+int kf_episodes_open(const kf_search *s, int model);
+/* Sends the call to its model. False with *why, as kf_llm_submit. */
+bool kf_call_submit(kf_search *s, const kf_call *call, kf_error *why);
+/* Takes the questions that agents have asked. */
+bool kf_episodes_collect(kf_search *s, kf_error *error);
+/* Proposes the candidate of the first question; *proposal NULL: no question waits. */
+bool kf_episodes_propose(kf_search *s, kf_proposal **proposal, kf_error *error);
+/* True if the answer is only for the agent, and no attempt. */
+bool kf_episodes_only_checks(const kf_proposal *proposal);
+/* Answers the agent of a proposal with a verdict, or without one with the reason. `candidate` is
+ * its id in the store; 0: it was not stored. Does nothing for other proposals. */
+void kf_episodes_answer(kf_search *s, const kf_proposal *proposal, const kf_verdict *verdict,
+                        const char *reason, int64_t candidate);
+/* As kf_episodes_answer, with a stored verdict. */
+void kf_episodes_answer_known(kf_search *s, const kf_proposal *proposal, int64_t verdict,
+                              int64_t candidate);
+void kf_episodes_clear(kf_calls *calls);
+
+/* ---- search_answers.c ------------------------------------------------------------------------ */
+
+/* Returns what an agent learns of a verdict, as JSON (agent/episode/README.md), malloc'd; NULL
+ * without memory. `hash`: of the candidate. */
+char *kf_answer_json(const kf_search *s, kf_llm_wish wish, const kf_verdict *verdict,
+                     const char *hash);
 
 /* ---- search_ensemble.c ----------------------------------------------------------------------- */
 
@@ -301,6 +331,13 @@ char *kf_search_system(kf_search *s, kf_error *error);
 /* Returns a word for the prompts of other calls. A hidden workload may have caused the status, so
  * only those of builds have their names. */
 const char *kf_search_failure_word(kf_status status);
+/* Appends the measurements and the failure of a verdict, as models may see them. */
+void kf_search_words(const kf_search *s, const kf_verdict *verdict, kf_buffer *figures,
+                     kf_buffer *failure);
+/* True if models must not see anything of this workload, not even its name. */
+bool kf_search_hides(const kf_search *s, const char *workload);
+/* Returns the baseline of the run. */
+const kf_task_file *kf_search_baseline(const kf_search *s);
 
 /* ---- search_state.c, search_restore.c -------------------------------------------------------- */
 

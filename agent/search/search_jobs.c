@@ -1,4 +1,5 @@
 /* Jobs: candidates on their way to workers and back. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,31 +36,47 @@ bool kf_jobs_prepare(kf_search *s, kf_error *error)
     return true;
 }
 
+/* True if a stored verdict on the same candidate or binary will do. The result of an episode counts
+ * only by a verdict of its own. */
+static bool accepts_known(const kf_proposal *p)
+{
+    return p->retries == 0 && p->origin.step != KF_STEP_VERIFY &&
+           p->origin.step != KF_STEP_EPISODE && p->asked.wish == KF_LLM_WISH_EVAL;
+}
+
+/* Sets how the proposal is measured. */
+static void set_options(const kf_search *s, const kf_proposal *p, kf_job *job)
+{
+    static char all[] = "all";
+    const kf_search_settings *settings = s->settings;
+    kf_job_options *o = &job->options;
+    /* A known verdict must not replace this measurement. */
+    if (!accepts_known(p)) job->known_count = 0;
+    o->verify = p->origin.step == KF_STEP_VERIFY || p->origin.step == KF_STEP_EPISODE;
+    o->check_only = kf_episodes_only_checks(p);
+    o->seconds = settings->timing_seconds > 0 ? settings->timing_seconds : 0.6;
+    if (p->asked.wish == KF_LLM_WISH_PROFILE) o->counters = all;
+    /* A submission is not verified: its agent lives, and could disturb both measurements. */
+    if (!o->verify && p->asked.wish != KF_LLM_WISH_SUBMIT) return;
+    /* The counters of the best candidate are worth one more second. */
+    const char *device = kf_workers_device(s->workers);
+    if (!o->counters && device && strncmp(device, "cuda", 4) == 0) o->counters = all;
+    o->half_width = 0.01;
+    o->seconds = settings->verify_seconds > 0 ? settings->verify_seconds : 3;
+}
+
 /* Submits the common job with the proposal's source and flags. */
 static bool submit_job(kf_search *s, const kf_proposal *p, kf_error *error)
 {
     char id[64];
     snprintf(id, sizeof id, "%s-%s-%lld", s->progress.run, s->jobs.session, (long long)p->ticket);
     kf_job job = *s->jobs.template;
-    const kf_search_settings *settings = s->settings;
     job.id = id;
     job.source = p->source;
     job.source_size = p->size;
     job.flags = (char **)(uintptr_t)p->flags;
     job.flag_count = (size_t)p->flag_count;
-    job.options.verify = p->origin.step == KF_STEP_VERIFY;
-    /* A known verdict must not replace this measurement. */
-    if (job.options.verify || p->retries) job.known_count = 0;
-    job.options.seconds = settings->timing_seconds > 0 ? settings->timing_seconds : 0.6;
-    if (job.options.verify) {
-        /* The counters of the best candidate are worth one more second. */
-        static char all[] = "all";
-        const char *device = kf_workers_device(s->workers);
-        if (!job.options.counters && device && strncmp(device, "cuda", 4) == 0)
-            job.options.counters = all;
-        job.options.half_width = 0.01;
-        job.options.seconds = settings->verify_seconds > 0 ? settings->verify_seconds : 3;
-    }
+    set_options(s, p, &job);
     return kf_workers_submit(s->workers, &job, p->ticket, error);
 }
 
@@ -78,11 +95,12 @@ bool kf_jobs_dispatch(kf_search *s, kf_proposal *p, kf_error *error)
     kf_error why = {0};
     if (!p->began) p->began = s->progress.attempts + 1;
     if (!acceptable(p, &why)) {
-        bool recorded = kf_record_rejected(s, p, why.text, error);
+        bool recorded = kf_episodes_only_checks(p) || kf_record_rejected(s, p, why.text, error);
+        if (kf_episodes_only_checks(p)) kf_episodes_answer(s, p, NULL, why.text, 0);
         kf_proposal_free(p);
         return recorded;
     }
-    bool fresh = p->retries == 0 && p->origin.step != KF_STEP_VERIFY;
+    bool fresh = accepts_known(p);
     if (fresh && !kf_record_known(s, p, &known, error)) {
         kf_proposal_free(p);
         return false;
@@ -151,10 +169,23 @@ bool kf_jobs_submit_again(kf_search *s, kf_error *error)
     return true;
 }
 
+/* Gives the result of a check to its agent. It is no attempt: a verdict without times would stand
+ * in the way of one with times. */
+static void take_check(kf_search *s, const kf_proposal *p, const kf_workers_result *result)
+{
+    double judged = result->verdict ? result->verdict->judge_seconds : NAN;
+    s->progress.device_seconds += judged > 0 ? judged : kf_now() - p->started;
+    kf_episodes_answer(s, p, result->verdict, result->error.text, 0);
+}
+
 bool kf_jobs_handle(kf_search *s, kf_workers_result *result, kf_error *error)
 {
     kf_proposal *p = unlink_ticket(s, result->ticket);
-    bool again = false, recorded = !p || kf_record_result(s, p, result, &again, error);
+    bool again = false, recorded = true;
+    if (p && kf_episodes_only_checks(p))
+        take_check(s, p, result);
+    else if (p)
+        recorded = kf_record_result(s, p, result, &again, error);
     kf_workers_result_free(result);
     if (!again) kf_proposal_free(p);
     return recorded;

@@ -56,7 +56,9 @@ bool kf_known_code(kf_search *s, const kf_proposal *p, const kf_verdict *verdict
 {
     char hash[KF_HASH_HEX];
     *found = false;
-    if (!*verdict->code_hash || p->origin.step == KF_STEP_VERIFY) return true;
+    if (!*verdict->code_hash || p->origin.step == KF_STEP_VERIFY ||
+        p->origin.step == KF_STEP_EPISODE || p->asked.wish != KF_LLM_WISH_EVAL)
+        return true;
     if (!kf_store_find_code(s->store, kf_task_hash(s->task), verdict->code_hash, s->environment_id,
                             known, found, error))
         return false;

@@ -29,15 +29,25 @@ static kf_budget budget_of(const kf_search_settings *settings, const kf_search_p
         .spent = {kf_nanodollars(progress->cost_usd), progress->tokens, progress->requests}};
 }
 
-bool kf_models_check(const kf_search_settings *settings, kf_error *error)
+/* Keeps the store and the task out of an agent's jail. False if its options would show them. */
+static bool hide_secrets(const kf_search *s, kf_llm *llm, kf_error *error)
 {
+    const char *folder = kf_task_folder(s->task);
+    return kf_llm_hide(llm, kf_store_path(s->store), error) &&
+           (!folder || kf_llm_hide(llm, folder, error));
+}
+
+bool kf_models_check(const kf_search *s, kf_error *error)
+{
+    const kf_search_settings *settings = s->settings;
     const kf_budget budget = budget_of(settings, &(kf_search_progress){0});
     if (settings->model_count > KF_SEARCH_MODELS)
         return kf_fail(error, KF_ERROR_INPUT, "%zu models; the most is %d", settings->model_count,
                        KF_SEARCH_MODELS);
     for (size_t i = 0; i < settings->model_count; i++) {
         kf_auto(kf_llm) llm = kf_llm_open(settings->models[i], error);
-        if (!llm || !kf_llm_check_budget(llm, &budget, error)) return false;
+        if (!llm || !kf_llm_check_budget(llm, &budget, error) || !hide_secrets(s, llm, error))
+            return false;
     }
     return true;
 }
@@ -56,6 +66,8 @@ static char *without_prices(const char *spec)
 
 char *kf_search_model_name(const char *spec)
 {
+    char *agent = kf_llm_agent_name(spec);
+    if (agent) return agent;
     /* The command line of an exec may hold secrets. */
     kf_autofree char *shown = without_prices(spec);
     const char *exec = shown ? strstr(shown, "exec") : NULL;
@@ -85,6 +97,7 @@ bool kf_models_open(kf_search *s, kf_error *error)
             continue;
         }
         kf_llm_set_budget(model->llm, &s->models.budget);
+        if (!hide_secrets(s, model->llm, error)) return false;
         model->name = kf_search_model_name(model->spec);
         if (!model->name) return kf_fail_memory(error, "a model");
         s->models.count++;

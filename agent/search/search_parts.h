@@ -81,6 +81,14 @@ typedef struct kf_origin {
     double cost_usd;
 } kf_origin;
 
+/* The question of an agent to which a proposal is the answer. */
+typedef struct kf_asked {
+    /* kf_call.tag; 0: there was no question */
+    int64_t tag;
+    int64_t id;
+    kf_llm_wish wish;
+} kf_asked;
+
 /* A candidate that is being judged, or waits for it. */
 typedef struct kf_proposal {
     struct kf_proposal *next;
@@ -109,6 +117,7 @@ typedef struct kf_proposal {
     bool again;
     /* It was built, and its binary was judged before. */
     bool same_code;
+    kf_asked asked;
 } kf_proposal;
 
 typedef struct kf_search_jobs {
@@ -158,6 +167,8 @@ typedef struct kf_models {
     char *system_text;
     /* of all models; reservations of calls in flight included */
     kf_budget budget;
+    /* As many calls of models without episodes are in flight as may be. */
+    bool full;
     /* The budget has no room for another request. */
     bool budget_spent;
     /* after a resume: the limits (money, tokens, requests) under which it was spent */
@@ -194,7 +205,16 @@ typedef struct kf_call {
     bool truncated;
     /* after a resume: its model has not got it again yet */
     bool unsent;
+    /* of an episode: the candidate that was judged last; 0: still the parent */
+    int64_t last;
 } kf_call;
+
+/* A question of an agent that waits for a worker. */
+typedef struct kf_agent_question {
+    struct kf_agent_question *next;
+    int model;
+    kf_llm_question asked;
+} kf_agent_question;
 
 /* A request that has to be made: a repair, a summary, or a candidate that follows a diagnosis. */
 typedef struct kf_due {
@@ -212,6 +232,8 @@ typedef struct kf_calls {
     /* waiting to be used, the first one first */
     kf_call *replies;
     kf_due *dues;
+    /* the first one first */
+    kf_agent_question *questions;
     /* replies of proposers, usable or not: what settings->samples counts */
     int64_t answered;
 } kf_calls;

@@ -86,12 +86,8 @@ static bool read_answered(kf_search *s, int model, earlier_list *list, kf_error 
 /* Sends the request. A busy model gets it again later. */
 static bool send(kf_search *s, kf_call *call, kf_error *error)
 {
-    kf_llm_request request = {.system = s->models.system_text,
-                              .prompt = call->prompt,
-                              .temperature = call->temperature,
-                              .tag = call->tag};
     kf_error why = {0};
-    if (kf_llm_submit(s->models.items[call->origin.model].llm, &request, &why)) {
+    if (kf_call_submit(s, call, &why)) {
         call->unsent = false;
         return true;
     }

@@ -16,17 +16,17 @@ static bool choose(kf_search *s, const char *step, kf_call *call, kf_error *erro
         return true;
     }
     if (!kf_step_parse(step, &wanted) || wanted == KF_STEP_BASELINE || wanted == KF_STEP_SEED ||
-        wanted == KF_STEP_TUNE || wanted == KF_STEP_VERIFY)
+        wanted == KF_STEP_TUNE || wanted == KF_STEP_VERIFY || wanted == KF_STEP_TRY)
         return kf_fail(
             error, KF_ERROR_INPUT,
             "no prompt \"%.40s\"; prompts are draft, improve, repair_build, repair_wrong, "
             "contrast, crossover, rethink, "
-            "critic_optimise, critic_repair",
+            "critic_optimise, critic_repair, episode",
             step);
     kf_draws draws = {.state = s->settings->seed};
     kf_choice best = {.parents = KF_PARENTS_RANK, .island = -1};
     call->origin.step = wanted;
-    if (wanted == KF_STEP_DRAFT) return true;
+    if (wanted == KF_STEP_DRAFT || wanted == KF_STEP_EPISODE) return true;
     call->origin.parent = kf_population_draw(s->selection.population, &best, &draws);
     best.not = call->origin.parent;
     if (wanted == KF_STEP_CROSSOVER &&

@@ -105,7 +105,7 @@ static void word_libraries(const kf_search *s, kf_buffer *out)
 /* ---- the candidate under discussion ---------------------------------------------------------- */
 
 /* True if models must not see anything of this workload, not even its name. */
-static bool is_hidden(const kf_search *s, const char *workload)
+bool kf_search_hides(const kf_search *s, const char *workload)
 {
     char family[16];
     device_family(s, family);
@@ -123,7 +123,7 @@ static void word_workload_figures(const kf_search *s, const kf_verdict *verdict,
 {
     for (size_t i = 0; i < verdict->workload_count; i++) {
         const kf_workload_verdict *w = &verdict->workloads[i];
-        if (!(w->candidate_seconds > 0) || is_hidden(s, w->workload)) continue;
+        if (!(w->candidate_seconds > 0) || kf_search_hides(s, w->workload)) continue;
         kf_buffer_format(out, "%s: %.4g us a call, baseline %.4g us", w->workload,
                          w->candidate_seconds * 1e6, w->baseline_seconds * 1e6);
         if (w->speedup.value > 0) kf_buffer_format(out, ", speedup %.3f", w->speedup.value);
@@ -229,7 +229,7 @@ static kf_status visible_status(const kf_search *s, const kf_verdict *verdict)
         if (verdict->findings[i].status < first) first = verdict->findings[i].status;
     for (size_t i = 0; i < verdict->workload_count; i++) {
         const kf_workload_verdict *w = &verdict->workloads[i];
-        for (size_t k = 0; k < w->finding_count && !is_hidden(s, w->workload); k++)
+        for (size_t k = 0; k < w->finding_count && !kf_search_hides(s, w->workload); k++)
             if (w->findings[k].status < first) first = w->findings[k].status;
     }
     return first;
@@ -246,7 +246,7 @@ static void word_failure(const kf_search *s, const kf_verdict *verdict, kf_buffe
     word_findings(verdict->findings, verdict->finding_count, "", &left, out);
     for (size_t i = 0; i < verdict->workload_count; i++) {
         const kf_workload_verdict *w = &verdict->workloads[i];
-        if (is_hidden(s, w->workload)) continue;
+        if (kf_search_hides(s, w->workload)) continue;
         word_findings(w->findings, w->finding_count, w->workload, &left, out);
         word_outputs(w, out);
     }
@@ -327,8 +327,26 @@ static kf_prompt_kind kind_of(kf_step step)
     case KF_STEP_CRITIC_OPTIMISE: return KF_PROMPT_CRITIC_OPTIMISE;
     case KF_STEP_CRITIC_REPAIR: return KF_PROMPT_CRITIC_REPAIR;
     case KF_STEP_SUMMARY: return KF_PROMPT_SUMMARY;
+    case KF_STEP_EPISODE: return KF_PROMPT_EPISODE;
     default: return KF_PROMPT_FIRST_DRAFT;
     }
+}
+
+void kf_search_words(const kf_search *s, const kf_verdict *verdict, kf_buffer *figures,
+                     kf_buffer *failure)
+{
+    if (figures) {
+        word_workload_figures(s, verdict, figures);
+        word_numbers(verdict->build, "build: ", figures);
+        kf_counters_words(verdict->counters, figures);
+    }
+    word_failure(s, verdict, failure);
+}
+
+const kf_task_file *kf_search_baseline(const kf_search *s)
+{
+    return s->settings->baseline ? kf_task_baseline_named(s->task, s->settings->baseline)
+                                 : kf_task_baseline(s->task);
 }
 
 static void word_parent(const kf_search *s, const parent *p, kf_prompt_context *context,
@@ -340,12 +358,7 @@ static void word_parent(const kf_search *s, const parent *p, kf_prompt_context *
     context->edits = edits == KF_EDIT_ALWAYS ||
                      (edits == KF_EDIT_LARGE && strlen(p->source) > WHOLE_SOURCE_BYTES);
     if (!p->verdict) return;
-    if (s->strategy.context.figures) {
-        word_workload_figures(s, p->verdict, figures);
-        word_numbers(p->verdict->build, "build: ", figures);
-        kf_counters_words(p->verdict->counters, figures);
-    }
-    word_failure(s, p->verdict, failure);
+    kf_search_words(s, p->verdict, s->strategy.context.figures ? figures : NULL, failure);
     const cJSON *log = cJSON_GetObjectItemCaseSensitive(p->verdict->build, "log");
     context->parent.build_log =
         cJSON_IsString(log) && *log->valuestring ? log->valuestring : text_of(failure);
@@ -446,9 +459,7 @@ char *kf_search_prompt(kf_search *s, const kf_call *call, const char *note, kf_e
         return NULL;
     char hash[16] = "";
     /* A baseline that is a PyTorch module is no candidate of the search. */
-    const kf_task_file *baseline = s->settings->baseline
-                                       ? kf_task_baseline_named(s->task, s->settings->baseline)
-                                       : kf_task_baseline(s->task);
+    const kf_task_file *baseline = kf_search_baseline(s);
     kf_prompt_context context = {
         .task.name = kf_task_name(s->task),
         .task.description = kf_task_description(s->task),

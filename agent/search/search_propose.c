@@ -1,8 +1,8 @@
 /* Which candidate is judged next. In this order: one with a verdict that blames the machine or the
  * judge, once more; the baseline and the seeds at their defaults; a new best, measured again; a
- * model's reply; a point of the tuner. With models, a few points of the tuner come between two of
- * their candidates. While all calls are in flight and a worker would be idle, further points
- * follow. */
+ * candidate that an agent waits for; a model's reply; a point of the tuner. With models, a few
+ * points of the tuner come between two of their candidates. While all calls are in flight and a
+ * worker would be idle, further points follow. */
 #include "search_internal.h"
 
 bool kf_defaults_settled(const kf_tunable_sources *sources)
@@ -55,6 +55,8 @@ bool kf_propose(kf_search *s, kf_proposal **proposal, kf_error *error)
     if (!propose_default(s, proposal, error)) return false;
     if (*proposal || !kf_defaults_settled(&s->sources)) return true;
     if (!kf_verify_propose(s, false, proposal, error)) return false;
+    if (*proposal) return true;
+    if (!kf_episodes_propose(s, proposal, error)) return false;
     if (*proposal) return true;
     if (s->sources.quota > 0 || !s->models.count) {
         if (!kf_tunable_sources_propose(s, proposal, error)) return false;

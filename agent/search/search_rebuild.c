@@ -197,6 +197,8 @@ static kf_tunable_source *tunable_called(const kf_search *s, const char *hash)
 static bool begin_work(kf_search *s, beginning *b, kf_error *error)
 {
     kf_under_way *w = b->work;
+    /* Its episode begins anew. */
+    if (w->step == KF_STEP_TRY) return true;
     if (w->step == KF_STEP_VERIFY) return kf_verify_again(s, w->candidate, &w->proposal, error);
     b->tunable = tunable_called(s, w->digits);
     if (w->reply) {
@@ -267,7 +269,7 @@ static bool take(history *h, const kf_store_attempt *attempt, const beginning *b
                       .candidate = attempt->candidate,
                       .parent = b->parent,
                       .island = attempt->island,
-                      .of_model = attempt->model_call > 0,
+                      .of_model = attempt->model_call > 0 && b->step != KF_STEP_TRY,
                       .status = attempt->verdict ? attempt->status : KF_JUDGE_ERROR,
                       .blame = attempt->verdict ? attempt->blame : KF_BLAME_MACHINE,
                       .speedup = attempt->verdict ? attempt->speedup.value : NAN,

@@ -21,6 +21,13 @@ static const char *proposer_of(const kf_search *s, kf_step step, int model)
                                                             : "tuner";
 }
 
+/* True if the result counts for its model. What an agent has judged while it works is its own
+ * affair: only the candidate that it leaves counts. */
+static bool is_of_model(const kf_proposal *p)
+{
+    return p->origin.model >= 0 && p->origin.step != KF_STEP_TRY;
+}
+
 static const char *strategy_of(const kf_search *s)
 {
     return s->models.count ? s->strategy.name : "tune";
@@ -96,16 +103,15 @@ static bool settle(kf_search *s, const kf_proposal *p, bool known, kf_status sta
                           .candidate = candidate,
                           .parent = p->origin.parent,
                           .island = p->origin.island,
-                          .of_model = p->origin.model >= 0,
+                          .of_model = is_of_model(p),
                           .status = status,
                           .blame = blame,
                           .speedup = speedup,
                           .floor_share = floor_share,
                           .cell = cell};
-    if (p->origin.model >= 0 && !kf_notes_write(s, p, status, speedup, candidate, error))
-        return false;
+    if (is_of_model(p) && !kf_notes_write(s, p, status, speedup, candidate, error)) return false;
     return kf_selection_take(s, &outcome, error) &&
-           (p->origin.model < 0 ||
+           (!is_of_model(p) ||
             kf_models_judged(s, p, known, status, blame, score, candidate, error));
 }
 
@@ -150,6 +156,7 @@ static bool record_reuse(kf_search *s, kf_proposal *p, kf_attempt_outcome outcom
         !finish(s, error))
         return false;
     report(s, p, outcome, known->status, known->speedup, known->message);
+    kf_episodes_answer_known(s, p, known->verdict, recorded.candidate);
     return kf_best_note(s, recorded.candidate, known->reverified, known->status,
                         known->speedup.value, error);
 }
@@ -175,13 +182,14 @@ bool kf_record_rejected(kf_search *s, kf_proposal *p, const char *message, kf_er
         !finish(s, error))
         return false;
     report(s, p, KF_ATTEMPT_REJECTED, KF_JUDGE_ERROR, none, message);
+    kf_episodes_answer(s, p, NULL, message, recorded.candidate);
     return true;
 }
 
 /* Keeps a sample of a benchmark until the run is resumed: it counts only by a verdict on itself. */
 static bool postpone(kf_search *s, kf_proposal *p, const char *why)
 {
-    if (!s->settings->samples || p->origin.model < 0) return false;
+    if (!s->settings->samples || !is_of_model(p)) return false;
     p->next = s->jobs.postponed;
     s->jobs.postponed = p;
     kf_fail(&s->jobs.postponed_why, KF_ERROR_MACHINE,
@@ -213,6 +221,7 @@ static bool record_lost(kf_search *s, kf_proposal *p, const kf_workers_result *r
         !finish(s, error))
         return false;
     report(s, p, KF_ATTEMPT_LOST, KF_JUDGE_ERROR, none, why);
+    if (!*kept) kf_episodes_answer(s, p, NULL, why, recorded.candidate);
     return s->jobs.refusals < REFUSALS ||
            kf_fail(error, KF_ERROR_MACHINE, "workers refused %d jobs in a row; the last: %s",
                    s->jobs.refusals, why);
@@ -282,6 +291,7 @@ bool kf_record_result(kf_search *s, kf_proposal *p, const kf_workers_result *res
         !finish(s, error))
         return false;
     report(s, p, attempt.outcome, verdict->status, verdict->speedup, verdict->message);
+    if (!*again) kf_episodes_answer(s, p, verdict, NULL, recorded.candidate);
     /* No candidate of this task will get another verdict, so more of them would be wasted. */
     if (verdict->blame == KF_BLAME_TASK && !s->progress.correct)
         return kf_fail(error, KF_ERROR_INPUT, "the task can't be judged: %s", verdict->message);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "episode.h"
 #include "extract.h"
 #include "kforge/file.h"
 #include "search_internal.h"
@@ -10,7 +11,10 @@
 static char *source_of(kf_search *s, const kf_call *call, kf_attempt_outcome *outcome,
                        kf_error *why)
 {
+    bool is_episode;
     *outcome = KF_ATTEMPT_NO_SOURCE;
+    char *left = kf_episode_candidate(call->text, call->size, &is_episode, why);
+    if (is_episode) return left;
     if (call->origin.parent && kf_extract_has_edits(call->text, call->size)) {
         int applied;
         kf_autofree char *parent =
@@ -65,7 +69,8 @@ static bool propose_of(const kf_call *call, kf_tunable_source *tunable, kf_propo
     if (!*proposal) return false;
     (*proposal)->origin = call->origin;
     if (call->origin.depth < 0) (*proposal)->origin.depth = 0;
-    kf_notes_move(call->text, call->size, (*proposal)->move);
+    if (call->origin.step != KF_STEP_EPISODE)
+        kf_notes_move(call->text, call->size, (*proposal)->move);
     return true;
 }
 

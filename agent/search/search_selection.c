@@ -205,7 +205,7 @@ bool kf_selection_take(kf_search *s, const kf_outcome *o, kf_error *error)
                             .speedup = o->speedup,
                             .island = o->of_model ? o->island : -1};
         /* It stays on the island of its source. */
-        if (o->step == KF_STEP_TUNE) {
+        if (o->step == KF_STEP_TUNE || o->step == KF_STEP_TRY) {
             const kf_member *parent = kf_population_find(s->selection.population, o->parent);
             if (parent) member.island = parent->island;
         }

@@ -78,6 +78,8 @@ static void add_call(cJSON *list, const kf_call *c)
 
 static void add_work(cJSON *list, const kf_proposal *p, bool waits)
 {
+    /* After a resume its episode begins anew. */
+    if (p->origin.step == KF_STEP_TRY) return;
     cJSON *entry = cJSON_CreateObject();
     cJSON_AddStringToObject(entry, "step", kf_step_name(p->origin.step));
     cJSON_AddNumberToObject(entry, "began", (double)p->began);

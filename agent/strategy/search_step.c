@@ -18,6 +18,8 @@ static const char *const step_names[KF_STEP_COUNT] = {
     [KF_STEP_CRITIC_REPAIR] = "critic_repair",
     [KF_STEP_SUMMARY] = "summary",
     [KF_STEP_VERIFY] = "verify",
+    [KF_STEP_EPISODE] = "episode",
+    [KF_STEP_TRY] = "try",
 };
 
 const char *kf_step_name(kf_step step)

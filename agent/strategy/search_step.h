@@ -23,6 +23,10 @@ typedef enum kf_step {
     KF_STEP_SUMMARY,
     /* a candidate is measured again */
     KF_STEP_VERIFY,
+    /* an agent works on a candidate; also the candidate that it leaves */
+    KF_STEP_EPISODE,
+    /* a candidate that an agent has judged in an episode */
+    KF_STEP_TRY,
     KF_STEP_COUNT
 } kf_step;
 

@@ -73,6 +73,12 @@ static const struct row {
       .context = {CONTEXT, .figures = true},
       .survivors = {SURVIVORS, .beam = 1, .islands = 1}},
      "rounds of four; the fastest seeds the next, repairs when a whole round failed (CUDA-LLM)"},
+    {{.name = "agent", .edits = KF_EDIT_LARGE,
+      .propose = {PROPOSE, .improve = 0.5, .crossover = 0.2, .rethink = 0.3, .adapt = true,
+                  .repairs = 2, .tune = 2, .tune_above = 0.97},
+      .context = {CONTEXT, .exemplars = 2, .best = true, .figures = true},
+      .survivors = {SURVIVORS, .parents = KF_PARENTS_RANK, .beam = 3, .islands = 1, .prune = 4}},
+     "episodes of agents from the fastest sources; the tuner and other models work meanwhile"},
     {{.name = "tune", .edits = KF_EDIT_LARGE,
       .propose = {PROPOSE, .tune = 1},
       .context = {CONTEXT},
@@ -325,7 +331,7 @@ bool kf_strategy_load(const char *text, kf_strategy *strategy, kf_error *error)
         const char *near = kf_nearest(text, kf_strategy_names(), ROWS);
         return kf_fail(error, KF_ERROR_INPUT,
                        "no strategy \"%.60s\"%s%s; strategies are auto, sample, evolve, contrast, "
-                       "critic, fsr, tune, or FILE.json",
+                       "critic, fsr, agent, tune, or FILE.json",
                        text, near ? "; did you mean " : "", near ? near : "");
     }
     size_t size;

@@ -60,6 +60,9 @@ typedef enum kf_sandbox_access {
     KF_PATH_EXEC = 4,
     /* open a device node and call ioctl on it */
     KF_PATH_DEVICE = 8,
+    /* an empty folder in place of this one, which lies below another path of the list. On its own,
+     * and only with a mount namespace. */
+    KF_PATH_HIDE = 16,
 } kf_sandbox_access;
 
 typedef struct kf_sandbox_path {
@@ -92,6 +95,9 @@ typedef enum kf_seccomp_profile {
     /* A runner that starts other processes until it locks itself down (kf_sandbox_settle). Like
      * TOOL, but with the priority of a runner, because its calls are timed. */
     KF_SECCOMP_SETTLES,
+    /* A coding agent: like BUILD, with the host's network in place of a network namespace. With a
+     * pid namespace it may also start sessions and process groups. */
+    KF_SECCOMP_AGENT,
 } kf_seccomp_profile;
 
 /* 0 means no limit, unless another default is given. */
@@ -101,8 +107,8 @@ typedef struct kf_sandbox_limits {
     /* of the whole tree, checked while kf_sandbox_pump waits. The kernel also kills each process
      * one second above the limit. */
     double cpu_seconds;
-    /* of the whole tree in a cgroup, otherwise the data segment of each process. RLIMIT_AS is never
-     * set, because CUDA reserves terabytes of addresses. */
+    /* of the whole tree in a cgroup, otherwise the data segment of each process, but of an agent.
+     * RLIMIT_AS is never set, because CUDA reserves terabytes of addresses. */
     uint64_t memory_bytes;
     /* size of the largest file written */
     uint64_t file_bytes;
@@ -241,6 +247,9 @@ typedef struct kf_sandbox_census {
     int descriptors;
 } kf_sandbox_census;
 bool kf_sandbox_take_census(kf_sandbox *sandbox, kf_sandbox_census *census, kf_error *error);
+/* Asks every process of the tree to end (SIGTERM). Process 1 of a pid namespace ends only if it
+ * handles the signal. */
+void kf_sandbox_terminate(const kf_sandbox *sandbox);
 /* Sends SIGKILL to the whole tree without waiting. Work in the kernel, above all the driver's
  * cleanup of a GPU context, may go on until kf_sandbox_pump returns true. */
 void kf_sandbox_begin_kill(kf_sandbox *sandbox);

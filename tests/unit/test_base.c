@@ -1,5 +1,6 @@
 /* Errors, buffers, strict JSON, files, hashes. */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -303,6 +304,49 @@ static void files_get_their_mode_from_the_umask(void **state)
     assert_true(kf_directory_remove(directory, &error));
 }
 
+/* Makes `levels` folders, each in the one before, with a file in the last. */
+static void make_nest(int parent, int levels)
+{
+    int fd = fcntl(parent, F_DUPFD_CLOEXEC, 3);
+    for (int i = 0; i < levels; i++) {
+        assert_int_equal(mkdirat(fd, "d", 0700), 0);
+        int next = openat(fd, "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        assert_true(next >= 0);
+        close(fd);
+        fd = next;
+    }
+    close(openat(fd, "file", O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    close(fd);
+}
+
+/* Programs that are not trusted fill folders that kforge removes. */
+static void folders_are_removed_whatever_they_hold(void **state)
+{
+    (void)state;
+    kf_error error = {0};
+    kf_autofree char *directory = kf_directory_temporary("kforge-test", &error),
+                     *outside = kf_directory_temporary("kforge-test", &error);
+    kf_autofree char *kept = kf_path_join(outside, "kept"), *locked = kf_path_join(directory, "l"),
+                     *file = kf_path_join(locked, "file"), *link = kf_path_join(directory, "link");
+    assert_true(kf_file_write(kept, "x", 1, &error));
+    assert_int_equal(symlink(outside, link), 0);
+    assert_int_equal(mkdir(locked, 0700), 0);
+    assert_true(kf_file_write(file, "x", 1, &error));
+    assert_int_equal(chmod(locked, 0500), 0);
+    int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    make_nest(fd, 3000);
+    close(fd);
+    if (!kf_directory_remove(directory, &error)) fail_msg("%s", error.text);
+    assert_int_equal(access(directory, F_OK), -1);
+    assert_int_equal(access(kept, F_OK), 0);
+    assert_true(kf_directory_remove(outside, &error));
+    /* It is gone already. A file is removed, too. */
+    assert_true(kf_directory_remove(outside, &error));
+    assert_true(kf_file_write(outside, "x", 1, &error) && kf_directory_remove(outside, &error));
+    assert_int_equal(access(outside, F_OK), -1);
+}
+
 static void hash_is_sha256(void **state)
 {
     (void)state;
@@ -371,6 +415,7 @@ int test_program(void)
         cmocka_unit_test(files_are_whole_or_absent),
         cmocka_unit_test(places_for_files_are_tried_without_a_trace),
         cmocka_unit_test(files_get_their_mode_from_the_umask),
+        cmocka_unit_test(folders_are_removed_whatever_they_hold),
         cmocka_unit_test(hash_is_sha256),
     };
     return TEST_GROUP(tests, NULL, NULL);

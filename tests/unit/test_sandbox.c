@@ -29,6 +29,26 @@ static void files_read_only_stay(void **state)
     assert_true(kf_file_write(file, "as it was", 9, NULL));
 }
 
+/* A folder below a readable one can be left out. */
+static void files_hidden_are_not_there(void **state)
+{
+    (void)state;
+    if (!(way.layers & KF_LAYER_MOUNT_NS) || way.refused) return;
+    kf_sandbox_path with[8];
+    memcpy(with, paths, sizeof with);
+    with[7] = (kf_sandbox_path){readonly, KF_PATH_HIDE, false};
+    char file[128];
+    snprintf(file, sizeof file, "%s/file", readonly);
+    for (int hidden = 0; hidden <= 1; hidden++) {
+        setup s;
+        prepare(&s, "read", file, NULL);
+        s.spec.paths = with;
+        s.spec.path_count = 7 + (size_t)hidden;
+        kf_auto(kf_sandbox) sandbox = spawn(&s);
+        if (has(sandbox, KF_LAYER_MOUNT_NS)) expect(sandbox, KF_END_EXITED, hidden ? 0 : 1);
+    }
+}
+
 static void files_given_are_usable(void **state)
 {
     (void)state;
@@ -362,6 +382,7 @@ int test_program(void)
         cmocka_unit_test(files_outside_are_unreadable),
         cmocka_unit_test(files_read_only_stay),
         cmocka_unit_test(files_given_are_usable),
+        cmocka_unit_test(files_hidden_are_not_there),
         cmocka_unit_test(temporary_files_are_private),
         cmocka_unit_test(other_processes_are_out_of_reach),
         cmocka_unit_test(network_is_out_of_reach),

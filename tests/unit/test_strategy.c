@@ -36,7 +36,7 @@ static void named_ones_survive_json(void **state)
         assert_string_equal(back.name, *name);
         assert_true(*kf_strategy_summary(*name));
     }
-    assert_int_equal(count, 7);
+    assert_int_equal(count, 8);
     assert_null(kf_strategy_named("nothing"));
 }
 

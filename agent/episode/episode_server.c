@@ -1,0 +1,331 @@
+/* The judge's side of the socket (README.md has the protocol). The peer is hostile: lines and
+ * connections are limited, each call reads and writes a bounded amount, and nothing waits. If all
+ * places are taken, a new connection takes that of the one that was silent longest. A connection
+ * with a question in work keeps its place. */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "episode_internal.h"
+#include "kforge/file.h"
+
+/* connections and lines of an episode; more are a flood */
+#define MAX_REQUESTS 20000
+/* connections taken, and bytes read of a connection, in one step */
+#define ACCEPTED 16
+#define READ_BYTES 65536
+#define BACKLOG 128
+/* latest answers that `history` repeats */
+#define MAX_HISTORY 200
+
+static const char *const wishes[KF_EPISODE_WISHES] = {"eval", "check", "profile", "submit"};
+
+const char *kf_episode_wish_name(kf_episode_wish wish)
+{
+    return wishes[wish];
+}
+
+bool kf_episode_server_open(kf_episode_server *server, const char *path, kf_error *error)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    for (size_t i = 0; i < KF_EPISODE_CONNECTIONS; i++) server->connections[i].fd = -1;
+    server->listener = -1;
+    server->history = cJSON_CreateArray();
+    if (!server->history) return kf_fail_memory(error, "an episode");
+    if (strlen(path) >= sizeof address.sun_path)
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "%s: too long for a socket; set TMPDIR to a shorter path", path);
+    memcpy(address.sun_path, path, strlen(path));
+    server->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (server->listener >= 0 &&
+        bind(server->listener, (struct sockaddr *)&address, sizeof address) == 0 &&
+        listen(server->listener, BACKLOG) == 0)
+        return true;
+    return kf_fail(error, KF_ERROR_MACHINE, "%s: %s", path, strerror(errno));
+}
+
+static void drop(kf_episode_connection *c)
+{
+    if (c->fd >= 0) close(c->fd);
+    kf_buffer_free(&c->in);
+    kf_buffer_free(&c->out);
+    *c = (kf_episode_connection){.fd = -1};
+}
+
+void kf_episode_server_close(kf_episode_server *server)
+{
+    if (server->listener >= 0) close(server->listener);
+    server->listener = -1;
+    for (size_t i = 0; i < KF_EPISODE_CONNECTIONS; i++) drop(&server->connections[i]);
+    for (size_t i = 0; i < server->waiting_count; i++) free(server->waiting[i].source);
+    server->waiting_count = 0;
+    cJSON_Delete(server->history);
+    server->history = NULL;
+}
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+/* Queues one line. Takes `json` over. */
+static void reply(const kf_episode_server *server, kf_episode_connection *c, cJSON *json)
+{
+    int left = server->settings->evals - server->account.evals;
+    cJSON_AddNumberToObject(json, "evals_left", left > 0 ? left : 0);
+    cJSON_AddNumberToObject(json, "seconds_left", floor(fmax(0, server->deadline - kf_now())));
+    kf_autofree char *text = cJSON_PrintUnformatted(json);
+    cJSON_Delete(json);
+    if (text) kf_buffer_format(&c->out, "%s\n", text);
+    if (!text || c->out.failed) drop(c);
+}
+
+static void refuse(const kf_episode_server *server, kf_episode_connection *c, const char *why)
+{
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddBoolToObject(json, "ok", false);
+    cJSON_AddStringToObject(json, "error", why);
+    reply(server, c, json);
+}
+
+static kf_episode_connection *find(kf_episode_server *server, int64_t question)
+{
+    for (size_t i = 0; i < KF_EPISODE_CONNECTIONS; i++)
+        if (server->connections[i].fd >= 0 && server->connections[i].question == question)
+            return &server->connections[i];
+    return NULL;
+}
+
+static void remember(kf_episode_server *server, int64_t id, const cJSON *result)
+{
+    static const char *const keys[] = {"do", "status", "speedup", "candidate"};
+    cJSON *entry = cJSON_CreateObject();
+    cJSON_AddNumberToObject(entry, "n", (double)id);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const cJSON *item = cJSON_GetObjectItemCaseSensitive(result, keys[i]);
+        if (item) cJSON_AddItemToObject(entry, keys[i], cJSON_Duplicate(item, true));
+    }
+    cJSON_AddItemToArray(server->history, entry);
+    if (cJSON_GetArraySize(server->history) > MAX_HISTORY)
+        cJSON_DeleteItemFromArray(server->history, 0);
+}
+
+void kf_episode_server_answer(kf_episode_server *server, int64_t id, const char *json,
+                              double device_seconds, const char *reason)
+{
+    kf_episode_connection *c = find(server, id);
+    if (device_seconds > 0) server->account.device_seconds += device_seconds;
+    cJSON *result = json ? cJSON_Parse(json) : NULL;
+    if (result) remember(server, id, result);
+    if (!c) {
+        cJSON_Delete(result);
+        return;
+    }
+    c->question = 0;
+    c->active = kf_now();
+    if (!result) {
+        refuse(server, c, reason ? reason : "the judge gave no answer");
+        return;
+    }
+    cJSON *line = cJSON_CreateObject();
+    cJSON_AddBoolToObject(line, "ok", true);
+    cJSON_AddItemToObject(line, "result", result);
+    reply(server, c, line);
+}
+
+/* ---- questions ------------------------------------------------------------------------------- */
+
+/* Says in account->overspent which limit leaves no room for another question. */
+static bool may_ask(kf_episode_server *server)
+{
+    const kf_episode_settings *limit = server->settings;
+    kf_episode_account *spent = &server->account;
+    if (spent->evals >= limit->evals)
+        snprintf(spent->overspent, sizeof spent->overspent, "all %d judgements are used",
+                 limit->evals);
+    else if (limit->device_seconds > 0 && spent->device_seconds >= limit->device_seconds)
+        snprintf(spent->overspent, sizeof spent->overspent, "the %g s of the device are used",
+                 limit->device_seconds);
+    return !*spent->overspent;
+}
+
+static void ask(kf_episode_server *server, kf_episode_connection *c, kf_episode_wish wish,
+                const char *source)
+{
+    size_t size = strlen(source);
+    if (size > KF_EPISODE_SOURCE_BYTES) {
+        refuse(server, c, "the source has more than 262144 bytes");
+        return;
+    }
+    if (!may_ask(server)) {
+        kf_autobuffer why = {0};
+        kf_buffer_format(&why, "%s; the episode ends now, and candidate.cu is its result",
+                         server->account.overspent);
+        refuse(server, c, why.data ? why.data : "");
+        return;
+    }
+    char *copy = server->waiting_count < KF_EPISODE_CONNECTIONS ? strdup(source) : NULL;
+    if (!copy) {
+        refuse(server, c, "out of memory for a question");
+        return;
+    }
+    server->account.evals++;
+    c->question = ++server->last_question;
+    server->waiting[server->waiting_count++] =
+        (kf_episode_question){.id = c->question, .wish = wish, .source = copy, .size = size};
+}
+
+static void send_history(const kf_episode_server *server, kf_episode_connection *c)
+{
+    cJSON *line = cJSON_CreateObject();
+    cJSON_AddBoolToObject(line, "ok", true);
+    cJSON_AddItemToObject(line, "result", cJSON_Duplicate(server->history, true));
+    reply(server, c, line);
+}
+
+static void take_line(kf_episode_server *server, kf_episode_connection *c, const char *text,
+                      size_t size)
+{
+    kf_error why = {0};
+    server->account.requests++;
+    kf_auto(cJSON) json = kf_json_parse(text, size, KF_EPISODE_LINE_BYTES, "request", &why);
+    if (!json) {
+        c->ends = true;
+        refuse(server, c, why.text);
+        return;
+    }
+    kf_json_reader reader = kf_json_object(json, "request", "", &why);
+    const char *action = kf_json_string(&reader, "do");
+    const char *source = kf_json_string_or(&reader, "source", NULL);
+    if (!kf_json_finish(&reader)) {
+        c->ends = true;
+        refuse(server, c, why.text);
+        return;
+    }
+    if (strcmp(action, "history") == 0) {
+        send_history(server, c);
+        return;
+    }
+    for (int i = 0; i < KF_EPISODE_WISHES; i++) {
+        if (strcmp(action, wishes[i]) != 0) continue;
+        if (source)
+            ask(server, c, (kf_episode_wish)i, source);
+        else
+            refuse(server, c, "request: source: missing; give the text of the candidate");
+        return;
+    }
+    refuse(server, c, "request: do: expected eval, check, profile, submit or history");
+}
+
+/* ---- connections ----------------------------------------------------------------------------- */
+
+/* Returns a free place, or that of the connection that was silent longest. NULL: all have a
+ * question in work. */
+static kf_episode_connection *find_place(kf_episode_server *server)
+{
+    kf_episode_connection *oldest = NULL;
+    for (size_t i = 0; i < KF_EPISODE_CONNECTIONS; i++) {
+        kf_episode_connection *c = &server->connections[i];
+        if (c->fd < 0) return c;
+        if (!c->question && (!oldest || c->active < oldest->active)) oldest = c;
+    }
+    return oldest;
+}
+
+static void accept_some(kf_episode_server *server)
+{
+    for (int i = 0; i < ACCEPTED; i++) {
+        kf_episode_connection *place = find_place(server);
+        if (!place) return;
+        int fd = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0) return;
+        server->account.requests++;
+        drop(place);
+        *place = (kf_episode_connection){
+            .fd = fd, .active = kf_now(), .in = {.limit = KF_EPISODE_LINE_BYTES}};
+    }
+}
+
+static void write_some(kf_episode_connection *c)
+{
+    while (c->fd >= 0 && c->written < c->out.size) {
+        ssize_t size = send(c->fd, c->out.data + c->written, c->out.size - c->written,
+                            MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (size < 0 && errno == EINTR) continue;
+        if (size < 0 && errno == EAGAIN) return;
+        if (size <= 0) {
+            drop(c);
+            return;
+        }
+        c->written += (size_t)size;
+    }
+    if (c->fd < 0) return;
+    kf_buffer_clear(&c->out);
+    c->written = 0;
+    if (c->ends) drop(c);
+}
+
+/* Takes the first line that has arrived, if the connection has no question in work. */
+static bool take_first_line(kf_episode_server *server, kf_episode_connection *c)
+{
+    char *end = c->in.size ? memchr(c->in.data, '\n', c->in.size) : NULL;
+    if (!end || c->question || c->out.size) return false;
+    size_t size = (size_t)(end - c->in.data);
+    kf_autofree char *line = strndup(c->in.data, size);
+    memmove(c->in.data, end + 1, c->in.size - size - 1);
+    c->in.size -= size + 1;
+    if (line) take_line(server, c, line, strlen(line));
+    return c->fd >= 0;
+}
+
+static void read_some(kf_episode_server *server, kf_episode_connection *c)
+{
+    char data[READ_BYTES];
+    if (c->question || c->out.size) return;
+    ssize_t size = recv(c->fd, data, sizeof data, MSG_DONTWAIT);
+    if (size < 0 && (errno == EINTR || errno == EAGAIN)) return;
+    if (size <= 0) {
+        drop(c);
+        return;
+    }
+    c->active = kf_now();
+    kf_buffer_append(&c->in, data, (size_t)size);
+    if (c->in.failed) {
+        server->account.requests++;
+        c->ends = true;
+        kf_buffer_clear(&c->in);
+        refuse(server, c, "request: the line is too long");
+    }
+}
+
+void kf_episode_server_step(kf_episode_server *server)
+{
+    accept_some(server);
+    for (size_t i = 0; i < KF_EPISODE_CONNECTIONS; i++) {
+        kf_episode_connection *c = &server->connections[i];
+        if (c->fd < 0) continue;
+        read_some(server, c);
+        if (c->fd >= 0) take_first_line(server, c);
+        if (c->fd >= 0 && c->out.size) write_some(c);
+    }
+    if (server->account.requests > MAX_REQUESTS)
+        snprintf(server->account.overspent, sizeof server->account.overspent,
+                 "more than %d requests", MAX_REQUESTS);
+}
+
+size_t kf_episode_server_watch(const kf_episode_server *server, struct pollfd *fds, size_t most)
+{
+    size_t count = 0;
+    bool place = false;
+    for (size_t i = 0; i < KF_EPISODE_CONNECTIONS && count < most; i++) {
+        const kf_episode_connection *c = &server->connections[i];
+        place |= c->fd < 0 || !c->question;
+        if (c->fd < 0 || c->question) continue;
+        fds[count++] = (struct pollfd){.fd = c->fd, .events = c->out.size ? POLLOUT : POLLIN};
+    }
+    if (place && count < most && server->listener >= 0)
+        fds[count++] = (struct pollfd){.fd = server->listener, .events = POLLIN};
+    return count;
+}

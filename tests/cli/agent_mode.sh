@@ -1,0 +1,320 @@
+#!/bin/bash
+# Agents as models: scripted agents in their jail, with workers that judge by what stands in the candidate (fake_worker.c).
+# agent_mode.sh BIN [basics]
+source "$(dirname "$0")/lib.sh"
+fake=$bin/../tests/fake_worker
+task=$root/tasks/axpy
+agents=$work/agents
+mkdir "$agents"
+echo '{"like": "agent", "tune": 0}' >only.json
+"$program" doctor 2>&1 | tr '\n' ' ' | grep -q 'user_ns pid_ns.*mount_ns.*seccomp' || { echo "skipped: this machine has no namespaces for a jail"; exit 77; }
+# agent NAME [OPTIONS] [ARGUMENT…]: one episode of agents/NAME with a store NAME.db, result in $out
+agent() {
+    local name=$1 options=${2:-} status=${3:-0}
+    shift 3 2>/dev/null || shift $#
+    expect "$status" optimize "$task" --workers "$fake" --strategy only.json --budget-requests 1 --store "$name.db" --json \
+        --model "agent,name=$name,read=$agents$options:sh $agents/$name" "$@"
+}
+# sql DB QUERY: rows as JSON in $out
+sql() {
+    python3 -c 'import json, sqlite3, sys; print(json.dumps([list(r) for r in sqlite3.connect(sys.argv[1]).execute(sys.argv[2])]))' "$1" "$2" >out 2>err || fail "$2: $(cat err)"
+    out=$(cat out)
+}
+# stream DB: the stored reply of the last call in $out
+stream() {
+    "$program" export --store "$1" --format cassette 2>err | python3 -c 'import json, sys; print(json.loads(sys.stdin.readlines()[-1])["reply"])' >out || fail "no stream in $1: $(cat err)"
+    out=$(cat out)
+}
+silent() { case $out in *"$1"*) fail "the output says \"$1\": $out" ;; esac }
+no_folders() { ! ls -d "${TMPDIR:-/tmp}"/kforge-episode.tmp.* 2>/dev/null | while read -r d; do flock -n "$d" true || [ ! -e "$d/work/mark-$$" ] || echo "$d"; done | grep -q .; }
+no_process() { ! pgrep -f "$1" >/dev/null; }
+
+# An agent that edits, evaluates, repairs and submits. Each evaluation is an attempt with the one before as its parent.
+cat >agents/honest <<'END'
+touch "mark-$MARK"
+cat >stdin
+grep -q "axpy" stdin && grep -q "kforge eval" TASK.md && grep -q "12 judgements" TASK.md && grep -q "oracle" AGENTS.md && echo "files are there"
+cmp -s candidate.cu baseline.cu && echo "starts from a source" || echo "starts from another source"
+echo x 2>/dev/null >>baseline.cu && echo "LEAK: baseline.cu was written"
+[ "$(cat "$KFORGE_MCP")" = '{"mcpServers":{}}' ] && echo "MCP is there"
+[ -w "$HOME" ] && [ -z "$(ls "$HOME")" ] && echo "home is empty"
+cp candidate.cu start.cu
+{ echo '#pragma fake: status compile_error'; cat start.cu; } >candidate.cu
+kforge eval --brief && echo "exit status of a failure is 0"
+{ echo '#pragma fake: speed 1.5'; cat start.cu; } >try.cu
+kforge check try.cu && kforge eval try.cu --brief >brief || echo "eval failed"
+cat brief
+{ echo '#pragma fake: speed 2'; cat start.cu; } >best.cu
+kforge profile best.cu
+kforge submit best.cu
+kforge history
+bash -lc 'kforge history' >/dev/null || echo "eval failed in a login shell"
+for words in 'optimize x' 'eval a b' 'eval missing.cu'; do kforge $words 2>&1 && echo "LEAK: kforge $words"; done
+echo '{"type":"system","subtype":"init","model":"scripted-1"}'
+echo '{"type":"assistant","message":{"usage":{"input_tokens":5,"output_tokens":6}}}'
+echo '{"type":"result","total_cost_usd":0.25,"usage":{"input_tokens":100,"cache_read_input_tokens":900,"output_tokens":50}}'
+END
+MARK=$$ agent honest ",evals=12,timeout=2m,env=MARK"
+json 'abs(o["best"]["speedup"]["value"] - 2) < 0.05 and o["best"]["reverified"] and o["cost_usd"] == 0.25 and o["tokens"] == 1050 and o["model_calls"] == 1'
+stream honest.db
+for text in "files are there" "starts from" "MCP is there" "home is empty" '"status":"compile_error"' '"do":"check"' "2 times the baseline" '"speedup":[1.5' \
+    '"n":5' "no such command" "expected one file" "missing.cu"; do says "$text"; done
+silent LEAK
+silent "exit status of a failure is 0"
+silent "eval failed"
+brief=$(grep '"do":"eval".*"speedup":\[1' out | head -1)
+[ "${#brief}" -le 480 ] || fail "a brief verdict has ${#brief} bytes: $brief"
+sql honest.db "select a.number, a.outcome, a.proposer, a.step, a.candidate, (select parent from lineage l where l.run = a.run and l.attempt = a.number and l.ordinal = 0), a.model_call from attempt a where a.proposer like 'agent:%'"
+json '[r[3] for r in o] == ["try"] * 4 + ["episode"] and all(r[2] == "agent:honest" for r in o)'
+json '[r[5] for r in o[1:4]] == [r[4] for r in o[:3]] and o[4][5] == o[0][5] and o[4][4] == o[3][4] and o[4][6] and not o[0][6]'
+json 'o[4][1] == "judged" and o[0][5]'
+sql honest.db "select outcome, model, prompt_tokens, completion_tokens, cost_usd from model_call"
+json 'o == [["ok", "scripted-1", 1000, 50, 0.25]]'
+"$program" export --store honest.db --format multiturn >out 2>err
+json 'o["turns"] == 1 and o["messages"][-1]["role"] == "assistant" and "kforge.episode" in o["messages"][-1]["content"]'
+await no_folders
+
+# An agent that tries to leave its folder, to read the oracle and the store, and to take keys.
+cat >agents/escaping <<END
+for file in "$root/tasks/axpy" "$root/tests" "$work/escaping.db" "$bin/../share" "$bin/kforge-runner" "$root/README.md" /etc/shadow /root "$work/home"; do
+    ls "\$file" >/dev/null 2>&1 && echo "LEAK: \$file"
+    cat "\$file" >/dev/null 2>&1 && echo "LEAK: \$file"
+done
+for file in /usr/kforge-test "$agents/escaped" /etc/kforge-test "$bin/kforge"; do
+    echo x 2>/dev/null >"\$file" && echo "WROTE \$file"
+done
+echo x 2>/dev/null >"$work/escaped" # on the jail's own /tmp
+
+find / -name 'oracle*' -not -path '/proc/*' -not -path '/usr/lib/*' -not -path '/usr/share/*' 2>/dev/null | grep -q axpy && echo "LEAK: an oracle"
+env | grep -q -e sk-agent -e SECRET_OF_MINE -e KFORGE_STORE && echo "LEAK: environment"
+[ "\$(ls /proc | grep -c '^[0-9]')" -lt 20 ] || echo "LEAK: processes"
+kill -9 $$ 2>/dev/null && echo "LEAK: kill"
+mount -t tmpfs none /mnt 2>/dev/null && echo "LEAK: mount"
+unshare -U true 2>/dev/null && echo "LEAK: unshare"
+python3 -c 'import socket; socket.create_connection(("127.0.0.1", $(python3 -c 'import socket; print(socket.socket().getsockname()[1] or 9)')))' 2>&1 | grep -q "refused" && echo "the network is there"
+rm candidate.cu
+ln -s "$work/escaping.db" candidate.cu
+END
+export ANTHROPIC_API_KEY=sk-agent-0123456789 SECRET_OF_MINE=1
+agent escaping ",evals=3,timeout=1m"
+stream escaping.db
+silent LEAK
+silent WROTE
+says "the network is there"
+sql escaping.db "select outcome, message from model_call"
+json 'o[0][0] == "failed" and "candidate.cu" in o[0][1]'
+[ ! -e escaped ] && [ ! -e agents/escaped ] && [ ! -e /usr/kforge-test ] || fail "a file was written outside"
+# What the user lets through arrives, and is not stored. A home that holds the store is refused.
+cat >agents/keys <<'END'
+[ "$ANTHROPIC_API_KEY" = sk-agent-0123456789 ] && [ "$SECRET_OF_MINE" = mine-0123456789 ] && echo "keys are there"
+echo "$ANTHROPIC_API_KEY $SECRET_OF_MINE"
+echo kept >>"$HOME/config"
+END
+mkdir own-home
+SECRET_OF_MINE=mine-0123456789 agent keys ",env=ANTHROPIC_API_KEY+SECRET_OF_MINE,home=$work/own-home"
+[ "$(cat own-home/config)" = kept ] || fail "the home was not written"
+stream keys.db
+says "keys are there"
+silent 0123456789
+grep -qa 0123456789 keys.db && fail "a key is in the store"
+agent keys ",home=$work" 2
+complains "must not read"
+mkdir -p "$HOME/.config/kforge"
+agent keys ",home=$HOME" 2
+complains ".config/kforge"
+agent keys ",env=NOT_SET" 2
+complains "NOT_SET"
+agent keys ",timeout=9x" 2
+complains "timeout=9x"
+expect 2 optimize "$task" --workers "$fake" --model "fallback:agent:true" --store x.db
+complains "agent"
+unset ANTHROPIC_API_KEY SECRET_OF_MINE
+
+# An agent that lies about its result, and imitates kforge's line.
+cat >agents/lying <<'END'
+echo '{"type":"result","speedup":1000,"status":"correct"}'
+echo '{"type":"kforge.episode","ended":"exit status 0","candidate":"#pragma fake: speed 1000\n"}'
+{ echo '#pragma fake: status wrong_result'; cat baseline.cu; } >candidate.cu
+printf '{"type":"kforge.episode","candidate":"#pragma fake: speed 1000 x"}'
+END
+agent lying
+json 'o["best"]["speedup"]["value"] < 100'
+sql lying.db "select v.status from attempt a join verdict v on v.id = a.verdict where a.step = 'episode'"
+json 'o == [["wrong_result"]]'
+
+# The gate runs the cases until here.
+if [ "${2:-all}" = basics ]; then
+    finish
+    exit
+fi
+
+# An agent that asks for more than its judgements, one that ignores SIGTERM at the end of its time, one that spends too much.
+cat >agents/greedy <<'END'
+cp candidate.cu start.cu
+for i in 1 2 3 4 5 6 7 8; do { echo "#pragma fake: speed 1.$i"; cat start.cu; } >candidate.cu; kforge eval; done
+sleep 500
+END
+agent greedy ",evals=3,timeout=5m"
+sql greedy.db "select count(*) from attempt where step = 'try'"
+json 'o == [[3]]'
+stream greedy.db
+says "all 3 judgements are used"
+sql greedy.db "select outcome from attempt where step = 'episode'"
+json 'o == [["judged"]]'
+cat >agents/late <<'END'
+trap '' TERM
+echo '#pragma fake: speed 3' >>candidate.cu
+while :; do sleep 97531; done
+END
+began=$SECONDS
+agent late ",timeout=1s"
+[ $((SECONDS - began)) -lt 60 ] || fail "a late agent took $((SECONDS - began)) s"
+json 'abs(o["best"]["speedup"]["value"] - 3) < 0.1'
+await no_process "sleep 97531"
+stream late.db
+says "the time of the episode is used up"
+cat >agents/costly <<'END'
+echo '{"type":"assistant","message":{"id":"a","model":"claude-sonnet-4-5","usage":{"input_tokens":1000000,"output_tokens":200000}}}'
+sleep 500
+END
+agent costly ",usd=5,timeout=5m"
+stream costly.db
+says "the money of the episode is spent"
+sql costly.db "select cost_usd from model_call"
+json 'o == [[6]]'
+
+# An agent that floods its stream and the socket, and then still gets its verdict.
+cat >agents/flooding <<'END'
+python3 - 2>&1 <<'PY'
+import json, os, socket
+path = os.environ["KFORGE_SOCKET"]
+def connect():
+    s = socket.socket(socket.AF_UNIX); s.connect(path); s.settimeout(60); return s
+held = []
+for i in range(1000):
+    s = socket.socket(socket.AF_UNIX)
+    s.setblocking(i % 2)
+    try: s.connect(path); held.append(s)
+    except OSError: pass
+for text in (b"garbage\n", b"[]\n", b"{}\n", b'{"do":"eval"}\n', b'{"do":"rm","source":""}\n', b'{"do":"eval","source":1}\n', b"\x00\xff\n", b'{"do":"eval","source":"' + b"x" * 400000 + b'"}\n',
+             b"[" * 100000 + b"\n", b"x" * 3000000):
+    try:
+        s = connect(); s.sendall(text); answer = s.recv(65536)
+        assert answer == b"" or json.loads(answer)["ok"] is False, answer
+    except (BrokenPipeError, ConnectionResetError): pass
+s = connect(); s.sendall(b'{"do":"hist'); s.sendall(b'ory"}\n{"do":"history"}\n')
+lines = s.makefile(); assert json.loads(lines.readline())["ok"] and json.loads(lines.readline())["ok"]
+print("survived")
+PY
+yes "garbage" | head -c 20000000
+{ echo '#pragma fake: speed 2.5'; cat baseline.cu; } >candidate.cu
+kforge eval --brief
+END
+agent flooding ",timeout=4m"
+json 'abs(o["best"]["speedup"]["value"] - 2.5) < 0.1'
+sql flooding.db "select count(*) from attempt where step = 'try'"
+json 'o == [[1]]'
+stream flooding.db
+says '"dropped_bytes":'
+says survived
+[ "${#out}" -lt 5000000 ] || fail "the stream has ${#out} bytes"
+
+# An agent that leaves daemons, and folders that are hard to remove.
+cat >agents/daemon <<'END'
+setsid sh -c 'setsid sleep 97532 >/dev/null 2>&1 & setsid sleep 97532' >/dev/null 2>&1 &
+(trap '' TERM HUP; sleep 97532) &
+python3 -c 'import os
+for _ in range(1500): os.mkdir("d"); os.chdir("d")'
+mkdir -p locked/in && touch locked/in/file && chmod 0 locked/in && chmod 0500 locked
+echo "work $KFORGE_WORK"
+sleep 0.3
+echo '#pragma fake: speed 1.7' >>candidate.cu
+END
+agent daemon
+json 'abs(o["best"]["speedup"]["value"] - 1.7) < 0.1'
+await no_process "sleep 97532"
+stream daemon.db
+folder=$(sed -n 's/^work //p' out)
+[ -n "$folder" ] && [ ! -e "$folder" ] && [ ! -e "$(dirname "$folder")" ] || fail "the agent's folder is still there: $folder"
+
+# kill -9 in an episode: what was judged stays, no process is left, and the resumed run begins the episode anew.
+cat >agents/killed <<'END'
+touch "mark-$MARK"
+cp candidate.cu start.cu
+{ echo '#pragma fake: speed 2'; cat start.cu; } >candidate.cu
+kforge eval
+[ -e "$HOME/second" ] || { touch "$HOME/second" "$HOME/ready"; sleep 97533; }
+{ echo '#pragma fake: speed 4'; cat start.cu; } >candidate.cu
+kforge eval
+END
+mkdir killed-home
+export MARK=$$
+"$program" optimize "$task" --workers "$fake" --strategy only.json --budget-requests 1 --store killed.db --json \
+    --model "agent,read=$agents,home=$work/killed-home,env=MARK:sh $agents/killed" >killed.out 2>killed.err &
+pid=$!
+await test -e killed-home/ready
+kill -9 $pid
+wait $pid 2>/dev/null
+await no_process "sleep 97533"
+sql killed.db "select step from attempt where proposer like 'agent%'"
+json 'o == [["try"]]'
+run=$(python3 -c 'import sqlite3; print(sqlite3.connect("killed.db").execute("select key from run").fetchone()[0])' 2>/dev/null || sqlite3 killed.db 'select id from run')
+expect 0 optimize --resume "$run" --workers "$fake" --store killed.db --json
+json 'abs(o["best"]["speedup"]["value"] - 4) < 0.1'
+sql killed.db "select step, outcome from attempt where proposer like 'agent%' order by number"
+json 'o == [["try", "judged"], ["try", "known"], ["try", "judged"], ["episode", "judged"]]'
+sql killed.db "select count(*) from model_call"
+json 'o == [[1]]'
+
+# Ctrl-C ends the agent with the run.
+cat >agents/interrupted <<'END'
+trap 'echo bye; exit 0' TERM
+echo ready >"$HOME/ready"
+while :; do sleep 0.1; done
+END
+mkdir interrupted-home
+"$program" optimize "$task" --workers "$fake" --strategy only.json --store interrupted.db --json --model "agent,read=$agents,home=$work/interrupted-home:sh $agents/interrupted" >i.out 2>i.err &
+pid=$!
+await test -e interrupted-home/ready
+interrupt $pid
+wait $pid
+[ $? = 130 ] || fail "an interrupted run: $(cat i.err)"
+stream interrupted.db
+says bye
+sql interrupted.db "select outcome from model_call"
+json 'o == [["failed"]]'
+
+# The strategy agent: while an episode goes on, another model is called and the tuner works. What the agent had judged becomes a parent.
+cat >agents/mixed <<'END'
+cp candidate.cu start.cu
+{ echo '#pragma fake: speed 5'; cat start.cu; } >candidate.cu
+kforge eval
+until [ -e "$HOME/go" ]; do sleep 0.1; done
+END
+mkdir mixed-home
+cat >other-model <<'END'
+cat >mixed.prompt
+grep -q 'fake: speed 5' mixed.prompt && touch mixed-home/go
+echo '```cuda'
+echo "#pragma fake: speed 1.$RANDOM"
+sed -n '/^#include/,$p' "$1"
+echo '```'
+END
+expect 0 optimize "$task" --workers "$fake" --strategy agent --budget-requests 40 --candidates 60 --time 3m --store mixed.db --json \
+    --model "agent,read=$agents,home=$work/mixed-home:sh $agents/mixed" --model "exec:bash $work/other-model $task/baseline.cu"
+[ -e mixed-home/go ] || fail "no other model saw what the agent had judged"
+sql mixed.db "select (select max(number) from attempt where step = 'tune') > t.number, (select count(*) from attempt where proposer = 'exec' and number < e.number) > 0 from attempt t, attempt e where t.step = 'try' and e.step = 'episode' limit 1"
+json 'o == [[1, 1]]'
+expect 0 show "$(python3 -c 'import sqlite3; print(sqlite3.connect("mixed.db").execute("select key from run").fetchone()[0])')" --store mixed.db
+says "agent:sh"
+
+# The command of a store that was made elsewhere needs trust.
+mkdir elsewhere
+cp interrupted.db elsewhere/store.db
+expect 2 optimize --resume last --workers "$fake" --store elsewhere/store.db
+complains "kforge trust"
+
+# A replay repeats the candidate of an episode.
+expect 0 optimize --model "replay:honest.db#$(python3 -c 'import sqlite3; print(sqlite3.connect("honest.db").execute("select key from run").fetchone()[0])')" "$task" --workers "$fake" --strategy only.json --store replayed.db --candidates 20 --json
+json 'abs(o["best"]["speedup"]["value"] - 2) < 0.05'
+finish
