@@ -117,8 +117,10 @@ static bool take_descriptor(kf_event_stream *stream, int number, kf_error *error
 {
     struct stat status;
     char path[40];
-    int flags = fcntl(number, F_GETFL);
-    if (flags < 0 || fstat(number, &status) != 0 || (flags & O_ACCMODE) == O_RDONLY)
+    int flags = fcntl(number, F_GETFL), own = fcntl(number, F_GETFD);
+    /* kforge's own files have FD_CLOEXEC, and an inherited descriptor can't have it. */
+    if (flags < 0 || own < 0 || (own & FD_CLOEXEC) || fstat(number, &status) != 0 ||
+        (flags & O_ACCMODE) == O_RDONLY)
         return kf_fail(error, KF_ERROR_INPUT,
                        "--events %s: the descriptor is not open for writing; open it as in "
                        "`kforge … --events fd:3 3>events.jsonl`",
@@ -456,4 +458,13 @@ const char *kf_event_traceparent(void)
     for (size_t i = 0; form[i]; i++)
         if (form[i] == '-' ? text[i] != '-' : !strchr("0123456789abcdef", text[i])) return "";
     return text;
+}
+
+cJSON *kf_event_start_fields(const char *kind)
+{
+    cJSON *fields = cJSON_CreateObject();
+    kf_event_text(fields, "kind", kind);
+    kf_event_text(fields, "kforge", KFORGE_VERSION);
+    kf_event_text(fields, "traceparent", kf_event_traceparent());
+    return fields;
 }

@@ -68,6 +68,10 @@ void kf_event_stream_flush(kf_event_stream *stream);
  * that share the stream, one gets it. */
 bool kf_event_stream_trouble(kf_event_stream *stream, kf_error *why);
 
+/* Returns the fields that every `run.start` begins with: `kind` ("search", "bench", "worker" or
+ * "serve"), version of kforge, $TRACEPARENT. */
+cJSON *kf_event_start_fields(const char *kind);
+
 /* ---- fields ---------------------------------------------------------------------------------- */
 
 /* Add a field to an event. A text is cut, and control characters and invalid UTF-8 become '?'. NULL

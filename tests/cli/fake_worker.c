@@ -344,7 +344,7 @@ int main(int argc, char **argv)
                                         (unsigned short)getpid(), 1}};
     kf_error error = {0};
     bool served = spool ? kf_worker_spool(&judge, spool, &options, &stop, &error)
-                        : kf_worker_serve(&judge, 0, 1, &stop, &error);
+                        : kf_worker_serve(&judge, 0, 1, &stop, NULL, &error);
     if (!served) fprintf(stderr, "fake_worker: %s\n", error.text);
     return served ? 0 : 3;
 }

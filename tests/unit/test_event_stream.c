@@ -169,6 +169,10 @@ static void test_refused(void **state)
     assert_refused("fd:0", "expected fd:N");
     assert_refused("fd:-1", "expected fd:N");
     assert_refused("fd:987654", "not open for writing");
+    int own = open("/dev/null", O_WRONLY | O_CLOEXEC); /* as of the store */
+    snprintf(number, sizeof number, "fd:%d", own);
+    assert_refused(number, "not open for writing");
+    close(own);
     int reader = open("/dev/null", O_RDONLY);
     snprintf(number, sizeof number, "fd:%d", reader);
     assert_refused(number, "not open for writing");
