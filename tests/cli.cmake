@@ -9,7 +9,7 @@ target_link_libraries(make_store PRIVATE kf_store kf_task)
 set_target_properties(make_store PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 add_dependencies(test_helpers make_store)
 
-foreach(name completion docs doctor events export export_learn gpu_faults gpu_silent help install redteam run scan
+foreach(name completion dialects docs doctor events export export_learn gpu_faults gpu_silent help install redteam run scan
         show store store_care task terminal trust verdict)
   add_test(NAME cli.${name} COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/${name}.sh ${CMAKE_BINARY_DIR}/bin)
   set_tests_properties(cli.${name} PROPERTIES TIMEOUT 300)
