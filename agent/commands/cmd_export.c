@@ -44,6 +44,13 @@ static int index_of(const char *const *words, const char *word)
     return 0;
 }
 
+static kf_export_dialect dialect_of(const settings *s)
+{
+    kf_export_dialect dialect = KF_DIALECT_KFORGE;
+    if (s->dialect) kf_export_dialect_parse(s->dialect, &dialect);
+    return dialect;
+}
+
 static bool read_options(const settings *s, kf_export_options *options, kf_error *error)
 {
     *options = (kf_export_options){
@@ -69,7 +76,10 @@ static bool read_options(const settings *s, kf_export_options *options, kf_error
         return kf_fail(error, KF_ERROR_INTERNAL,
                        "export: format or reward is not known: this is a bug in kforge");
     /* Failed attempts are imitated only on request. Other formats need failures, too. */
-    bool imitation = options->format == KF_EXPORT_SFT;
+    bool imitation =
+        options->format == KF_EXPORT_SFT || (options->format == KF_EXPORT_MULTITURN &&
+                                             /* its chains need a reply to imitate, too */
+                                             dialect_of(s) == KF_DIALECT_OPENAI);
     options->only = s->only     ? (kf_export_only)index_of(only_words, s->only)
                     : imitation ? KF_ONLY_CORRECT
                                 : KF_ONLY_ALL;
@@ -88,13 +98,6 @@ static bool is_folder(const char *path)
     if (strcmp(path, "-") == 0) return false;
     return path[strlen(path) - 1] == '/' || (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) ||
            !kf_packing_of_name(path, &packing);
-}
-
-static kf_export_dialect dialect_of(const settings *s)
-{
-    kf_export_dialect dialect = KF_DIALECT_KFORGE;
-    if (s->dialect) kf_export_dialect_parse(s->dialect, &dialect);
-    return dialect;
 }
 
 /* Chooses the file type by --as, by the name, or in a folder by the reader. */

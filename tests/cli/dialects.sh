@@ -5,6 +5,8 @@ source "$(dirname "$0")/lib.sh"
 "$bin/../tests/make_dataset" d.db "$root/tasks" >/dev/null || fail make_dataset
 export KFORGE_STORE=$work/d.db
 for format in sft dpo kto grpo multiturn raw; do expect 0 export --format $format -o $format.jsonl; done
+expect 0 export --format multiturn --only correct -o multiturn-correct.jsonl
+expect 0 export --format multiturn --dialect openai --only all -o openai-all.jsonl
 
 # Every dialect with every format: the rows are made of the format's own, or the format is refused.
 for dialect in trl openai llamafactory axolotl verl nemo-gym; do
@@ -17,6 +19,7 @@ python3 - <<'END' 2>py.err || fail "$(tail -n 3 py.err)"
 import json
 load = lambda name: [json.loads(line) for line in open(name)]
 own = {f: load(f + ".jsonl") for f in ("sft", "dpo", "kto", "grpo", "multiturn", "raw")}
+correct = load("multiturn-correct.jsonl")
 task = lambda r: {"task": r["task"], "task_hash": r["task_hash"]}
 text = lambda messages, role: next((m["content"] for m in messages if m["role"] == role), "")
 def weighted(r):
@@ -54,10 +57,11 @@ for line in open("tried"):
         continue
     assert status == "0", line
     got = load(f"{dialect}-{format}.jsonl")
-    want = [wanted[dialect, format](i, r) for i, r in enumerate(own[format])]
+    want = [wanted[dialect, format](i, r) for i, r in enumerate(correct if (dialect, format) == ("openai", "multiturn") else own[format])]
     assert got == want and got, (dialect, format, [g for g, w in zip(got, want) if g != w][:1])
     assert all(list(g) == list(w) for g, w in zip(got, want)), (dialect, format)
-assert any(m.get("weight") == 0 for r in load("openai-multiturn.jsonl") for m in r["messages"])
+assert load("openai-all.jsonl") == [{"messages": weighted(r)} for r in own["multiturn"]]
+assert {m.get("weight") for r in load("openai-all.jsonl") for m in r["messages"]} == {None, 0, 1}
 END
 expect 2 export --format dpo --dialect verl -o x.parquet
 complains "--dialect verl takes: sft, multiturn, grpo"
