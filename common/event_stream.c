@@ -447,7 +447,8 @@ void kf_event_interval(cJSON *fields, const char *name, double value, double low
         return;
     }
     const double ends[] = {value, isfinite(low) ? low : value, isfinite(high) ? high : value};
-    cJSON_AddItemToObject(fields, name, cJSON_CreateDoubleArray(ends, 3));
+    cJSON *interval = cJSON_CreateDoubleArray(ends, 3);
+    if (!cJSON_AddItemToObject(fields, name, interval)) cJSON_Delete(interval);
 }
 
 const char *kf_event_traceparent(void)

@@ -139,7 +139,8 @@ void kf_search_event_start(kf_search *s, bool resumed)
     cJSON *models = cJSON_AddArrayToObject(fields, "models");
     for (size_t i = 0; i < settings->model_count; i++) {
         kf_autofree char *name = kf_search_model_name(settings->models[i]);
-        if (name) cJSON_AddItemToArray(models, cJSON_CreateString(name));
+        cJSON *item = name ? cJSON_CreateString(name) : NULL;
+        if (item && !cJSON_AddItemToArray(models, item)) cJSON_Delete(item);
     }
     add_amounts(fields, "limit", &settings->budget, true);
     write_event(s, KF_EVENT_RUN_START, fields);

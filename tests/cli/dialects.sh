@@ -125,6 +125,18 @@ groups groups.jsonl 10
 expect 0 export --format grpo --group task --dedup on -o folded.jsonl
 groups folded.jsonl 9
 
+# 16 replies to one prompt with at most 3 sources are a group of 16.
+cat >answer.sh <<'END'
+cat >/dev/null
+printf '{"text": "```cuda\\n#pragma fake: speed 1.%d\\nextern \\"C\\" void axpy() {}\\n```"}' $((RANDOM % 3 + 1))
+END
+mkdir suite
+cp -r "$root/tasks/axpy" suite
+expect 0 bench suite --workers "$bin/../tests/fake_worker" --model "exec:bash $work/answer.sh" -k 16 --store samples.db
+expect 0 export --format grpo --store samples.db -o samples.jsonl
+python3 -c 'import json; (r,) = [json.loads(l) for l in open("samples.jsonl")]; assert r["group"] == len(r["completions"]) == len(r["rewards"]) == 16 and len(set(r["candidates"])) <= 3, r["group"]' 2>py.err ||
+    fail "a group of 16: $(tail -n 1 py.err)"
+
 # Suspected cheats, in all formats
 for format in raw sft kto grpo; do expect 0 export --format $format --only suspected --least-group 1 -o suspected-$format.jsonl; done
 python3 - <<'END' 2>py.err || fail "$(tail -n 3 py.err)"

@@ -112,5 +112,14 @@ expect 2 worker --events fd:1
 complains "standard output has the verdicts"
 expect 0 worker --device cpu --events worker.jsonl
 check worker.jsonl run.start run.end
+FAKE_EVENTS=$work/verdicts.jsonl expect 0 optimize "$task" --workers "$fake" --candidates 3 --store l.db --events l.jsonl
+check verdicts.jsonl attempt
+python3 - <<'END' 2>py.err || fail "$(tail -n 1 py.err)"
+import json
+load = lambda name: [json.loads(line) for line in open(name)]
+agent, worker = ([e["speedup"] for e in load(n) if e["event"] in ("attempt", "verify") and e["status"] == "correct"] for n in ("l.jsonl", "verdicts.jsonl"))
+assert agent == worker and [e["step"] for e in load("verdicts.jsonl")] == list(range(1, len(load("verdicts.jsonl")) + 1)), (agent, worker)
+assert all(e["job"] and e["task"] == "axpy" for e in load("verdicts.jsonl"))
+END
 events worker.jsonl 'e[0]["kind"] == "worker" and len(e) == 2 and e[1]["end"] == "finished"'
 finish
