@@ -589,14 +589,12 @@ static const kf_option options[] = {
      .argument = "READER",
      .offset = offsetof(settings, dialect),
      .choices = "trl|openai|llamafactory|axolotl|verl|nemo-gym",
-     .help = "Only the columns that this reader takes, in its form, and its configuration "
-             "(docs/reference/datasets.md)."},
+     .help = "Only the columns of this reader, in its form, with its configuration."},
     {.name = "columns",
      .type = KF_OPTION_TEXT,
      .argument = "NAME=FIELD,…",
      .offset = offsetof(settings, columns),
-     .help = "Only these columns, with fields of the format; after --dialect further ones. Parts: "
-             "FIELD:first, FIELD:user, FIELD+FIELD (docs/reference/datasets.md)."},
+     .help = "Only these columns; after --dialect further ones (docs/reference/datasets.md)."},
     {.name = "shard-rows",
      .type = KF_OPTION_INTEGER,
      .argument = "N",
@@ -725,8 +723,7 @@ static const kf_option options[] = {
     {.name = "check-memory",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, check_memory),
-     .help = "sft: run each source with AddressSanitizer on the CPU device. Leave out and count "
-             "those that fail."},
+     .help = "sft: leave out sources that fail with AddressSanitizer on the CPU device."},
     {.name = "license",
      .type = KF_OPTION_TEXT,
      .argument = "SPDX",

@@ -1,5 +1,5 @@
 /* Rows in another shape: columns that are renamed, joined or nested. export_dialect.c has the
- * shapes of trainers, export_shape.c makes the rows.
+ * columns of trainers, export_columns.c reads --columns, export_shape.c makes the rows.
  *
  * A column has a template: JSON with placeholders <FIELD>, which stand for the value of a field of
  * the format's own row.
@@ -40,14 +40,10 @@ struct kf_export_shape {
     size_t text_count;
 };
 
-/* Returns the columns that a dialect has for a format, up to one without a name. NULL: it has no
- * such rows. */
-const kf_shape_column *kf_dialect_columns(kf_export_dialect dialect, kf_export_format format);
-
-/* Finds the type of a placeholder without its brackets. KF_ERROR_INPUT, with the field's place in
- * --columns, if a field or part does not exist. */
-bool kf_shape_type(kf_export_format format, const char *placeholder, kf_export_type *type,
-                   kf_error *error);
+/* Returns the columns that a dialect has for a format, up to one without a name. NULL with
+ * KF_ERROR_INPUT: it has no such rows. */
+const kf_shape_column *kf_dialect_columns(kf_export_dialect dialect, kf_export_format format,
+                                          kf_error *error);
 /* Writes the row of the shape for `row`, a row of the format. */
 bool kf_shape_row(const kf_export_shape *shape, const kf_buffer *row, const char *split,
                   int64_t index, kf_buffer *out, kf_error *error);

@@ -93,21 +93,21 @@ expect 2 export --format sft --dialect llamafactory --as jsonl.zst -o x
 
 # --columns
 expect 0 export --format sft --columns "instruction=messages:user,output=messages:assistant,score=reward,task" -o alpaca.jsonl
-expect 0 export --format dpo --dialect trl --columns chosen_speedup,who=chosen_model -o more.jsonl
+expect 0 export --format dpo --dialect trl --columns chosen_speedup,by=chosen_model -o more.jsonl
 expect 0 export --format kto --columns conversations=prompt+completion,ok=label -o lf.jsonl
 expect 0 export --columns id,status -o two.jsonl
 python3 - <<'END' 2>py.err || fail "$(tail -n 3 py.err)"
 import json
 load = lambda name: [json.loads(line) for line in open(name)]
 assert load("alpaca.jsonl") == [{"instruction": r["messages"][1]["content"], "output": r["messages"][2]["content"], "score": r["reward"], "task": r["task"]} for r in load("sft.jsonl")]
-assert load("more.jsonl") == [{n: r[n] for n in ("prompt", "chosen", "rejected", "chosen_speedup")} | {"who": r["chosen_model"]} for r in load("dpo.jsonl")]
+assert load("more.jsonl") == [{n: r[n] for n in ("prompt", "chosen", "rejected", "chosen_speedup")} | {"by": r["chosen_model"]} for r in load("dpo.jsonl")]
 assert load("lf.jsonl") == [{"conversations": r["prompt"] + r["completion"], "ok": r["label"]} for r in load("kto.jsonl")]
 assert load("two.jsonl") == [{"id": r["id"], "status": r["status"]} for r in load("raw.jsonl")]
 # A number keeps every digit.
 number = lambda line: line.split('"score":')[1].split(",")[0]
 assert [number(l) for l in open("alpaca.jsonl")] == [l.split('"reward":')[1].split("}")[0].split(",")[0] for l in open("sft.jsonl")]
 END
-for wrong in "x=nothing" "=task" "x=" "a b=task" "x=task,x=run" "x=task:user" "x=messages+task" "x=messages:nobody" "@x=task" ""; do
+for wrong in "x=nothing" "=task" "x=" "a b=task" "x=task,x=run" "x=task:user" "x=messages+task" "x=messages:robot" "@x=task" ""; do
     expect 2 export --format sft --columns "$wrong" -o x.jsonl
     complains "--columns"
 done
