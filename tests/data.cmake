@@ -20,6 +20,16 @@ add_test(NAME cli.datasets COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/datasets
 set_tests_properties(cli.datasets PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77)
 kf_tier(full cli.datasets)
 kf_tier(plain cli.datasets)
+# The readers of the trainers, and TRL's trainers, from PyPI.
+add_test(NAME cli.dialects_real COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/dialects_real.sh ${CMAKE_BINARY_DIR}/bin)
+set_tests_properties(cli.dialects_real PROPERTIES TIMEOUT 1200 SKIP_RETURN_CODE 77)
+kf_tier(full cli.dialects_real)
+kf_tier(plain cli.dialects_real)
+# It runs sources on the CPU device.
+add_test(NAME cli.export_memory COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/export_memory.sh ${CMAKE_BINARY_DIR}/bin)
+set_tests_properties(cli.export_memory PROPERTIES TIMEOUT 300)
+kf_tier(full cli.export_memory)
+kf_tier(plain cli.export_memory)
 add_test(NAME cli.reward COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/reward.sh ${CMAKE_BINARY_DIR}/bin)
 set_tests_properties(cli.reward PROPERTIES TIMEOUT 300)
 kf_bench(export kf_store_export)

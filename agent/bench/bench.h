@@ -16,6 +16,7 @@
 #include <cjson/cJSON.h>
 #include <stdio.h>
 
+#include "event_stream.h"
 #include "kforge/hash.h"
 #include "kforge/store.h"
 #include "search.h"
@@ -143,6 +144,8 @@ typedef struct kf_bench_how {
     FILE *log;
     bool terminal;
     const volatile int *interrupts;
+    /* of --events; or NULL. Shards share it. */
+    kf_event_stream *events;
 } kf_bench_how;
 
 typedef struct kf_bench_outcome {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench_events.h"
 #include "bench_solutions.h"
 #include "machine_failures.h"
 #include "kforge/file.h"
@@ -138,18 +139,46 @@ static bool finish(judging *j, size_t index, bool correct, kf_error *error)
     return kf_store_end_run(j->store, j->plan->suite.tasks[task].run, KF_RUN_FINISHED, error);
 }
 
-static void tell(judging *j, size_t index, const char *status, double speedup)
+static kf_bench_run_event event_of(const judging *j, size_t task)
+{
+    size_t done = 0;
+    for (size_t i = 0; i < j->solutions->count; i++)
+        done += j->solutions->items[i].task == task && j->states[i].done;
+    return (kf_bench_run_event){j->plan, &j->plan->suite.tasks[task], done};
+}
+
+/* Prints a line for a solution, and writes its event. */
+static void tell(judging *j, size_t index, kf_attempt_outcome outcome,
+                 const kf_attempt_result *result)
 {
     char time[KF_FIGURE];
     const kf_bench_solution *s = &j->solutions->items[index];
+    const kf_bench_run_event event = event_of(j, s->task);
+    kf_error lost;
+    kf_bench_event_attempt(j->how->events, &event, s->file, outcome, result);
+    if (!j->left[s->task]) kf_bench_event_run_end(j->how->events, &event, "finished");
     if (j->width) fputs(KF_STYLE_CLEAR, j->how->log);
     j->width = 0;
     fprintf(j->how->log, "%8s  %s: %s", kf_figure_seconds(kf_now() - j->started, time), s->file,
-            status);
-    if (speedup > 0) fprintf(j->how->log, ", %.3fx", speedup);
+            *result->blame ? result->status : result->message);
+    if (result->speedup.value > 0) fprintf(j->how->log, ", %.3fx", result->speedup.value);
     if (!isnan(s->claimed)) fprintf(j->how->log, ", claimed %.2fx", s->claimed);
     fprintf(j->how->log, "  (%zu of %zu)\n", j->judged, j->planned);
+    if (kf_event_stream_trouble(j->how->events, &lost))
+        fprintf(j->how->log, "          %s\n", lost.text);
     fflush(j->how->log);
+}
+
+/* Does so for a solution without a verdict. */
+static void tell_unjudged(judging *j, size_t index, kf_attempt_outcome outcome, const char *why)
+{
+    tell(j, index, outcome,
+         &(kf_attempt_result){.status = kf_attempt_outcome_name(outcome),
+                              .blame = "",
+                              .speedup = {NAN, NAN, NAN},
+                              .message = why,
+                              .build_seconds = NAN,
+                              .judge_seconds = NAN});
 }
 
 static void put_unjudged(judging *j, size_t index, const char *why)
@@ -176,7 +205,13 @@ static bool take_known(judging *j, size_t index, bool *known, kf_error *error)
     kf_store_attempt_new attempt = {.outcome = KF_ATTEMPT_KNOWN, .known_verdict = c.verdict};
     if (!record(j, index, &attempt, error) || !finish(j, index, c.status == KF_CORRECT, error))
         return false;
-    tell(j, index, kf_status_name(c.status), c.speedup.value);
+    tell(j, index, KF_ATTEMPT_KNOWN,
+         &(kf_attempt_result){.status = kf_status_name(c.status),
+                              .blame = kf_blame_name(c.blame),
+                              .speedup = c.speedup,
+                              .message = c.message,
+                              .build_seconds = NAN,
+                              .judge_seconds = NAN});
     return true;
 }
 
@@ -190,7 +225,7 @@ static bool submit(judging *j, size_t index, kf_error *error)
     if (!kf_source_check(s->source, s->size, s->file, &why)) {
         kf_store_attempt_new attempt = {.outcome = KF_ATTEMPT_REJECTED, .message = why.text};
         if (!record(j, index, &attempt, error) || !finish(j, index, false, error)) return false;
-        tell(j, index, why.text, NAN);
+        tell_unjudged(j, index, KF_ATTEMPT_REJECTED, why.text);
         return true;
     }
     if (!take_known(j, index, &known, error)) return false;
@@ -227,7 +262,7 @@ static bool take(judging *j, const kf_workers_result *result, bool *again, kf_er
             put_unjudged(j, index, result->error.text);
         else if (!finish(j, index, false, error))
             return false;
-        tell(j, index, result->error.text, NAN);
+        tell_unjudged(j, index, KF_ATTEMPT_LOST, result->error.text);
         return true;
     }
     bool flake = v->blame == KF_BLAME_MACHINE || v->blame == KF_BLAME_JUDGE;
@@ -243,7 +278,8 @@ static bool take(judging *j, const kf_workers_result *result, bool *again, kf_er
         put_unjudged(j, index, v->message);
     else if (!*again && !finish(j, index, v->status == KF_CORRECT, error))
         return false;
-    tell(j, index, kf_status_name(v->status), v->speedup.value);
+    const kf_attempt_result of_verdict = kf_attempt_result_of(v);
+    tell(j, index, KF_ATTEMPT_JUDGED, &of_verdict);
     return true;
 }
 
@@ -270,6 +306,7 @@ static bool prepare(judging *j, kf_error *error)
         bool any = false;
         for (size_t i = 0; i < j->solutions->count; i++) any |= j->solutions->items[i].task == t;
         if (task->fault || task->finished || !any) continue;
+        bool resumed = task->run[0];
         kf_auto(cJSON) bundle = NULL;
         kf_autofree char *text = NULL;
         if (task->run[0]) {
@@ -284,6 +321,8 @@ static bool prepare(judging *j, kf_error *error)
                 ? !kf_store_resume_run(j->store, task->run, error) || !read_done(j, t, error)
                 : !begin_run(j, t, error))
             return false;
+        const kf_bench_run_event event = event_of(j, t);
+        kf_bench_event_run_start(j->how->events, &event, kf_workers_hardware(j->workers), resumed);
     }
     for (size_t i = 0; i < j->solutions->count; i++) {
         const kf_bench_solution *s = &j->solutions->items[i];
@@ -296,9 +335,12 @@ static bool prepare(judging *j, kf_error *error)
     }
     /* all solutions are done, or none can be judged */
     for (size_t t = 0; t < j->plan->suite.count; t++)
-        if (j->tasks[t] && !j->left[t] &&
-            !kf_store_end_run(j->store, j->plan->suite.tasks[t].run, KF_RUN_FINISHED, error))
-            return false;
+        if (j->tasks[t] && !j->left[t]) {
+            const kf_bench_run_event event = event_of(j, t);
+            if (!kf_store_end_run(j->store, j->plan->suite.tasks[t].run, KF_RUN_FINISHED, error))
+                return false;
+            kf_bench_event_run_end(j->how->events, &event, "finished");
+        }
     return true;
 }
 
@@ -375,8 +417,12 @@ static void stop_runs(judging *j)
     kf_run_status status =
         j->outcome->gave_up || j->outcome->failed ? KF_RUN_FAILED : KF_RUN_INTERRUPTED;
     for (size_t t = 0; t < j->plan->suite.count; t++)
-        if (j->tasks[t] && j->left[t] && j->plan->suite.tasks[t].run[0])
+        if (j->tasks[t] && j->left[t] && j->plan->suite.tasks[t].run[0]) {
+            const kf_bench_run_event event = event_of(j, t);
             kf_store_end_run(j->store, j->plan->suite.tasks[t].run, status, NULL);
+            kf_bench_event_run_end(j->how->events, &event,
+                                   status == KF_RUN_FAILED ? "failed" : "interrupted");
+        }
 }
 
 bool kf_bench_judge(kf_bench_plan *plan, const kf_bench_solutions *solutions,

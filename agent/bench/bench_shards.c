@@ -141,6 +141,11 @@ static void observe(void *context, kf_search_event event, const kf_search_progre
     r->judged = progress->judged;
     r->correct = progress->correct;
     r->best = progress->best ? progress->best_speedup.value : NAN;
+    kf_error why;
+    if (kf_event_stream_trouble(w->how->events, &why)) {
+        r->text = why;
+        send_report(w, REPORT_NEWS);
+    }
     if (event == KF_SEARCH_NEWS || event == KF_SEARCH_ADVICE) {
         kf_fail(&r->text, KF_ERROR_NONE, "%s", text);
         send_report(w, event == KF_SEARCH_NEWS ? REPORT_NEWS : REPORT_ADVICE);
@@ -222,7 +227,7 @@ static bool search_task(work *w, const shard_order *order, kf_search_result *res
     settings.models = models;
     settings.device = w->shard->device ? w->shard->device : w->how->device;
     if (order->cost_usd > 0) settings.budget.cost_usd = order->cost_usd;
-    kf_search_observer observer = {.notify = observe, .context = w};
+    kf_search_observer observer = {.notify = observe, .context = w, .events = w->how->events};
     bool ran =
         ready && kf_search_run(w->store, loaded, order->run[0] ? order->run : NULL, &settings,
                                w->workers, w->how->interrupts, &observer, result, error);
@@ -284,6 +289,8 @@ static int serve(work *w, int orders)
     }
     kf_workers_close(w->workers);
     kf_store_close(w->store);
+    /* Writes what waits. */
+    kf_event_stream_close(w->how->events);
     return 0;
 }
 

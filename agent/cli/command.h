@@ -157,6 +157,12 @@ struct kf_command {
         .name = "json", .type = KF_OPTION_FLAG, .offset = offsetof(SETTINGS, json), \
         .help = "Write one JSON value instead of text."                             \
     }
+#define KF_ROW_EVENTS(SETTINGS)                                            \
+    {                                                                      \
+        .name = "events", .type = KF_OPTION_PATH, .argument = "FILE|fd:N", \
+        .offset = offsetof(SETTINGS, events),                              \
+        .help = "Append events as JSON lines (docs/reference/json.md)."    \
+    }
 #define KF_ROW_DEVICE(SETTINGS)                                                          \
     {                                                                                    \
         .name = "device", .letter = 'd', .type = KF_OPTION_TEXT, .argument = "DEVICE",   \

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench_events.h"
 #include "bench_extra_baselines.h"
 #include "bench_result.h"
 #include "bench_solutions.h"
@@ -20,7 +21,7 @@
 
 typedef struct settings {
     const char *strategy, *store, *device, *devices, *baseline, *sandbox, *resume, *prompts,
-        *ensemble, *name, *solutions;
+        *ensemble, *name, *solutions, *events;
     double time, cost, seconds, timeout;
     int64_t samples, candidates, seed, calls;
     bool anew, once, protocol;
@@ -92,6 +93,7 @@ static bool plan_new(kf_bench_plan *plan, const settings *wanted, const char *pa
         return kf_fail_prefix(error, "--strategy");
     search->seed = (uint64_t)wanted->seed;
     search->prompts = wanted->prompts;
+    search->traceparent = kf_event_traceparent();
     search->by_share = strcmp(wanted->ensemble, "share") == 0;
     search->anew = wanted->anew;
     search->timing_seconds = wanted->seconds;
@@ -185,14 +187,28 @@ static bool has_origins(const kf_bench_suite *suite, kf_error *error)
     return kf_bench_no_origin(error);
 }
 
+/* Writes the last event. Prints, once, that events were lost. */
+static void end_events(kf_event_stream *events, const kf_bench_plan *plan,
+                       kf_bench_outcome *outcome, const kf_error *why,
+                       const kf_invocation *invocation)
+{
+    kf_error lost;
+    outcome->interrupted |= *invocation->interrupts > 0;
+    kf_bench_event_end(events, plan, outcome, why);
+    if (kf_event_stream_trouble(events, &lost)) fprintf(invocation->log, "kforge: %s\n", lost.text);
+}
+
 static int run(const kf_invocation *invocation, const void *values, kf_error *error)
 {
     const settings *wanted = values;
     kf_autofree char *path = NULL;
     __attribute__((cleanup(plan_clear))) kf_bench_plan plan = {0};
     __attribute__((cleanup(solutions_clear))) kf_bench_solutions solutions = {0};
+    kf_auto(kf_event_stream) events = NULL;
+    if (wanted->events && !(events = kf_event_stream_open(wanted->events, error))) return -1;
     kf_devices devices;
-    kf_bench_how how = {.log = invocation->log,
+    kf_bench_how how = {.events = events,
+                        .log = invocation->log,
                         .terminal = invocation->terminal,
                         .interrupts = invocation->interrupts};
     if (invocation->argument_count &&
@@ -221,10 +237,12 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
         return -1;
     tell_faults(&plan, &solutions, invocation->log);
     fprintf(invocation->log, "bench %s: %s, %zu tasks\n", plan.id, plan.name, plan.suite.count);
+    kf_bench_event_start(events, &plan);
     kf_bench_outcome outcome = {0};
     bool correct = false;
     bool ran = plan.source ? kf_bench_judge(&plan, &solutions, &how, &outcome, error)
                            : kf_bench_search(&plan, &how, &outcome, error);
+    end_events(events, &plan, &outcome, ran ? NULL : error, invocation);
     if (!ran) return -1;
     bool begun = false;
     for (size_t i = 0; i < plan.suite.count; i++) begun |= plan.suite.tasks[i].run[0] != '\0';
@@ -395,6 +413,7 @@ static const kf_option options[] = {
     KF_ROW_SANDBOX(settings),
     KF_ROW_PROMPTS(settings),
     KF_ROWS_BENCH_OUTPUTS(settings),
+    KF_ROW_EVENTS(settings),
     KF_ROW_STORE(settings),
     {0},
 };

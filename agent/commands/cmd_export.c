@@ -4,6 +4,7 @@
 
 #include "command_line.h"
 #include "export_card.h"
+#include "export_memory.h"
 #include "export_modelnew.h"
 #include "export_names.h"
 #include "export_package.h"
@@ -24,14 +25,15 @@
 
 typedef struct settings {
     const char *store, *format, *output, *as, *only, *reward, *task, *run, *group, *dedup, *license,
-        *candidate;
-    bool force, significant, include_held_out, keep_leaks, json;
+        *candidate, *dialect, *columns;
+    bool force, significant, include_held_out, keep_leaks, check_memory, json;
     double margin, discount, test_share;
     int64_t shard_rows, least_group, pairs;
     kf_option_list held_out, test_family;
 } settings;
 
-static const char *const only_words[] = {"all", "correct", "faster", "failed", "cheating", NULL};
+static const char *const only_words[] = {"all",      "correct",   "faster", "failed",
+                                         "cheating", "suspected", NULL};
 /* in the order of kf_packing */
 static const char *const packing_words[] = {"jsonl", "jsonl.gz", "jsonl.zst", "parquet", NULL};
 
@@ -40,6 +42,13 @@ static int index_of(const char *const *words, const char *word)
     for (int i = 0; words[i]; i++)
         if (strcmp(words[i], word) == 0) return i;
     return 0;
+}
+
+static kf_export_dialect dialect_of(const settings *s)
+{
+    kf_export_dialect dialect = KF_DIALECT_KFORGE;
+    if (s->dialect) kf_export_dialect_parse(s->dialect, &dialect);
+    return dialect;
 }
 
 static bool read_options(const settings *s, kf_export_options *options, kf_error *error)
@@ -67,12 +76,17 @@ static bool read_options(const settings *s, kf_export_options *options, kf_error
         return kf_fail(error, KF_ERROR_INTERNAL,
                        "export: format or reward is not known: this is a bug in kforge");
     /* Failed attempts are imitated only on request. Other formats need failures, too. */
-    bool imitation = options->format == KF_EXPORT_SFT;
+    bool imitation =
+        options->format == KF_EXPORT_SFT || (options->format == KF_EXPORT_MULTITURN &&
+                                             /* its chains need a reply to imitate, too */
+                                             dialect_of(s) == KF_DIALECT_OPENAI);
     options->only = s->only     ? (kf_export_only)index_of(only_words, s->only)
                     : imitation ? KF_ONLY_CORRECT
                                 : KF_ONLY_ALL;
     bool whole = options->format == KF_EXPORT_RAW || options->format == KF_EXPORT_CASSETTE ||
-                 options->format == KF_EXPORT_MULTITURN;
+                 options->format == KF_EXPORT_MULTITURN ||
+                 /* a group is what one prompt yielded, with its repetitions */
+                 options->format == KF_EXPORT_GRPO;
     options->dedup = strcmp(s->dedup, "auto") == 0 ? !whole : strcmp(s->dedup, "on") == 0;
     return true;
 }
@@ -86,6 +100,24 @@ static bool is_folder(const char *path)
            !kf_packing_of_name(path, &packing);
 }
 
+/* Chooses the file type by --as, by the name, or in a folder by the reader. */
+static bool choose_packing(const settings *s, bool standard, kf_output_settings *output,
+                           kf_error *error)
+{
+    const char *ending = kf_export_dialect_ending(dialect_of(s));
+    if (s->as) {
+        output->packing = (kf_packing)index_of(packing_words, s->as);
+    } else if (output->folder) {
+        /* Every reader of data sets takes gzip. zstd needs another package in Python. */
+        output->packing = ending ? (kf_packing)index_of(packing_words, ending + 1) : KF_PACK_GZIP;
+    } else if (!standard) {
+        kf_packing_of_name(s->output, &output->packing);
+    }
+    /* Standard output goes to another program. */
+    return standard ||
+           kf_export_dialect_reads(dialect_of(s), kf_packing_suffix(output->packing), error);
+}
+
 static bool read_output(const settings *s, const kf_invocation *invocation,
                         const kf_export_options *options, kf_output_settings *output,
                         kf_error *error)
@@ -95,19 +127,13 @@ static bool read_output(const settings *s, const kf_invocation *invocation,
                                    .folder = *s->output && is_folder(s->output),
                                    .force = s->force,
                                    .shard_rows = s->shard_rows,
-                                   .fields = kf_export_fields(options->format)};
+                                   .fields = options->shape ? kf_export_shape_fields(options->shape)
+                                                            : kf_export_fields(options->format)};
     bool standard = strcmp(s->output, "-") == 0, cassette = options->format == KF_EXPORT_CASSETTE;
     if (!*s->output)
         return kf_fail(error, KF_ERROR_INPUT,
                        "--output is empty: name a file, a folder, or - for standard output");
-    if (s->as)
-        output->packing = (kf_packing)index_of(packing_words, s->as);
-    else if (output->folder)
-        output->packing =
-            /* Every reader takes gzip. zstd needs another package in Python. */
-            KF_PACK_GZIP;
-    else if (!standard)
-        kf_packing_of_name(s->output, &output->packing);
+    if (!choose_packing(s, standard, output, error)) return false;
     if (standard && output->packing == KF_PACK_PARQUET)
         return kf_fail(error, KF_ERROR_INPUT,
                        "Parquet can't be streamed: name a file or folder with --output");
@@ -219,34 +245,89 @@ static bool add_card(const settings *s, const kf_invocation *invocation, kf_stor
     return text && kf_output_add(output, "README.md", text, strlen(text), error);
 }
 
-static void tell(const settings *s, const kf_invocation *invocation, const kf_export_report *r)
+/* Adds the trainer's configuration to the folder, or prints it. */
+static bool add_config(const kf_invocation *invocation, const kf_export_options *options,
+                       const kf_output_settings *settings_of, kf_output *output, kf_error *error)
 {
-    bool standard = strcmp(s->output, "-") == 0;
-    if (s->json && !standard) {
-        fprintf(invocation->output,
-                "{\"rows\": %lld, \"train\": %lld, \"test\": %lld, \"filtered\": %lld, "
-                "\"unlabelled\": %lld, \"duplicates\": %lld, "
-                "\"leaks\": %lld, "
-                "\"held_out\": %lld, \"scrubbed\": %lld}\n",
-                (long long)r->rows, (long long)r->train, (long long)r->test, (long long)r->filtered,
-                (long long)r->unlabelled, (long long)r->duplicates, (long long)r->leaks,
-                (long long)r->held_out, (long long)r->scrubbed);
+    const kf_output_file *files;
+    size_t count;
+    const char *name;
+    if (!options->shape || !kf_output_finish(output, &files, &count, error)) return !options->shape;
+    kf_autofree kf_export_part *parts = calloc(count + 1, sizeof *parts);
+    if (!parts) return kf_fail_memory(error, "the export");
+    for (size_t i = 0; i < count; i++)
+        parts[i] =
+            (kf_export_part){settings_of->folder ? files[i].name : last_part(settings_of->path),
+                             strcmp(files[i].split, "test") == 0};
+    kf_autofree char *text = kf_export_shape_config(options->shape, parts, count, &name, error);
+    if (!text) return false;
+    if (!name || !count) return true;
+    if (settings_of->folder) return kf_output_add(output, name, text, strlen(text), error);
+    fprintf(invocation->log, "%s needs these lines:\n%s", name, text);
+    return true;
+}
+
+typedef struct count_of {
+    int64_t count;
+    /* key of JSON, and the words for people */
+    const char *key, *words;
+} count_of;
+
+/* Says why an export is empty, since a trainer would only say that it has no data. */
+static void tell_empty(FILE *log, const kf_export_options *options, const count_of *counts,
+                       size_t count)
+{
+    bool any = false;
+    fprintf(log, "kforge: the data set has no rows:");
+    for (size_t i = 0; i < count; i++)
+        if (counts[i].count) {
+            fprintf(log, "%s %lld %s", any ? "," : "", (long long)counts[i].count, counts[i].words);
+            any = true;
+        }
+    if (!any)
+        fputs(options->format == KF_EXPORT_RAW ? " the store has no attempts"
+                                               : " no attempt has a reply of a model",
+              log);
+    fprintf(log, "; it took --only %s%s%s%s%s; \"kforge list\" shows the runs\n",
+            only_words[options->only], options->task ? " --task " : "",
+            options->task ? options->task : "", options->run ? " --run " : "",
+            options->run ? options->run : "");
+}
+
+static void tell(const settings *s, const kf_invocation *invocation,
+                 const kf_export_options *options, const kf_export_report *r,
+                 const kf_memory_check *memory)
+{
+    const count_of counts[] = {{r->filtered, "filtered", "filtered"},
+                               {r->unlabelled, "unlabelled", "without a label"},
+                               {r->duplicates, "duplicates", "duplicates"},
+                               {r->leaks, "leaks", "with code of test or held-out tasks"},
+                               {r->held_out, "held_out", "of held-out tasks"},
+                               {r->refused, "memory_errors", "with memory errors"}};
+    const count_of more[] = {{memory->unchecked, "unchecked", "not checked for memory errors"},
+                             {r->scrubbed, "scrubbed", "secrets and paths removed"}};
+    size_t count = sizeof counts / sizeof *counts;
+    if (!r->rows && options->format != KF_EXPORT_CASSETTE)
+        tell_empty(invocation->log, options, counts, count);
+    if (s->json && strcmp(s->output, "-") != 0) {
+        FILE *out = invocation->output;
+        fprintf(out, "{\"rows\": %lld, \"train\": %lld, \"test\": %lld", (long long)r->rows,
+                (long long)r->train, (long long)r->test);
+        for (size_t i = 0; i < count; i++)
+            fprintf(out, ", \"%s\": %lld", counts[i].key, (long long)counts[i].count);
+        for (size_t i = 0; i < 2; i++)
+            fprintf(out, ", \"%s\": %lld", more[i].key, (long long)more[i].count);
+        fputs("}\n", out);
         return;
     }
     fprintf(invocation->log, "%lld rows", (long long)r->rows);
-    const struct {
-        int64_t count;
-        const char *what;
-    } parts[] = {{r->test, "of them in the test split"},
-                 {r->filtered, "filtered"},
-                 {r->unlabelled, "without a label"},
-                 {r->duplicates, "duplicates"},
-                 {r->leaks, "with code of test or held-out tasks"},
-                 {r->held_out, "of held-out tasks"},
-                 {r->scrubbed, "secrets and paths removed"}};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (parts[i].count)
-            fprintf(invocation->log, ", %lld %s", (long long)parts[i].count, parts[i].what);
+    if (r->test) fprintf(invocation->log, ", %lld of them in the test split", (long long)r->test);
+    for (size_t i = 0; i < count; i++)
+        if (counts[i].count)
+            fprintf(invocation->log, ", %lld %s", (long long)counts[i].count, counts[i].words);
+    for (size_t i = 0; i < 2; i++)
+        if (more[i].count)
+            fprintf(invocation->log, ", %lld %s", (long long)more[i].count, more[i].words);
     fputc('\n', invocation->log);
 }
 
@@ -261,9 +342,13 @@ static bool export_rows(const settings *s, const kf_invocation *invocation, kf_s
     kf_output_settings output_settings;
     kf_export_report report;
     kf_autoresult kf_store_run run = {0};
-    if (!read_options(s, &options, error) ||
-        !read_output(s, invocation, &options, &output_settings, error))
+    if (!read_options(s, &options, error)) return false;
+    kf_auto(kf_export_shape) shape = NULL;
+    if ((s->dialect || s->columns) &&
+        !(shape = kf_export_shape_new(options.format, dialect_of(s), s->columns, error)))
         return false;
+    options.shape = shape;
+    if (!read_output(s, invocation, &options, &output_settings, error)) return false;
     if (s->run && !kf_store_find_run(store, s->run, &run, error)) return false;
     /* "last" may be another run tomorrow, so the card names the run */
     if (s->run) options.run = run.id;
@@ -279,11 +364,18 @@ static bool export_rows(const settings *s, const kf_invocation *invocation, kf_s
         options.digest = digest;
         options.tools = &tools;
     }
+    __attribute__((cleanup(kf_memory_check_close))) kf_memory_check memory = {0};
+    if (s->check_memory) {
+        if (!kf_memory_check_open(&memory, store, invocation->interrupts, error)) return false;
+        options.admit = kf_memory_check_admit;
+        options.admit_context = &memory;
+    }
     bool ok = kf_export(store, &options, take_row, &state, &report, error) &&
               add_card(s, invocation, store, &options, &output_settings, &report, output, error) &&
+              add_config(invocation, &options, &output_settings, output, error) &&
               kf_output_commit(output, error);
     kf_export_tools_free(&tools);
-    if (ok) tell(s, invocation, &report);
+    if (ok) tell(s, invocation, &options, &report, &memory);
     return ok;
 }
 
@@ -329,6 +421,9 @@ static bool check_winners(const settings *s, kf_error *error)
         {s->test_family.count > 0, "test-family", splits},
         {s->test_share > 0, "test-share", splits},
         {s->keep_leaks, "keep-leaks", "it has no prompts"},
+        {s->dialect, "dialect", rows},
+        {s->columns, "columns", rows},
+        {s->check_memory, "check-memory", "its candidates were measured twice"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         if (wrong[i].given) return refuse(wrong[i].option, s->format, wrong[i].why, error);
@@ -352,9 +447,11 @@ static bool check_winners(const settings *s, kf_error *error)
     return true;
 }
 
-/* Refuses options that have no effect on a cassette. */
-static bool check_cassette(const settings *s, kf_error *error)
+/* Refuses options that have no effect on these rows. */
+static bool check_rows(const settings *s, kf_error *error)
 {
+    if (s->check_memory && strcmp(s->format, "sft") != 0)
+        return refuse("check-memory", s->format, "it checks the replies that sft imitates", error);
     if (strcmp(s->format, "cassette") == 0 && s->only && strcmp(s->only, "all") != 0)
         return refuse("only", s->format, "a cassette has all replies of a run", error);
     if (strcmp(s->format, "cassette") == 0 && strcmp(s->dedup, "on") == 0)
@@ -440,7 +537,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     if (s->candidate && !is_modelnew(s))
         return kf_fail(error, KF_ERROR_INPUT, "--candidate needs --format modelnew or kernelbench"),
                -1;
-    if (!(is_winners(s) ? check_winners(s, error) : check_cassette(s, error))) return -1;
+    if (!(is_winners(s) ? check_winners(s, error) : check_rows(s, error))) return -1;
     if (s->candidate) return export_winners(s, invocation, NULL, error) ? KF_EXIT_DONE : -1;
     kf_autofree char *folder = NULL;
     bool ok = false;
@@ -487,6 +584,17 @@ static const kf_option options[] = {
      .choices = "jsonl|jsonl.gz|jsonl.zst|parquet",
      .help = "File type if the name does not show it; in a folder jsonl.gz. Parquet needs Python "
              "with pyarrow."},
+    {.name = "dialect",
+     .type = KF_OPTION_CHOICE,
+     .argument = "READER",
+     .offset = offsetof(settings, dialect),
+     .choices = "trl|openai|llamafactory|axolotl|verl|nemo-gym",
+     .help = "Only the columns of this reader, in its form, with its configuration."},
+    {.name = "columns",
+     .type = KF_OPTION_TEXT,
+     .argument = "NAME=FIELD,…",
+     .offset = offsetof(settings, columns),
+     .help = "Only these columns; after --dialect further ones (docs/reference/datasets.md)."},
     {.name = "shard-rows",
      .type = KF_OPTION_INTEGER,
      .argument = "N",
@@ -520,9 +628,10 @@ static const kf_option options[] = {
      .type = KF_OPTION_CHOICE,
      .argument = "WHICH",
      .offset = offsetof(settings, only),
-     .choices = "all|correct|faster|failed|cheating",
+     .choices = "all|correct|faster|failed|cheating|suspected",
      .help = "Which attempts. faster: correct, with the whole interval above 1. failed: by their "
-             "own fault. Default: correct for sft, modelnew and kernelbench, faster for package, "
+             "own fault. suspected: wrong results like a cheat's. Default: correct for sft, "
+             "modelnew and kernelbench, faster for package, "
              "else all."},
     {.name = "reward",
      .type = KF_OPTION_CHOICE,
@@ -583,7 +692,7 @@ static const kf_option options[] = {
      .choices = "auto|on|off",
      .fallback = "auto",
      .help = "Keep the first of candidates with equal normalised source or machine code. auto: not "
-             "for raw, multiturn and cassette."},
+             "for raw, grpo, multiturn and cassette."},
     {.name = "held-out",
      .type = KF_OPTION_LIST,
      .argument = "TASK",
@@ -611,6 +720,10 @@ static const kf_option options[] = {
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, keep_leaks),
      .help = "Keep rows with code of test or held-out tasks."},
+    {.name = "check-memory",
+     .type = KF_OPTION_FLAG,
+     .offset = offsetof(settings, check_memory),
+     .help = "sft: leave out sources that fail with AddressSanitizer on the CPU device."},
     {.name = "license",
      .type = KF_OPTION_TEXT,
      .argument = "SPDX",

@@ -18,7 +18,7 @@
 
 typedef struct settings {
     const char *strategy, *store, *device, *devices, *baseline, *counters, *sandbox, *flags,
-        *resume, *output, *prompts;
+        *resume, *output, *prompts, *events;
     double time, cost, gpu_seconds, seconds, timeout;
     int64_t candidates, tokens, budget_requests, seed, calls;
     bool json;
@@ -161,6 +161,7 @@ static bool plan_replay(plan *p, const kf_invocation *invocation, const settings
     kf_autofree char *options = strndup(spec + 6, strcspn(spec, ":") - 6); /* ",strict=1" */
     if (!options) return kf_fail_memory(error, "the run");
     p->search.anew = true;
+    p->search.traceparent = kf_event_traceparent();
     set_budget(p, wanted);
     return replay_models(p, options, old, count, store, run.id, error);
 }
@@ -192,6 +193,7 @@ static bool plan_new(plan *p, const kf_invocation *invocation, const settings *w
     search->declared_flags = strcmp(wanted->flags, "declared") == 0;
     search->baseline = wanted->baseline;
     search->counters = wanted->counters;
+    search->traceparent = kf_event_traceparent();
     set_budget(p, wanted);
     return true;
 }
@@ -265,7 +267,9 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     const char *device;
     if (!choose_devices(wanted, &device, &devices, error)) return -1;
     __attribute__((cleanup(plan_clear))) plan p = {0};
+    kf_auto(kf_event_stream) events = NULL;
     kf_auto(kf_store) store = NULL;
+    if (wanted->events && !(events = kf_event_stream_open(wanted->events, error))) return -1;
     if (!wanted->resume &&
         !(plan_new(&p, invocation, wanted, error) && has_place(&p, wanted, error)))
         return -1;
@@ -286,13 +290,16 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_progress_view view = {
         .log = invocation->log,
         .terminal = invocation->terminal,
+        .events = events,
         .note = alone ? "no model given (--model): the tuner works alone" : NULL,
         .trouble = device || wanted->workers.count ? NULL : kf_judge_gpu_trouble};
-    kf_search_observer observer = {.notify = kf_progress_notify, .context = &view};
+    kf_search_observer observer = {
+        .notify = kf_progress_notify, .context = &view, .events = events};
     kf_search_result result;
     bool ran = kf_search_run(store, p.task, p.run[0] ? p.run : NULL, &p.search, workers,
                              invocation->interrupts, &observer, &result, error);
     kf_progress_clear(&view);
+    kf_progress_events(&view);
     /* before the first message: nothing runs then */
     kf_workers_close(kf_steal(&workers));
     __attribute__((cleanup(kf_optimize_result_clear)))
@@ -452,6 +459,7 @@ static const kf_option options[] = {
      .help = "Compiler flags for the tuner: declared flags and those that matter on the device, or "
              "only declared ones."},
     KF_ROW_PROMPTS(settings),
+    KF_ROW_EVENTS(settings),
     KF_ROW_STORE(settings),
     KF_ROW_JSON(settings),
     {0},

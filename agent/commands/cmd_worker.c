@@ -6,23 +6,53 @@
 #include "worker.h"
 
 typedef struct settings {
-    const char *device, *cache, *spool;
+    const char *device, *cache, *spool, *events;
     bool once;
 } settings;
+
+static void write_start(kf_event_stream *events, const kf_judge *judge)
+{
+    if (!events) return;
+    cJSON *fields = kf_event_start_fields("worker");
+    kf_event_text(fields, "device", kf_judge_hardware(judge));
+    kf_event_write(events, KF_EVENT_RUN_START, kf_event_stream_id(events), fields);
+}
+
+/* `why`: what ended the worker early; or NULL. */
+static void write_end(kf_event_stream *events, const kf_error *why, bool interrupted)
+{
+    if (!events) return;
+    cJSON *fields = cJSON_CreateObject();
+    kf_event_text(fields, "end", why ? "failed" : interrupted ? "interrupted" : "finished");
+    kf_event_text(fields, "reason", why ? why->text : "");
+    kf_event_write(events, KF_EVENT_RUN_END, kf_event_stream_id(events), fields);
+}
 
 static int run(const kf_invocation *invocation, const void *values, kf_error *error)
 {
     const settings *wanted = values;
     if (wanted->once && !wanted->spool)
         return kf_fail(error, KF_ERROR_INPUT, "--once needs --spool DIR") - 1;
+    /* Standard output has the verdicts. */
+    if (wanted->events && !wanted->spool && strcmp(wanted->events, "fd:1") == 0)
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "--events fd:1: standard output has the verdicts; name another descriptor") -
+               1;
+    kf_auto(kf_event_stream) events = NULL;
+    if (wanted->events && !(events = kf_event_stream_open(wanted->events, error))) return -1;
     kf_auto(kf_judge) judge =
         kf_judge_new(&(kf_judge_settings){.device = wanted->device, .cache = wanted->cache}, error);
     if (!judge) return -1;
-    bool served =
-        wanted->spool
-            ? kf_worker_spool(judge, wanted->spool, &(kf_spool_options){.once = wanted->once},
-                              invocation->interrupts, error)
-            : kf_worker_serve(judge, STDIN_FILENO, STDOUT_FILENO, invocation->interrupts, error);
+    write_start(events, judge);
+    bool served = wanted->spool
+                      ? kf_worker_spool(judge, wanted->spool,
+                                        &(kf_spool_options){.once = wanted->once, .events = events},
+                                        invocation->interrupts, error)
+                      : kf_worker_serve(judge, STDIN_FILENO, STDOUT_FILENO, invocation->interrupts,
+                                        events, error);
+    write_end(events, served ? NULL : error, *invocation->interrupts);
+    kf_error why;
+    if (kf_event_stream_trouble(events, &why)) fprintf(invocation->log, "kforge: %s\n", why.text);
     if (!served) return -1;
     return *invocation->interrupts ? KF_EXIT_INTERRUPTED : KF_EXIT_DONE;
 }
@@ -38,6 +68,7 @@ static const kf_option options[] = {
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, once),
      .help = "With --spool: end when no job is left."},
+    KF_ROW_EVENTS(settings),
     {.name = "cache",
      .type = KF_OPTION_PATH,
      .argument = "DIR",

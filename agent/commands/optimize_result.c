@@ -135,12 +135,6 @@ static void print_text(const kf_optimize_result *o, FILE *out)
     fprintf(out, "resume    %s\n", o->resume);
 }
 
-static const char *end_name(kf_search_end end)
-{
-    static const char *const names[] = {"converged", "spent", "interrupted", "stopped"};
-    return names[end];
-}
-
 static bool print_json(const kf_optimize_result *o, FILE *out, kf_error *error)
 {
     const kf_search_progress *p = &o->result->progress;
@@ -149,7 +143,7 @@ static bool print_json(const kf_optimize_result *o, FILE *out, kf_error *error)
     cJSON_AddStringToObject(json, "run", p->run);
     cJSON_AddStringToObject(json, "task", o->task);
     cJSON_AddStringToObject(json, "device", p->hardware);
-    cJSON_AddStringToObject(json, "end", end_name(o->result->end));
+    cJSON_AddStringToObject(json, "end", kf_search_end_name(o->result->end));
     cJSON_AddStringToObject(json, "reason", o->result->why.text);
     cJSON_AddNumberToObject(json, "attempts", (double)p->attempts);
     cJSON_AddNumberToObject(json, "judged", (double)p->judged);

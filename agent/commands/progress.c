@@ -21,6 +21,15 @@ void kf_progress_clear(kf_progress_view *view)
     view->width = 0;
 }
 
+void kf_progress_events(kf_progress_view *view)
+{
+    kf_error why;
+    if (!kf_event_stream_trouble(view->events, &why)) return;
+    kf_progress_clear(view);
+    fprintf(view->log, "kforge: %s\n", why.text);
+    fflush(view->log);
+}
+
 /* `brief`: first the number of calls is omitted, then the rate. */
 static void put_words(const kf_search_progress *p, int brief, kf_buffer *text)
 {
@@ -96,6 +105,7 @@ void kf_progress_notify(void *context, kf_search_event event, const kf_search_pr
 {
     kf_progress_view *view = context;
     char line[200], figure[KF_FIGURE];
+    kf_progress_events(view);
     switch (event) {
     case KF_SEARCH_TICK:
         if (view->terminal)

@@ -15,6 +15,8 @@ typedef struct kf_progress_view {
     const char *note;
     /* names the fault of the GPU if no device was named; or NULL */
     kf_gpu_trouble *trouble;
+    /* of --events; or NULL */
+    kf_event_stream *events;
     double drawn, waiting_since;
     int width; /* of the present line */
     int64_t failures_told, judged_told;
@@ -25,5 +27,7 @@ void kf_progress_notify(void *context, kf_search_event event, const kf_search_pr
                         const char *text);
 /* Removes the line, so that other text can be written. */
 void kf_progress_clear(kf_progress_view *view);
+/* Prints, once, that events were lost. */
+void kf_progress_events(kf_progress_view *view);
 
 #endif

@@ -3,40 +3,39 @@
 #include <string.h>
 
 #include "kforge/buffer.h"
+#include "kforge/json.h"
 
-/* Writes types in the spelling of `datasets`. */
-static void append_feature(kf_buffer *out, const kf_export_field *field)
+/* Writes a layout (kf_export_type_layout) in the spelling of `datasets`. */
+static void append_layout(kf_buffer *out, const cJSON *layout, int indent)
 {
-    static const char *const scalars[] = {"string", "float64", "int64", "bool"};
-    kf_buffer_format(out, "  - name: %s\n", field->name);
-    switch (field->type) {
-    case KF_FIELD_MESSAGES:
-        kf_buffer_string(out, "    list:\n    - name: role\n      dtype: string\n    - name: "
-                              "content\n      dtype: string\n");
-        break;
-    case KF_FIELD_STRINGS: kf_buffer_string(out, "    list: string\n"); break;
-    case KF_FIELD_FLOATS: kf_buffer_string(out, "    list: float64\n"); break;
-    case KF_FIELD_INTEGERS: kf_buffer_string(out, "    list: int64\n"); break;
-    case KF_FIELD_EXEMPLARS:
-        kf_buffer_string(out, "    list:\n");
-        for (int i = 0; i < 7; i++) {
-            static const char *const names[] = {"candidate", "role",        "source",      "status",
-                                                "speedup",   "speedup_low", "speedup_high"};
-            kf_buffer_format(out, "    - name: %s\n      dtype: %s\n", names[i],
-                             i < 4 ? "string" : "float64");
-        }
-        break;
-    default: kf_buffer_format(out, "    dtype: %s\n", scalars[field->type]);
+    const cJSON *inner = cJSON_IsArray(layout) ? layout->child : layout;
+    const char *key = cJSON_IsArray(layout) ? "list" : cJSON_IsObject(layout) ? "struct" : "dtype";
+    if (cJSON_IsString(inner)) {
+        kf_buffer_format(out, "%*s%s: %s\n", indent, "", key, inner->valuestring);
+        return;
+    }
+    kf_buffer_format(out, "%*s%s:\n", indent, "", key);
+    for (const cJSON *member = inner->child; member; member = member->next) {
+        kf_buffer_format(out, "%*s- name: %s\n", indent, "", member->string);
+        append_layout(out, member, indent + 2);
     }
 }
 
-static const char *type_name(kf_export_type type)
+static void append_feature(kf_buffer *out, const kf_export_field *field)
 {
-    static const char *const names[] = {
-        "string",           "float",           "integer",        "boolean",
-        "list of messages", "list of strings", "list of floats", "list of integers",
-        "list of exemplars"};
-    return names[type];
+    kf_auto(cJSON) layout = cJSON_Parse(kf_export_type_layout(field->type));
+    kf_buffer_format(out, "  - name: %s\n", field->name);
+    if (layout)
+        append_layout(out, layout, 4);
+    else
+        out->failed = true;
+}
+
+static const kf_export_field *fields_of(const kf_card *card)
+{
+    const kf_export_options *options = card->options;
+    return options->shape ? kf_export_shape_fields(options->shape)
+                          : kf_export_fields(options->format);
 }
 
 /* Writes a YAML scalar: plain if it has no special characters, else in quotes as in JSON, which
@@ -81,7 +80,7 @@ static void append_header(kf_buffer *out, const kf_card *card)
             kf_buffer_format(out, "  - split: %s\n    path: %s-*%s\n", name, name,
                              kf_packing_suffix(card->packing));
     }
-    const kf_export_field *fields = kf_export_fields(card->options->format);
+    const kf_export_field *fields = fields_of(card);
     if (fields->name) kf_buffer_string(out, "dataset_info:\n  features:\n");
     for (; fields->name; fields++) append_feature(out, fields);
     kf_buffer_string(out, "---\n\n");
@@ -141,10 +140,9 @@ char *kf_card_text(const kf_card *card, kf_error *error)
                          (long long)file->rows, (long long)file->bytes, file->hash);
     }
     kf_buffer_string(&out, "\n## Fields\n\n| field | type | meaning |\n|---|---|---|\n");
-    for (const kf_export_field *field = kf_export_fields(card->options->format); field->name;
-         field++)
-        kf_buffer_format(&out, "| `%s` | %s | %s |\n", field->name, type_name(field->type),
-                         field->help);
+    for (const kf_export_field *field = fields_of(card); field->name; field++)
+        kf_buffer_format(&out, "| `%s` | %s | %s |\n", field->name,
+                         kf_export_type_name(field->type), field->help);
     char *text = kf_buffer_take(&out);
     if (!text) kf_fail_memory(error, "the data card");
     return text;

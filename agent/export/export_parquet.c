@@ -22,22 +22,18 @@ struct kf_parquet {
 /* Types are fixed, so that no value changes the type of another. Batches of 32 MiB bound the
  * child's memory. */
 static const char script[] =
-    "import sys, os, io\n"
+    "import sys, os, io, json\n"
     "def say(text):\n"
     "    os.write(1, (' '.join(text.split())[:600] + '\\n').encode(errors='replace'))\n"
     "path = None\n"
     "try:\n"
     "    import pyarrow as pa, pyarrow.parquet as pq, pyarrow.json as pj\n"
-    "    text = pa.string(); number = pa.float64()\n"
-    "    exemplar = pa.struct([(n, text) for n in ('candidate', 'role', 'source', 'status')]\n"
-    "                         + [(n, number) for n in ('speedup', 'speedup_low', "
-    "'speedup_high')])\n"
-    "    kinds = {'s': text, 'f': number, 'i': pa.int64(), 'b': pa.bool_(), 'S': pa.list_(text), "
-    "'F': pa.list_(number), 'I': "
-    "pa.list_(pa.int64()), 'e': "
-    "pa.list_(exemplar),\n"
-    "             'm': pa.list_(pa.struct([('role', text), ('content', text)]))}\n"
-    "    schema = pa.schema([(n[1:], kinds[n[0]]) for n in sys.argv[1].split(',')])\n"
+    "    def kind(layout):\n"
+    "        if isinstance(layout, list): return pa.list_(kind(layout[0]))\n"
+    "        if isinstance(layout, dict): return pa.struct([(n, kind(l)) for n, l in "
+    "layout.items()])\n"
+    "        return getattr(pa, layout + '_' * (layout == 'bool'))()\n"
+    "    schema = pa.schema([(n, kind(l)) for n, l in json.loads(sys.argv[1]).items()])\n"
     "    parsing = pj.ParseOptions(explicit_schema=schema, newlines_in_values=False, "
     "unexpected_field_behavior='error')\n"
     "    rows, size = [], 0\n"
@@ -76,14 +72,14 @@ static const char *python(void)
     return given && *given ? given : "python3";
 }
 
+/* Returns the layouts of the fields as a JSON object. Their names need no escapes. */
 static char *schema_of(const kf_export_field *fields)
 {
-    /* in the order of kf_export_type */
-    static const char letters[] = "sfibmSFIe";
     kf_autobuffer text = {0};
     for (; fields->name; fields++)
-        kf_buffer_format(&text, "%s%c%s", text.size ? "," : "", letters[fields->type],
-                         fields->name);
+        kf_buffer_format(&text, "%s\"%s\": %s", text.size ? ", " : "{", fields->name,
+                         kf_export_type_layout(fields->type));
+    kf_buffer_string(&text, text.size ? "}" : "{}");
     return kf_buffer_take(&text);
 }
 

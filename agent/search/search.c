@@ -22,6 +22,12 @@
 /* most descriptors of models to wait for */
 #define WATCHED 256
 
+const char *kf_search_end_name(kf_search_end end)
+{
+    static const char *const names[] = {"converged", "spent", "interrupted", "stopped"};
+    return names[end];
+}
+
 static int interrupts(const kf_search *s)
 {
     return s->interrupts ? *s->interrupts : 0;
@@ -58,6 +64,12 @@ static bool fill(kf_search *s, bool *stuck, kf_error *error)
     return true;
 }
 
+static void note_worker(kf_search *s, const char *news)
+{
+    kf_search_notify(s, KF_SEARCH_NEWS, "%s", news);
+    kf_search_event_worker(s, news);
+}
+
 /* ---- waiting --------------------------------------------------------------------------------- */
 
 /* Waits for a short time until something happens, and handles it. */
@@ -77,7 +89,7 @@ static bool wait_some(kf_search *s, kf_error *error)
     kf_workers_listen(s->workers, fds, count, wake);
     int got = kf_workers_wait(s->workers, WAIT_SECONDS, &result, error);
     const char *news = kf_workers_news(s->workers);
-    if (news) kf_search_notify(s, KF_SEARCH_NEWS, "%s", news);
+    if (news) note_worker(s, news);
     if (got < 0) return kf_fail_prefix(error, "no worker is left");
     kf_search_notify(s, KF_SEARCH_TICK, "%s", "");
     return got == 0 || kf_jobs_handle(s, &result, error);
@@ -101,7 +113,7 @@ static bool await_one(kf_search *s, double seconds, kf_error *error)
         return kf_fail(error, KF_ERROR_BUSY, "interrupted before a worker was connected");
     if (kf_workers_wait(s->workers, seconds, &result, error) < 0) return false;
     const char *news = kf_workers_news(s->workers);
-    if (news) kf_search_notify(s, KF_SEARCH_NEWS, "%s", news);
+    if (news) note_worker(s, news);
     kf_search_notify(s, KF_SEARCH_TICK, "%s", "");
     return true;
 }
@@ -256,6 +268,8 @@ static bool run_all(kf_search *s, const char *run, kf_search_result *result, boo
     *begun = true;
     s->clock.started = kf_now();
     kf_search_notify(s, KF_SEARCH_STARTED, "%s", s->progress.run);
+    kf_search_event_start(s, run != NULL);
+    kf_search_event_worker(s, "connected");
     if (!kf_models_open(s, error) || !kf_pending_call_again(s, error) ||
         !kf_jobs_submit_again(s, error) || !search(s, result, error) || !kf_calls_stop(s, error))
         return false;
@@ -300,6 +314,10 @@ bool kf_search_run(kf_store *store, const kf_task *task, const char *run,
                      kf_store_end_run(store, s->progress.run, status, ran ? error : NULL);
         ran = ran && ended;
         s->progress.elapsed = kf_search_elapsed(s);
+        kf_search_event_end(s, ran ? kf_search_end_name(result->end) : "failed",
+                            ran     ? result->why.text
+                            : error ? error->text
+                                    : "");
     }
     kf_search_note_hardware(s);
     result->progress = s->progress;

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "event_stream.h"
 #include "kforge/job.h"
 #include "kforge/store.h"
 #include "kforge/task.h"
@@ -75,6 +76,8 @@ typedef struct kf_search_settings {
      * stored with the run; borrowed, or NULL. */
     int64_t samples;
     const cJSON *bench;
+    /* W3C trace context that a new run is stored with; "" or NULL: no context */
+    const char *traceparent;
 } kf_search_settings;
 
 typedef struct kf_search_progress {
@@ -113,6 +116,8 @@ typedef struct kf_search_observer {
     void (*notify)(void *context, kf_search_event event, const kf_search_progress *progress,
                    const char *text);
     void *context;
+    /* receives the run's events; or NULL */
+    kf_event_stream *events;
 } kf_search_observer;
 
 typedef enum kf_search_end {
@@ -121,6 +126,8 @@ typedef enum kf_search_end {
     KF_SEARCH_INTERRUPTED,
     KF_SEARCH_STOPPED
 } kf_search_end;
+/* Returns "converged", "spent", "interrupted" or "stopped". */
+const char *kf_search_end_name(kf_search_end end);
 
 typedef struct kf_search_result {
     kf_search_end end;

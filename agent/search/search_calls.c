@@ -174,6 +174,7 @@ static bool store_call(kf_search *s, kf_call *call, const kf_llm_reply *reply, b
     s->progress.requests += reply->requests;
     s->progress.tokens += tokens_of(s, call, reply);
     if (reply->cost_usd > 0) s->progress.cost_usd += reply->cost_usd;
+    kf_search_event_call(s, call, reply);
     if (waits) {
         kf_call **end = &s->calls.replies;
         while (*end) end = &(*end)->next;

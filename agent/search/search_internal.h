@@ -8,6 +8,7 @@
 #include "search.h"
 #include "search_parts.h"
 #include "search_step.h"
+#include "verdict_event.h"
 
 typedef struct kf_search {
     kf_store *store;
@@ -30,6 +31,8 @@ typedef struct kf_search {
     kf_verification verification;
     kf_notes notes;
     kf_replay replay;
+    /* kf_now of the last event of the budget */
+    double budget_reported;
     /* Nothing more will be judged. */
     bool over;
     /* The run ended in order, not by a crash. */
@@ -56,6 +59,16 @@ void kf_search_notify(kf_search *s, kf_search_event event, const char *format, .
     __attribute__((format(printf, 3, 4)));
 /* Copies the workers' hardware to the progress. */
 void kf_search_note_hardware(kf_search *s);
+/* Write events (event_stream.h), if the observer takes them. */
+void kf_search_event_start(kf_search *s, bool resumed);
+void kf_search_event_worker(const kf_search *s, const char *message);
+void kf_search_event_call(kf_search *s, const kf_call *call, const kf_llm_reply *reply);
+void kf_search_event_attempt(kf_search *s, const char *proposer, const kf_origin *origin,
+                             kf_attempt_outcome outcome, int64_t candidate,
+                             const kf_attempt_result *result);
+void kf_search_event_best(const kf_search *s);
+/* `end`: how the run ended, as in `kforge optimize --json`, or "failed". */
+void kf_search_event_end(kf_search *s, const char *end, const char *reason);
 
 /* ---- search_budget.c ------------------------------------------------------------------------- */
 

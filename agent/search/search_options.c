@@ -38,6 +38,8 @@ char *kf_search_options_json(const kf_search_settings *settings)
     cJSON_AddBoolToObject(json, "strict-sandbox", settings->strict_sandbox);
     cJSON_AddBoolToObject(json, "declared-flags", settings->declared_flags);
     if (settings->samples) cJSON_AddNumberToObject(json, "samples", (double)settings->samples);
+    if (settings->traceparent && *settings->traceparent)
+        cJSON_AddStringToObject(json, "traceparent", settings->traceparent);
     if (settings->bench)
         cJSON_AddItemToObject(json, "bench", cJSON_Duplicate(settings->bench, true));
     return models ? cJSON_PrintUnformatted(json) : NULL;
@@ -82,5 +84,6 @@ bool kf_search_options_read(const char *text, kf_search_settings *settings,
     settings->declared_flags = kf_json_boolean_or(&reader, "declared-flags", true);
     settings->samples = kf_json_integer_or(&reader, "samples", 0, INT64_C(1) << 50, 0);
     settings->bench = kf_json_object_or_null(&reader, "bench");
+    settings->traceparent = kf_json_string_or(&reader, "traceparent", NULL);
     return kf_json_finish(&reader);
 }

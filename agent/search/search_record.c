@@ -120,23 +120,34 @@ static const char *label(const kf_proposal *p)
     return p->tunable ? p->tunable->name : "candidate";
 }
 
-static void report(kf_search *s, const kf_proposal *p, kf_attempt_outcome outcome, kf_status status,
-                   kf_interval speedup, const char *message)
+/* Reports an attempt to the observer and as an event. */
+static void report(kf_search *s, const kf_proposal *p, kf_attempt_outcome outcome,
+                   int64_t candidate, const kf_attempt_result *result)
 {
     char point[200] = "";
+    kf_search_event_attempt(s, proposer_of(s, p->origin.step, p->origin.model), &p->origin, outcome,
+                            candidate, result);
     if (p->tunable && p->origin.step == KF_STEP_TUNE)
         kf_tune_point_describe(p->tunable->space, &p->point, point, sizeof point);
-    if (status == KF_CORRECT && speedup.value > 0)
+    if (result->speedup.value > 0 && strcmp(result->status, kf_status_name(KF_CORRECT)) == 0)
         kf_search_notify(s, KF_SEARCH_ATTEMPT, "%s %s%s%s: %s, %.3fx", kf_step_name(p->origin.step),
                          label(p), *point ? " " : "", point, kf_attempt_outcome_name(outcome),
-                         speedup.value);
+                         result->speedup.value);
     else
         kf_search_notify(s, KF_SEARCH_ATTEMPT, "%s %s%s%s: %s: %s", kf_step_name(p->origin.step),
-                         label(p), *point ? " " : "", point,
-                         outcome == KF_ATTEMPT_LOST || outcome == KF_ATTEMPT_REJECTED
-                             ? kf_attempt_outcome_name(outcome)
-                             : kf_status_name(status),
-                         message);
+                         label(p), *point ? " " : "", point, result->status, result->message);
+}
+
+/* Returns the result of an attempt without a verdict. */
+static kf_attempt_result without_verdict(kf_attempt_outcome outcome, const char *message)
+{
+    bool candidate = outcome == KF_ATTEMPT_NO_SOURCE || outcome == KF_ATTEMPT_BAD_EDIT;
+    return (kf_attempt_result){.status = kf_attempt_outcome_name(outcome),
+                               .blame = candidate ? kf_blame_name(KF_BLAME_CANDIDATE) : "",
+                               .speedup = {NAN, NAN, NAN},
+                               .message = message,
+                               .build_seconds = NAN,
+                               .judge_seconds = NAN};
 }
 
 /* Records the attempt with a stored verdict. */
@@ -155,7 +166,13 @@ static bool record_reuse(kf_search *s, kf_proposal *p, kf_attempt_outcome outcom
                 known->cell, kf_features_floor(known->features), error) ||
         !finish(s, error))
         return false;
-    report(s, p, outcome, known->status, known->speedup, known->message);
+    report(s, p, outcome, recorded.candidate,
+           &(kf_attempt_result){.status = kf_status_name(known->status),
+                                .blame = kf_blame_name(known->blame),
+                                .speedup = known->speedup,
+                                .message = known->message,
+                                .build_seconds = NAN,
+                                .judge_seconds = NAN});
     kf_episodes_answer_known(s, p, known->verdict, recorded.candidate);
     return kf_best_note(s, recorded.candidate, known->reverified, known->status,
                         known->speedup.value, error);
@@ -173,7 +190,6 @@ bool kf_record_rejected(kf_search *s, kf_proposal *p, const char *message, kf_er
     kf_store_parent parents[1 + KF_EXEMPLARS];
     kf_store_attempt_new attempt = attempt_of(s, p, parents);
     kf_store_recorded recorded = {0};
-    kf_interval none = {NAN, NAN, NAN};
     attempt.outcome = KF_ATTEMPT_REJECTED;
     attempt.message = message;
     if (!store(s, &attempt, p->tunable, &p->point, &recorded, error) ||
@@ -181,7 +197,8 @@ bool kf_record_rejected(kf_search *s, kf_proposal *p, const char *message, kf_er
                 error) ||
         !finish(s, error))
         return false;
-    report(s, p, KF_ATTEMPT_REJECTED, KF_JUDGE_ERROR, none, message);
+    const kf_attempt_result result = without_verdict(KF_ATTEMPT_REJECTED, message);
+    report(s, p, KF_ATTEMPT_REJECTED, recorded.candidate, &result);
     kf_episodes_answer(s, p, NULL, message, recorded.candidate);
     return true;
 }
@@ -206,7 +223,6 @@ static bool record_lost(kf_search *s, kf_proposal *p, const kf_workers_result *r
     kf_store_parent parents[1 + KF_EXEMPLARS];
     kf_store_attempt_new attempt = attempt_of(s, p, parents);
     kf_store_recorded recorded = {0};
-    kf_interval none = {NAN, NAN, NAN};
     attempt.outcome = KF_ATTEMPT_LOST;
     attempt.message = why;
     s->jobs.refusals = result->outcome == KF_WORKERS_REFUSED ? s->jobs.refusals + 1 : 0;
@@ -220,7 +236,8 @@ static bool record_lost(kf_search *s, kf_proposal *p, const kf_workers_result *r
                            "", 0, error)) ||
         !finish(s, error))
         return false;
-    report(s, p, KF_ATTEMPT_LOST, KF_JUDGE_ERROR, none, why);
+    const kf_attempt_result lost = without_verdict(KF_ATTEMPT_LOST, why);
+    report(s, p, KF_ATTEMPT_LOST, recorded.candidate, &lost);
     if (!*kept) kf_episodes_answer(s, p, NULL, why, recorded.candidate);
     return s->jobs.refusals < REFUSALS ||
            kf_fail(error, KF_ERROR_MACHINE, "workers refused %d jobs in a row; the last: %s",
@@ -290,7 +307,8 @@ bool kf_record_result(kf_search *s, kf_proposal *p, const kf_workers_result *res
                             recorded.candidate, cell, floor_share, error)) ||
         !finish(s, error))
         return false;
-    report(s, p, attempt.outcome, verdict->status, verdict->speedup, verdict->message);
+    const kf_attempt_result of_verdict = kf_attempt_result_of(verdict);
+    report(s, p, attempt.outcome, recorded.candidate, &of_verdict);
     if (!*again) kf_episodes_answer(s, p, verdict, NULL, recorded.candidate);
     /* No candidate of this task will get another verdict, so more of them would be wasted. */
     if (verdict->blame == KF_BLAME_TASK && !s->progress.correct)
@@ -311,8 +329,9 @@ bool kf_record_failure(kf_search *s, const kf_call *call, kf_attempt_outcome out
                                     .model_call = call->origin.call};
     kf_store_recorded recorded = {0};
     if (!store(s, &attempt, NULL, NULL, &recorded, error) || !finish(s, error)) return false;
+    const kf_attempt_result result = without_verdict(outcome, message);
+    kf_search_event_attempt(s, attempt.proposer, &call->origin, outcome, 0, &result);
     kf_search_notify(s, KF_SEARCH_ATTEMPT, "%s %s: %s: %s", kf_step_name(call->origin.step),
-                     s->models.items[call->origin.model].name, kf_attempt_outcome_name(outcome),
-                     message);
+                     attempt.proposer, result.status, message);
     return true;
 }

@@ -106,15 +106,20 @@ bool kf_best_refresh(kf_search *s, kf_error *error)
     kf_search_progress *p = &s->progress;
     int64_t before = p->best;
     bool was_verified = p->best_reverified;
+    double speedup_before = p->best_speedup.value;
     p->best = chosen.id;
     p->best_speedup = chosen.speedup;
     p->best_reverified = chosen.reverified;
-    if (p->best && p->best_reverified && (p->best != before || !was_verified))
+    bool verified_now = p->best && p->best_reverified && (p->best != before || !was_verified);
+    if (verified_now)
         kf_search_notify(s, KF_SEARCH_VERIFIED, "best measured again: %.3fx [%.3f, %.3f]",
                          chosen.speedup.value, chosen.speedup.low, chosen.speedup.high);
     else if (p->best && p->best != before)
         kf_search_notify(s, KF_SEARCH_BEST, "new best: %.3fx, not measured again yet",
                          chosen.speedup.value);
+    if (p->best && (p->best != before || was_verified != p->best_reverified ||
+                    chosen.speedup.value != speedup_before))
+        kf_search_event_best(s);
     return true;
 }
 

@@ -7,6 +7,8 @@
 
 #include "machine_failures.h"
 #include "health_check.h"
+#include "kforge/task.h"
+#include "verdict_event.h"
 
 bool kf_job_queue_open(kf_job_queue *queue, kf_judge *judge, kf_error *error)
 {
@@ -43,6 +45,22 @@ int kf_job_queue_choose(kf_job_queue *queue)
     return queue->count == 1 ? 0 : -1;
 }
 
+static void write_event(kf_job_queue *queue, const kf_job *job, const kf_verdict *verdict)
+{
+    const kf_attempt_result result = kf_attempt_result_of(verdict);
+    queue->verdicts++;
+    if (!queue->events) return;
+    cJSON *fields = cJSON_CreateObject();
+    kf_event_number(fields, "step", (double)queue->verdicts);
+    kf_event_text(fields, "job", job->id);
+    kf_event_text(fields, "task", verdict->task);
+    /* The agent that sent the job knows them. */
+    kf_event_text(fields, "proposer", "");
+    kf_event_text(fields, "model", "");
+    kf_event_result(fields, &result);
+    kf_event_write(queue->events, KF_EVENT_ATTEMPT, kf_event_stream_id(queue->events), fields);
+}
+
 kf_verdict *kf_job_queue_measure(kf_job_queue *queue, size_t at, const volatile int *stop,
                                  kf_error *error)
 {
@@ -60,6 +78,7 @@ kf_verdict *kf_job_queue_measure(kf_job_queue *queue, size_t at, const volatile 
             return NULL;
         }
     }
+    write_event(queue, h->job, verdict);
     return kf_steal(&verdict);
 }
 

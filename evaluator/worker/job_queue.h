@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "event_stream.h"
 #include "kforge/judge.h"
 
 #define KF_JOB_QUEUE_MAX 64
@@ -25,6 +26,10 @@ typedef struct kf_job_queue {
     size_t count, most;
     /* Faults of the machine in a row (machine_failures.h). */
     int faults;
+    /* Gets an event for each verdict; or NULL. kf_job_queue_open sets it to NULL. */
+    kf_event_stream *events;
+    /* Verdicts so far. */
+    int64_t verdicts;
     /* A pipe with one byte for each finished build. */
     int built[2];
 } kf_job_queue;

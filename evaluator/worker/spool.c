@@ -459,6 +459,7 @@ bool kf_worker_spool(kf_judge *judge, const char *directory, const kf_spool_opti
     if (!kf_file_write(hello, line, strlen(line), error)) return false;
     bool served = kf_job_queue_open(&s->queue, judge, error);
     if (served) {
+        s->queue.events = options->events;
         served = serve(s, options->once, error);
         leave(s);
     }

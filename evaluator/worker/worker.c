@@ -359,7 +359,7 @@ static bool serve(kf_job_queue *h, reader *r, watch *w, kf_error *error)
 }
 
 bool kf_worker_serve(kf_judge *judge, int input, int output, const volatile int *stop,
-                     kf_error *error)
+                     kf_event_stream *events, kf_error *error)
 {
     kf_autofree char *hello = kf_worker_hello(judge, error);
     watch w = {.stop = stop, .output = output};
@@ -369,6 +369,7 @@ bool kf_worker_serve(kf_judge *judge, int input, int output, const volatile int 
     kf_job_queue h;
     bool served = write_line(&w, hello, error) && kf_job_queue_open(&h, judge, error);
     if (served) {
+        h.events = events;
         served = serve(&h, &r, &w, error);
         kf_job_queue_close(&h);
     }

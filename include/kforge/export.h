@@ -64,7 +64,21 @@ typedef enum kf_export_type {
     /* list of {"candidate", "role", "source", "status", "speedup", "speedup_low", "speedup_high"}
      */
     KF_FIELD_EXEMPLARS,
+    /* The rest occurs in dialects only. */
+    KF_FIELD_MESSAGE,      /* {"role", "content"} */
+    KF_FIELD_WEIGHTED,     /* list of {"role", "content", "weight"} */
+    KF_FIELD_CONVERSATION, /* {"messages"} */
+    KF_FIELD_INPUT,        /* {"input"}: messages */
+    KF_FIELD_TRUTH,        /* {"style", "ground_truth"} */
+    KF_FIELD_TASK,         /* {"task", "task_hash"} */
+    KF_FIELD_EXTRA,        /* {"split", "index", "task", "task_hash"} */
+    KF_EXPORT_TYPE_COUNT
 } kf_export_type;
+/* Returns a type in words: "list of messages". */
+const char *kf_export_type_name(kf_export_type type);
+/* Returns a type as JSON: "string", "float64", "int64" or "bool", a list with the type of its
+ * elements, or an object with the types of its members. */
+const char *kf_export_type_layout(kf_export_type type);
 
 typedef struct kf_export_field {
     const char *name;
@@ -75,6 +89,46 @@ typedef struct kf_export_field {
  * empty for the cassette, which has a first line of another kind. */
 const kf_export_field *kf_export_fields(kf_export_format format);
 
+/* ---- rows for trainers ----------------------------------------------------------------------- */
+
+/* The form of the rows. A dialect has the columns that its reader takes, and no others. */
+typedef enum kf_export_dialect {
+    KF_DIALECT_KFORGE, /* all fields of the format */
+    KF_DIALECT_TRL,
+    KF_DIALECT_OPENAI,
+    KF_DIALECT_LLAMAFACTORY,
+    KF_DIALECT_AXOLOTL,
+    KF_DIALECT_VERL,
+    KF_DIALECT_NEMO_GYM,
+    KF_DIALECT_COUNT
+} kf_export_dialect;
+bool kf_export_dialect_parse(const char *name, kf_export_dialect *dialect);
+/* Returns the ending of files that suits the dialect best (".parquet"), or NULL. */
+const char *kf_export_dialect_ending(kf_export_dialect dialect);
+/* KF_ERROR_INPUT if the dialect's reader takes no files with this ending. */
+bool kf_export_dialect_reads(kf_export_dialect dialect, const char *ending, kf_error *error);
+
+/* The columns of rows: those of a dialect, then those of `columns` (NULL: no others), a list
+ * "NAME=FIELD,NAME,…" with placeholders of store/export/export_shape.h as FIELDs. KF_ERROR_INPUT if
+ * the dialect has no rows of the format, or a column does not fit. */
+typedef struct kf_export_shape kf_export_shape;
+kf_export_shape *kf_export_shape_new(kf_export_format format, kf_export_dialect dialect,
+                                     const char *columns, kf_error *error);
+void kf_export_shape_free(kf_export_shape *shape);
+KF_DEFINE_AUTO(kf_export_shape, kf_export_shape_free)
+/* Returns the fields of such rows, as kf_export_fields does. Borrowed. */
+const kf_export_field *kf_export_shape_fields(const kf_export_shape *shape);
+
+/* A file of rows. */
+typedef struct kf_export_part {
+    const char *name;
+    bool test;
+} kf_export_part;
+/* Returns the configuration with which the trainer reads these files, malloc'd, and the name of the
+ * file that it belongs in. *name is NULL, and the text "", if it needs no configuration. */
+char *kf_export_shape_config(const kf_export_shape *shape, const kf_export_part *parts,
+                             size_t count, const char **name, kf_error *error);
+
 typedef enum kf_export_only {
     KF_ONLY_ALL,
     KF_ONLY_CORRECT,
@@ -83,6 +137,8 @@ typedef enum kf_export_only {
     /* the candidate is at fault */
     KF_ONLY_FAILED,
     KF_ONLY_CHEATING,
+    /* wrong results that look like a cheat's (KF_FLAG_SUSPECTED) */
+    KF_ONLY_SUSPECTED,
 } kf_export_only;
 
 /* The tools that the verdicts of the rows name, with the number of verdicts. Zero-initialise the
@@ -96,6 +152,16 @@ typedef struct kf_export_tools {
     size_t count;
 } kf_export_tools;
 void kf_export_tools_free(kf_export_tools *tools);
+
+/* A reply that `admit` decides on. */
+typedef struct kf_export_admission {
+    /* hash */
+    const char *task;
+    const char *source;
+    size_t size;
+    /* compiler flags as a JSON array */
+    const char *flags;
+} kf_export_admission;
 
 typedef struct kf_export_options {
     kf_export_format format;
@@ -134,6 +200,11 @@ typedef struct kf_export_options {
     size_t secret_count;
     /* Rows with code of test or held-out tasks are counted but kept. */
     bool keep_leaks;
+    /* The columns of the rows; NULL: all fields of the format. */
+    const kf_export_shape *shape;
+    /* sft: asked of each reply that would become a row; NULL: all do. Sets *admitted. */
+    bool (*admit)(void *context, const kf_export_admission *asked, bool *admitted, kf_error *error);
+    void *admit_context;
     /* For data set cards, may be NULL: a list to add to, which the caller frees. */
     kf_export_tools *tools;
     /* The same: KF_HASH_HEX bytes for kf_store_digest of the snapshot. */
@@ -151,6 +222,8 @@ typedef struct kf_export_report {
     /* attempts with a verdict that is no label: it blames the machine, the task or the judge */
     int64_t unlabelled;
     int64_t duplicates, leaks, held_out, scrubbed;
+    /* replies that `admit` left out */
+    int64_t refused;
 } kf_export_report;
 
 /* Takes one row, without a newline. `split` is "train" or "test". To end the export, it fills

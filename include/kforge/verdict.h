@@ -54,9 +54,6 @@ bool kf_workload_add_sample(kf_workload_verdict *workload, const kf_sample *samp
 /* PyTorch computed baseline and solution in f32, not in its default tf32 for convolutions. With
  * tf32 the baseline errs by more than a tenth of the output, which gives no usable tolerance. */
 #define KF_FLAG_FULL_F32 "precision.f32"
-/* The candidate's wrong output looks like a cheat's. A rule follows: "suspected:state.skips_work"
- * (docs/reference/verdict-rules.md). */
-#define KF_FLAG_SUSPECTED "suspected:"
 bool kf_verdict_has_flag(const kf_verdict *verdict, const char *flag);
 /* Adds a flag unless the verdict has it. False without memory. */
 bool kf_verdict_add_flag(kf_verdict *verdict, const char *format, ...)

@@ -170,4 +170,8 @@ typedef struct kf_verdict {
     double build_seconds, judge_seconds;
 } kf_verdict;
 
+/* The candidate's wrong output looks like a cheat's. A rule follows: "suspected:state.skips_work"
+ * (docs/reference/verdict-rules.md). */
+#define KF_FLAG_SUSPECTED "suspected:"
+
 #endif

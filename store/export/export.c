@@ -223,6 +223,47 @@ bool kf_export_format_parse(const char *name, kf_export_format *format)
     return false;
 }
 
+/* ---- types ----------------------------------------------------------------------------------- */
+
+#define LAYOUT_MESSAGE "{\"role\": \"string\", \"content\": \"string\"}"
+
+static const struct {
+    const char *name, *layout;
+} types[KF_EXPORT_TYPE_COUNT] = {
+    [KF_FIELD_STRING] = {"string", "\"string\""},
+    [KF_FIELD_FLOAT] = {"float", "\"float64\""},
+    [KF_FIELD_INTEGER] = {"integer", "\"int64\""},
+    [KF_FIELD_BOOLEAN] = {"boolean", "\"bool\""},
+    [KF_FIELD_MESSAGES] = {"list of messages", "[" LAYOUT_MESSAGE "]"},
+    [KF_FIELD_STRINGS] = {"list of strings", "[\"string\"]"},
+    [KF_FIELD_FLOATS] = {"list of floats", "[\"float64\"]"},
+    [KF_FIELD_INTEGERS] = {"list of integers", "[\"int64\"]"},
+    [KF_FIELD_EXEMPLARS] = {"list of exemplars",
+                            "[{\"candidate\": \"string\", \"role\": \"string\", \"source\": "
+                            "\"string\", \"status\": \"string\", \"speedup\": \"float64\", "
+                            "\"speedup_low\": \"float64\", \"speedup_high\": \"float64\"}]"},
+    [KF_FIELD_MESSAGE] = {"message", LAYOUT_MESSAGE},
+    [KF_FIELD_WEIGHTED] = {"list of messages",
+                           "[{\"role\": \"string\", \"content\": \"string\", \"weight\": "
+                           "\"int64\"}]"},
+    [KF_FIELD_CONVERSATION] = {"object", "{\"messages\": [" LAYOUT_MESSAGE "]}"},
+    [KF_FIELD_INPUT] = {"object", "{\"input\": [" LAYOUT_MESSAGE "]}"},
+    [KF_FIELD_TRUTH] = {"object", "{\"style\": \"string\", \"ground_truth\": \"string\"}"},
+    [KF_FIELD_TASK] = {"object", "{\"task\": \"string\", \"task_hash\": \"string\"}"},
+    [KF_FIELD_EXTRA] = {"object",
+                        "{\"split\": \"string\", \"index\": \"int64\", \"task\": \"string\", "
+                        "\"task_hash\": \"string\"}"},
+};
+
+const char *kf_export_type_name(kf_export_type type)
+{
+    return types[type].name;
+}
+const char *kf_export_type_layout(kf_export_type type)
+{
+    return types[type].layout;
+}
+
 /* ---- the whole ------------------------------------------------------------------------------- */
 
 static bool resolve(kf_exporter *e, kf_error *error)
@@ -260,6 +301,7 @@ static void release(kf_exporter *e)
     kf_hash_set_free(&e->seen);
     kf_hash_set_free(&e->prints);
     kf_buffer_free(&e->row);
+    kf_buffer_free(&e->shaped);
     for (size_t i = 0; i < sizeof e->kept / sizeof *e->kept; i++) kf_buffer_free(&e->kept[i].json);
     kf_buffer_free(&e->last_tools.text);
     kf_export_tools_free(&e->last_tools.tools);

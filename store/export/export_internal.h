@@ -88,6 +88,8 @@ typedef struct kf_exporter {
     /* 0 for all */
     int64_t only_task, only_run;
     kf_buffer row;
+    /* the same in the shape of options->shape */
+    kf_buffer shaped;
     /* system text, prompt, reply */
     kf_export_text kept[3];
     /* empty without options->tools */
@@ -176,6 +178,8 @@ typedef struct kf_item {
     uint64_t code;
     /* True if the reply was not cut off. */
     bool whole;
+    /* Its verdict has a flag KF_FLAG_SUSPECTED; set only if options->only asks for it. */
+    bool suspected;
     kf_status status;
     kf_blame blame;
     /* status, or the outcome of an attempt without a candidate */
@@ -199,6 +203,8 @@ static inline void kf_cleanup_items(kf_items *items)
 /* Loads all items in the order of runs and numbers. It applies the filters of task, run and
  * held-out tasks, and leaves the others to the caller. */
 bool kf_items_load(kf_exporter *exporter, kf_items *items, kf_error *error);
+/* True if a verdict's JSON has a flag KF_FLAG_SUSPECTED. */
+bool kf_export_is_suspected(const char *verdict, size_t size);
 /* True if `only` keeps the item. */
 bool kf_item_wanted(const kf_exporter *exporter, const kf_item *item);
 /* Keeps the items with a label that the format can use (`fits`) and that hold no code of test

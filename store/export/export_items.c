@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "export_internal.h"
+#include "kforge/json.h"
 #include "kforge/list.h"
+#include "kforge/verdict_types.h"
 
 /* The population of the run, or else the attempt, names a verdict. The label is the verdict that
  * stands for its candidate on its device, even if it is from another run or an `eval`. A correct
@@ -60,6 +62,38 @@ static void score(kf_exporter *e, sqlite3_stmt *row, kf_item *item)
     item->reward = kf_reward_of(e->options->reward, &input);
 }
 
+bool kf_export_is_suspected(const char *verdict, size_t size)
+{
+    /* Most verdicts have no such text, and need no parsing. */
+    if (!memmem(verdict, size, "\"" KF_FLAG_SUSPECTED, strlen("\"" KF_FLAG_SUSPECTED)))
+        return false;
+    kf_auto(cJSON) json = cJSON_ParseWithLength(verdict, size);
+    const cJSON *flag;
+    cJSON_ArrayForEach(flag, cJSON_GetObjectItemCaseSensitive(json, "flags"))
+    {
+        if (cJSON_IsString(flag) &&
+            strncmp(flag->valuestring, KF_FLAG_SUSPECTED, strlen(KF_FLAG_SUSPECTED)) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Sets item->suspected if `only` needs it. */
+static bool load_suspicion(kf_exporter *e, kf_item *item, kf_error *error)
+{
+    if (e->options->only != KF_ONLY_SUSPECTED || !item->verdict || item->status == KF_CORRECT)
+        return true;
+    kf_autoreset *statement =
+        kf_sql(e->store, error, "SELECT size, codec, data FROM verdict_json WHERE verdict = ?", "i",
+               item->verdict);
+    int row = statement ? kf_sql_step(e->store, statement, error) : -1;
+    if (row != 1) return row == 0;
+    size_t size;
+    kf_autofree char *text = kf_unpack(e->store, statement, 0, &size, error);
+    item->suspected = text && kf_export_is_suspected(text, size);
+    return text;
+}
+
 bool kf_items_load(kf_exporter *e, kf_items *items, kf_error *error)
 {
     kf_auto(kf_store_cursor) cursor =
@@ -90,6 +124,7 @@ bool kf_items_load(kf_exporter *e, kf_items *items, kf_error *error)
             continue;
         }
         score(e, s, &item);
+        if (!load_suspicion(e, &item, error)) return false;
         if (!kf_list_grow(&items->list, items->count)) return kf_fail_memory(error, "an export");
         items->list[items->count++] = item;
     }
@@ -104,6 +139,7 @@ bool kf_item_wanted(const kf_exporter *e, const kf_item *item)
     case KF_ONLY_FASTER: return correct && item->speedup.low > 1;
     case KF_ONLY_FAILED: return !correct && item->blame == KF_BLAME_CANDIDATE;
     case KF_ONLY_CHEATING: return item->status == KF_CHEATING;
+    case KF_ONLY_SUSPECTED: return item->suspected;
     default: return true;
     }
 }

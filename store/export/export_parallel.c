@@ -178,7 +178,7 @@ bool kf_raw_parallel(kf_exporter *e, const kf_raw_chunk *chunks, size_t count, s
     for (size_t i = 0; i < wanted; i++) {
         worker *w = &workers[i];
         *w = (worker){.pool = p, .exporter = *e};
-        w->exporter.row = (kf_buffer){0};
+        w->exporter.row = w->exporter.shaped = (kf_buffer){0};
         memset(w->exporter.kept, 0, sizeof w->exporter.kept);
         w->exporter.tools = (kf_export_tools){0};
         w->exporter.last_tools = (kf_export_tool_cache){0};
@@ -194,6 +194,7 @@ bool kf_raw_parallel(kf_exporter *e, const kf_raw_chunk *chunks, size_t count, s
         if (workers[i].started) pthread_join(workers[i].thread, NULL);
         kf_store_close(workers[i].exporter.store);
         kf_buffer_free(&workers[i].exporter.row);
+        kf_buffer_free(&workers[i].exporter.shaped);
         for (size_t k = 0; k < 3; k++) kf_buffer_free(&workers[i].exporter.kept[k].json);
         kf_buffer_free(&workers[i].exporter.last_tools.text);
         kf_export_tools_free(&workers[i].exporter.last_tools.tools);

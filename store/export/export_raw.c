@@ -57,8 +57,20 @@ static bool wanted(const kf_exporter *e, const kf_standing *verdict, const kf_in
         return verdict->verdict && verdict->status != KF_CORRECT &&
                verdict->blame == KF_BLAME_CANDIDATE;
     case KF_ONLY_CHEATING: return verdict->verdict && verdict->status == KF_CHEATING;
+    /* If is_suspected agrees. */
+    case KF_ONLY_SUSPECTED: return verdict->verdict && verdict->status != KF_CORRECT;
     default: return true;
     }
+}
+
+static bool is_suspected(kf_exporter *e, sqlite3_stmt *row, bool *suspected, kf_error *error)
+{
+    size_t size;
+    *suspected = false;
+    if (sqlite3_column_type(row, VERDICT_JSON) == SQLITE_NULL) return true;
+    kf_autofree char *text = kf_unpack(e->store, row, VERDICT_JSON, &size, error);
+    *suspected = text && kf_export_is_suspected(text, size);
+    return text;
 }
 
 /* Hexadecimal digits and names of kforge need no escaping and no scrubbing. */
@@ -243,7 +255,10 @@ static bool emit(kf_exporter *e, sqlite3_stmt *row, family *f, kf_error *error)
     int64_t verdict_id = sqlite3_column_int64(row, 11);
     kf_standing verdict = {verdict_id, kf_sql_status(row, 23), kf_sql_blame(row, 24), 0, false};
     kf_interval speedup = {kf_sql_double(row, 26), kf_sql_double(row, 27), kf_sql_double(row, 28)};
-    if (!wanted(e, &verdict, &speedup)) return e->report->filtered++, true;
+    bool keep = wanted(e, &verdict, &speedup);
+    if (keep && e->options->only == KF_ONLY_SUSPECTED && !is_suspected(e, row, &keep, error))
+        return false;
+    if (!keep) return e->report->filtered++, true;
     size_t size;
     kf_autofree char *source = source_of(e, row, &size, error);
     if (!source) return false;

@@ -25,6 +25,30 @@ static bool to_imitate(const kf_exporter *e, const kf_item *item)
     return item->whole && kf_item_wanted(e, item);
 }
 
+/* Asks options->admit for an item. Counts it if it is left out. */
+static bool is_admitted(kf_exporter *e, const kf_item *item, bool *admitted, kf_error *error)
+{
+    *admitted = true;
+    if (!e->options->admit || !item->source) return true;
+    const kf_export_task *task = kf_export_task_of(e, item->task);
+    size_t size;
+    kf_autofree char *source = kf_blob_get(e->store, item->source, &size, error);
+    kf_autofree char *flags = NULL;
+    if (!source) return false;
+    {
+        kf_autoreset *statement = kf_sql(
+            e->store, error, "SELECT flags FROM candidate WHERE id = ?", "i", item->candidate);
+        if (!statement || kf_sql_step(e->store, statement, error) != 1) return false;
+        const char *text = (const char *)sqlite3_column_text(statement, 0);
+        flags = strdup(text ? text : "[]");
+    }
+    if (!flags) return kf_fail_memory(error, "an export");
+    const kf_export_admission asked = {task->hash, source, size, flags};
+    if (!e->options->admit(e->options->admit_context, &asked, admitted, error)) return false;
+    e->report->refused += !*admitted;
+    return true;
+}
+
 bool kf_export_sft(kf_exporter *e, kf_error *error)
 {
     kf_autoitems items = {0};
@@ -35,6 +59,7 @@ bool kf_export_sft(kf_exporter *e, kf_error *error)
     for (size_t i = 0; i < items.count; i++) {
         const kf_item *item = &items.list[i];
         if (!kf_item_is_new(e, item, &is_new, error)) return false;
+        if (is_new && !is_admitted(e, item, &is_new, error)) return false;
         if (!is_new) continue;
         if (!kf_item_load_texts(e, item, &texts, error)) return false;
         kf_row_begin(e);

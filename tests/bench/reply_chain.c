@@ -113,7 +113,7 @@ int serve_chain(const char *path)
     struct kf_judge judge = {.marks = map(path)};
     kf_error error = {0};
     static volatile int never;
-    if (!judge.marks || !kf_worker_serve(&judge, 0, 1, &never, &error))
+    if (!judge.marks || !kf_worker_serve(&judge, 0, 1, &never, NULL, &error))
         return fprintf(stderr, "bench_reply: %s\n", error.text), 3;
     return 0;
 }

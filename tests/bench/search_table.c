@@ -244,7 +244,7 @@ int serve_instant(void)
     struct kf_judge judge = {.instant = true};
     kf_error error = {0};
     static volatile int never;
-    if (!kf_worker_serve(&judge, 0, 1, &never, &error))
+    if (!kf_worker_serve(&judge, 0, 1, &never, NULL, &error))
         return fprintf(stderr, "bench_search: %s\n", error.text), 3;
     return 0;
 }
@@ -256,7 +256,7 @@ int serve_table(const char *task)
     static volatile int never;
     bool served = space_read(&judge.space, task, &error) &&
                   table_read(&judge.table, task, &error) &&
-                  kf_worker_serve(&judge, 0, 1, &never, &error);
+                  kf_worker_serve(&judge, 0, 1, &never, NULL, &error);
     if (!served) fprintf(stderr, "bench_search: %s\n", error.text);
     space_free(&judge.space);
     table_free(&judge.table);

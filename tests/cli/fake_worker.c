@@ -31,6 +31,7 @@
  *   $FAKE_HARDWARE    the worker's hardware
  *   $FAKE_FREE        this many jobs are judged at once, of all workers with the same $FAKE_LOG.
  *                     Each later job begins and waits for the file $FAKE_GO
+ *   $FAKE_EVENTS      a file for --events
  *   $FAKE_FAULT       while this file exists, each verdict is the machine's fault
  *
  * Usage: fake_worker [--spool DIR [--once] [--lease SECONDS]] [--mute] [--banner] */
@@ -352,8 +353,12 @@ int main(int argc, char **argv)
                              .chance = {seed ? (unsigned short)strtoul(seed, NULL, 10) : 0,
                                         (unsigned short)getpid(), 1}};
     kf_error error = {0};
+    const char *events_text = getenv("FAKE_EVENTS");
+    kf_event_stream *events = events_text ? kf_event_stream_open(events_text, &error) : NULL;
+    options.events = events;
     bool served = spool ? kf_worker_spool(&judge, spool, &options, &stop, &error)
-                        : kf_worker_serve(&judge, 0, 1, &stop, &error);
+                        : kf_worker_serve(&judge, 0, 1, &stop, events, &error);
+    kf_event_stream_close(events);
     if (!served) fprintf(stderr, "fake_worker: %s\n", error.text);
     return served ? 0 : 3;
 }

@@ -86,6 +86,8 @@ static kf_verdict *verdict_of(const kf_task *task, const proposal *p)
     verdict->build = cJSON_Parse("{\"seconds\":0.75,\"log\":\"/home/jane/work/candidate.cu:3: "
                                  "warning, see /data/jane/notes.txt\\n\"}");
     kf_verdict_add_flag(verdict, "sandbox.denied:fork");
+    if (p->status == KF_WRONG_RESULT)
+        kf_verdict_add_flag(verdict, KF_FLAG_SUSPECTED "state.skips_work");
     for (int w = 0; w < 2; w++) {
         kf_workload_verdict *workload =
             kf_verdict_add_workload(verdict, kf_task_workload_name(task, w), true);

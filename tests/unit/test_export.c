@@ -335,6 +335,86 @@ static void test_threads(void **state)
     kf_buffer_free(&third.text);
 }
 
+/* Exports all rows with these columns. */
+static void export_columns(kf_store *store, const char *columns, rows *taken)
+{
+    kf_error error;
+    kf_export_report report;
+    kf_auto(kf_export_shape) shape = NULL;
+    assert_ok(&error,
+              shape = kf_export_shape_new(KF_EXPORT_RAW, KF_DIALECT_KFORGE, columns, &error));
+    kf_export_options options = {
+        .format = KF_EXPORT_RAW, .reward = KF_REWARD_LOG, .margin = 1, .shape = shape};
+    assert_ok(&error, kf_export(store, &options, take, taken, &report, &error));
+}
+
+static cJSON *next_row(const char **at)
+{
+    const char *start = strchr(*at, '{'), *end = strchr(start, '\n');
+    cJSON *row = cJSON_ParseWithLength(start, (size_t)(end - start));
+    assert_non_null(row);
+    *at = end + 1;
+    return row;
+}
+
+/* A column has the value of its field, whatever brackets and quotes the row's texts hold. Threads
+ * write the same rows. */
+static void test_columns(void **state)
+{
+    fixture *f = *state;
+    kf_error error;
+    uint64_t bits = 1;
+    enum { COUNT = 20 * KF_RAW_CHUNK };
+    assert_ok(&error, kf_store_begin(f->store, &error));
+    for (int i = 0; i < COUNT; i++) {
+        static const char signs[] = "\"\\{}[],:x<>+\n\xff";
+        kf_verdict verdict = make_verdict(KF_CORRECT, 2);
+        char source[64];
+        int length = snprintf(source, sizeof source, "%d", i);
+        while (length < 60) {
+            bits = bits * 6364136223846793005u + 1442695040888963407u;
+            source[length++] = signs[(bits >> 33) % (sizeof signs - 1)];
+        }
+        kf_store_attempt_new attempt = {.run = f->run,
+                                        .proposer = "\"][}{\\",
+                                        .message = source + length / 2,
+                                        .content.source = source,
+                                        .content.source_size = (size_t)length,
+                                        .verdict = &verdict,
+                                        .verdict_json = "{\"flags\":[\"a]\"]}",
+                                        .verdict_size = 16};
+        assert_ok(&error, kf_store_record(f->store, &attempt, NULL, &error));
+    }
+    assert_ok(&error, kf_store_commit(f->store, &error));
+    const kf_export_field *fields = kf_export_fields(KF_EXPORT_RAW);
+    kf_autobuffer columns = {0};
+    size_t count = 0;
+    while (fields[count].name) count++;
+    for (size_t i = count; i-- > 0;)
+        kf_buffer_format(&columns, "%snew_%s=%s", columns.size ? "," : "", fields[i].name,
+                         fields[i].name);
+    rows plain = {0}, shaped = {0};
+    export_raw(f->store, KF_ONLY_ALL, &plain);
+    export_columns(f->store, columns.data, &shaped);
+    assert_int_equal(plain.count, COUNT);
+    assert_int_equal(shaped.count, COUNT);
+    const char *left = plain.text.data, *right = shaped.text.data;
+    for (int i = 0; i < COUNT; i++) {
+        kf_auto(cJSON) a = next_row(&left);
+        kf_auto(cJSON) b = next_row(&right);
+        const cJSON *item = b->child;
+        assert_int_equal(cJSON_GetArraySize(b), count);
+        for (size_t k = count; k-- > 0; item = item->next) {
+            assert_string_equal(item->string + strlen("new_"), fields[k].name);
+            /* export_raw has another reward. */
+            if (strcmp(fields[k].name, "reward") != 0)
+                assert_true(cJSON_Compare(item, cJSON_GetObjectItem(a, fields[k].name), true));
+        }
+    }
+    kf_buffer_free(&plain.text);
+    kf_buffer_free(&shaped.text);
+}
+
 int test_program(void)
 {
     const struct CMUnitTest tests[] = {
@@ -345,6 +425,7 @@ int test_program(void)
         cmocka_unit_test_setup_teardown(test_numbers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_rows, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_threads, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_columns, set_up, tear_down),
     };
     return TEST_GROUP(tests, NULL, NULL);
 }

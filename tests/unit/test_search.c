@@ -602,7 +602,7 @@ static void interrupted_twice(void **state)
     make_task(f, (const char *const[]){"#pragma fake: sleep 60\n", NULL});
     const char *workers = FAKE_WORKER;
     kf_workers *pool = kf_workers_open(&workers, 1, NULL, &f->error);
-    kf_search_observer observer = {interrupt_at_once, f};
+    kf_search_observer observer = {.notify = interrupt_at_once, .context = f};
     double started = kf_now();
     assert_true(kf_search_run(f->store, f->task, NULL,
                               &(kf_search_settings){.declared_flags = true, .seed = 1}, pool,

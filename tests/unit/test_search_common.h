@@ -114,7 +114,7 @@ static inline void run_session(fixture *f, const char *workers, const kf_search_
     kf_auto(kf_workers) pool =
         kf_workers_open(&workers, 1, &(kf_workers_options){.grace_seconds = 1}, &error);
     assert_non_null(pool);
-    kf_search_observer observer = {notify, f};
+    kf_search_observer observer = {.notify = notify, .context = f};
     f->ran = kf_search_run(f->store, f->task, run, settings, pool, &f->interrupts, &observer,
                            &f->result, &f->error);
 }

@@ -82,7 +82,7 @@ static bool session(fixture *f, const char *path, const kf_search_settings *sett
         while (ways[way][count]) count++;
         kf_workers *pool =
             kf_workers_open(ways[way], count, &(kf_workers_options){.grace_seconds = 1}, &f->error);
-        kf_search_observer observer = {notify, f};
+        kf_search_observer observer = {.notify = notify, .context = f};
         f->ran = f->store && pool &&
                  kf_search_run(f->store, f->task, *run ? run : NULL, settings, pool, &f->interrupts,
                                &observer, &f->result, &f->error);
