@@ -19,7 +19,7 @@ add_test(NAME cli.models COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/models.sh 
 set_tests_properties(cli.models PROPERTIES TIMEOUT 300)
 # A test for each place that must not hold keys: the table in docs/guide/models.md lists them.
 foreach(claim argv environment_of_children own_environment logs errors store recorded_files
-        exec_commands core_dumps)
+        exec_commands worker_commands core_dumps)
   add_test(NAME cli.secrets.${claim} COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/secrets.sh ${CMAKE_BINARY_DIR}/bin ${claim})
   set_tests_properties(cli.secrets.${claim} PROPERTIES TIMEOUT 180 SKIP_RETURN_CODE 77)
 endforeach()

@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "api_key.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
 #include "worker_protocol.h"
@@ -327,7 +328,9 @@ static void fail_ended(pipe_channel *p)
     kf_error why;
     bool starting = p->state == STARTING;
     int status = reap(p);
-    const char *words = last_stderr_line(p), *comma = *words ? ": " : "";
+    /* A shell repeats the command that it can't run. */
+    kf_autofree char *clean = kf_api_keys_without(last_stderr_line(p), NULL);
+    const char *words = clean ? clean : "", *comma = *words ? ": " : "";
     /* kforge itself reports the reason, and a new start would fail the same way. */
     bool final = !p->command && starting && WIFEXITED(status) && WEXITSTATUS(status) > 0 &&
                  strncmp(words, "kforge: ", 8) == 0;

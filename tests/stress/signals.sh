@@ -11,8 +11,9 @@
 #   unended       runs that did not end by themselves, or ended with a status that means another fault
 #
 # BIN names the folder of the programs (default: build/release/bin), WAIT the most seconds between
-# two signals (3), SEED the start of the random numbers. The runs and the store stay in LOGS, if that
-# names a folder.
+# two signals, SEED the start of the random numbers. WAIT is by default four times as long as a build
+# takes at the start of the run, and at least 3 s: a busy machine that ends every build before its
+# time has no verdicts. The runs and the store stay in LOGS, if that names a folder.
 # Exit status: 0, 1 for a false label, a lost attempt or an unended run, 2 for wrong usage, 130 after
 # Ctrl-C.
 set -u
@@ -49,7 +50,7 @@ cat >"$work/campaign.py" <<'END_OF_PYTHON'
 import collections, os, random, signal, sqlite3, subprocess, sys, time
 
 program, work, count, ooms = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-wait, seed = float(os.environ.get("WAIT") or 3), int(os.environ.get("SEED") or time.time())
+given, seed = float(os.environ.get("WAIT") or 0), int(os.environ.get("SEED") or time.time())
 random.seed(seed)
 os.chdir(work)
 stopped = False
@@ -158,6 +159,16 @@ def run_out_of_memory(agent, group):
     write(group[1], group[4])
     sent["OOM killer"] += killed_in(group) > before
 
+def most_wait():
+    """The most seconds between two signals."""
+    if given:
+        return given
+    began = time.time()
+    compiler = os.path.dirname(program) + "/kforge-cpucc"
+    subprocess.run([compiler, os.environ["TASK"] + "/baseline.cu", "-o", "built.so"],
+                   check=True)
+    return max(3, 4 * (time.time() - began))
+
 # ---- the campaign --------------------------------------------------------------------------------
 
 group = make_group() if ooms else None
@@ -179,6 +190,7 @@ began, unended, missed, statuses = time.time(), 0, 0, collections.Counter()
 def done():
     return sum(sent.values()) >= count + ooms
 while not stopped and not done():
+    wait = most_wait()
     agent = start()
     patience = time.time() + 900
     while agent.poll() is None and not stopped and time.time() < patience:
