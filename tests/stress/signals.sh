@@ -147,13 +147,13 @@ def write(path, text):
         pass
 
 def run_out_of_memory(agent, group):
-    """Lowers the limit to what is in use until the kernel kills a process below the agent."""
+    """Moves the processes below the agent into the group, and lowers its limit to what is in use until
+    the kernel kills one. The agent stays outside: not every kernel spares it for its score."""
     before, until = killed_in(group), time.time() + 10
-    write(f"/proc/{agent}/oom_score_adj", "-1000")
     while killed_in(group) == before and time.time() < until and not stopped:
         for pids in targets(agent).values():
             for pid in pids:
-                write(f"/proc/{pid}/oom_score_adj", "0")
+                write(f"{group[0]}/cgroup.procs", str(pid))
         write(group[1], str(int(open(group[2]).read()) + (1 << 20)))
         time.sleep(0.01)
     write(group[1], group[4])
@@ -177,14 +177,11 @@ if ooms and not group:
     ooms = 0
 
 def start():
-    def enter():
-        if group:
-            open(f"{group[0]}/cgroup.procs", "w").write(str(os.getpid()))
     log = open("log", "a")
     return subprocess.Popen(
         [program, "optimize", os.environ["TASK"], "--device", "cpu", "--model", "exec:./model.sh",
          "--strategy", "sample", "--candidates", "12", "--seconds", "0.1", "--store", "store.db",
-         "-o", "best.cu"], stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=enter)
+         "-o", "best.cu"], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
 began, unended, missed, statuses = time.time(), 0, 0, collections.Counter()
 def done():
@@ -247,7 +244,8 @@ print(f"{'SIGNALS':>8}" + "".join(f" {k.upper():>10}" for k in sorted(sent)) +
 print(f"{sum(sent.values()):8}" + "".join(f" {sent[k]:10}" for k in sorted(sent)) +
       f" {sum(statuses.values()):5} {len(rows):9} {len(false):13} {len(lost):5} {statuses[3]:9} "
       f"{unended:8} {time.time() - began:8.0f}")
-print(f"seed {seed}; verdicts: " + ", ".join(f"{n} {k}" for k, n in sorted(labels.items())))
+print(f"seed {seed}; verdicts: " + ", ".join(f"{n} {k}" for k, n in sorted(labels.items())) +
+      "; exit statuses: " + ", ".join(f"{n} {k}" for k, n in sorted(statuses.items())))
 sys.exit(1 if false or lost or unended else 0)
 END_OF_PYTHON
 python3 "$work/campaign.py" "$bin/kforge" "$work" "$1" "${2:-0}"
