@@ -181,6 +181,7 @@ def start():
     return subprocess.Popen(
         [program, "optimize", os.environ["TASK"], "--device", "cpu", "--model", "exec:./model.sh",
          "--strategy", "sample", "--candidates", "12", "--seconds", "0.1", "--store", "store.db",
+         "--timeout", "300",
          "-o", "best.cu"], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
 began, unended, missed, statuses = time.time(), 0, 0, collections.Counter()
