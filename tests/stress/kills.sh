@@ -61,11 +61,15 @@ def ours():
     found.pop(os.getpid(), None)
     return found
 
+def query(text):
+    """The rows; none before the store has its tables."""
+    try:
+        return sqlite3.connect("file:store.db?mode=ro", uri=True).execute(text).fetchall()
+    except sqlite3.OperationalError:
+        return []
+
 def attempts():
-    if not os.path.exists("store.db"):
-        return {}
-    rows = sqlite3.connect("file:store.db?mode=ro", uri=True).execute(
-        "SELECT r.key, a.number, a.outcome, a.candidate, a.verdict, a.model_call FROM attempt a JOIN run r ON r.id = a.run")
+    rows = query("SELECT r.key, a.number, a.outcome, a.candidate, a.verdict, a.model_call FROM attempt a JOIN run r ON r.id = a.run")
     return {row[:2]: row[2:] for row in rows}
 
 def start(run):
@@ -74,13 +78,6 @@ def start(run):
     argv += ["--resume", run] if run else [task, "--model", "exec,parallel=3:./model.sh", "--candidates", "60", "--seed", str(random.randrange(1 << 30))]
     log = open("log", "a")
     return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**os.environ, "CAMPAIGN": work, "FAKE_SLEEP": "0.02"})
-
-def latest():
-    try:
-        row = sqlite3.connect("file:store.db?mode=ro", uri=True).execute("SELECT key, status FROM run ORDER BY id DESC LIMIT 1").fetchone()
-    except sqlite3.Error:
-        return None
-    return row
 
 kills = {"agent": 0, "worker": 0, "model": 0}
 lost, damaged, failed, runs, run = [], [], [], 1, None
@@ -116,11 +113,11 @@ while sum(kills.values()) < count and not stopped:
                 damaged.append(check.stdout + check.stderr)
     after = attempts()
     lost += [(key, value, after.get(key)) for key, value in before.items() if after.get(key) != value]
-    found = latest()
+    found = query("SELECT key FROM run ORDER BY id DESC LIMIT 1")
     if status in (0, 1):
         run, runs = None, runs + 1
     else:
-        run = found[0] if found else None
+        run = found[0][0] if found else None
 time.sleep(1)
 until = time.time() + 10
 while ours() and time.time() < until:
