@@ -15,6 +15,13 @@ foreach(name completion docs doctor export export_learn gpu_faults gpu_silent he
   set_tests_properties(cli.${name} PROPERTIES TIMEOUT 300)
 endforeach()
 set_tests_properties(cli.export cli.export_learn PROPERTIES TIMEOUT 300)
+# Thousands of commands on files of strangers.
+foreach(part project tasks stores)
+  add_test(NAME cli.foreign.${part} COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/foreign.sh ${CMAKE_BINARY_DIR}/bin ${part})
+  set_tests_properties(cli.foreign.${part} PROPERTIES TIMEOUT 1800)
+  kf_tier(full cli.foreign.${part})
+  kf_tier(plain cli.foreign.${part})
+endforeach()
 
 # For cli.doctor, cli.gpu_faults and cli.gpu_silent: one library under the three names that driver, NVML and NVRTC have.
 foreach(name libcuda.so.1 libnvidia-ml.so.1 libnvrtc.so.13)
