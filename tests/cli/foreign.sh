@@ -13,7 +13,7 @@ import json, os, shutil, sqlite3, subprocess, sys
 program, fake, work = sys.argv[1:4]
 owned = work + "/owned"
 os.chdir(work)
-# A command in each form that a shell or kforge would run, and names of files that are none.
+# A command in each form that a shell or kforge would run, and names that lead out of the folder.
 COMMANDS = [f"exec:touch {owned}", f"local; touch {owned}", f"$(touch {owned})`touch {owned}`;touch {owned}|touch {owned}\ntouch {owned}"]
 FILES = ["../../../../../../../../../../etc/passwd", "/etc/passwd", "../secret", "link", "pipe", "loop", "folder", "/dev/zero", "/proc/self/environ"]
 failures, runs = [], 0

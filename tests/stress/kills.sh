@@ -50,7 +50,7 @@ for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     signal.signal(number, stop)
 
 def ours():
-    """pid: name of the processes whose command line or environment names this campaign's folder."""
+    """pid: name of the processes with the folder of this campaign in their environment."""
     found = {}
     for entry in filter(str.isdigit, os.listdir("/proc")):
         try:

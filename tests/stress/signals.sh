@@ -15,7 +15,7 @@
 # takes at the start of the run, and at least 3 s: a busy machine that ends every build before its
 # time has no verdicts. The runs and the store stay in LOGS, if that names a folder.
 # Exit status: 0, 1 for a false label, a lost attempt or an unended run, 2 for wrong usage, 130 after
-# Ctrl-C.
+# Ctrl-C, which also prints the table.
 set -u
 tests=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 bin=${BIN:-$tests/../build/release/bin}
@@ -218,10 +218,10 @@ if group:
         os.rmdir(group[0])
     except OSError:
         pass
-if stopped:
+if not os.path.exists("store.db"):
     sys.exit(130)
 
-replies = int(open("replies").read())
+replies = int(open("replies").read()) if os.path.exists("replies") else 0
 rows = sqlite3.connect("store.db").execute(
     "SELECT a.outcome, v.status, v.blame, coalesce(v.message, a.message) FROM attempt a "
     "LEFT JOIN verdict v ON v.id = a.verdict").fetchall()
@@ -247,7 +247,7 @@ print(f"{sum(sent.values()):8}" + "".join(f" {sent[k]:10}" for k in sorted(sent)
       f"{unended:8} {time.time() - began:8.0f}")
 print(f"seed {seed}; verdicts: " + ", ".join(f"{n} {k}" for k, n in sorted(labels.items())) +
       "; exit statuses: " + ", ".join(f"{n} {k}" for k, n in sorted(statuses.items())))
-sys.exit(1 if false or lost or unended else 0)
+sys.exit(130 if stopped else 1 if false or lost or unended else 0)
 END_OF_PYTHON
 python3 "$work/campaign.py" "$bin/kforge" "$work" "$1" "${2:-0}"
 status=$?
