@@ -107,7 +107,7 @@ while sum(kills.values()) < count and not stopped:
     if status not in (0, 1, -signal.SIGKILL):
         failed.append(status)
     if status == -signal.SIGKILL or sum(kills.values()) % 10 == 0:
-        if os.path.exists("store.db") and os.path.getsize("store.db"):
+        if query("SELECT 1 FROM sqlite_master"): # else nothing was stored yet
             check = subprocess.run([f"{bin}/kforge", "store", "check", "--store", "store.db"], capture_output=True, text=True)
             if check.returncode:
                 damaged.append(check.stdout + check.stderr)
