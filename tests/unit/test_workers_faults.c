@@ -381,7 +381,7 @@ static void end(trial *t, bool spool)
     free(t->directory);
 }
 
-#define AT_ONCE 10
+#define AT_ONCE 24
 
 static void run(const row *table, size_t count, bool spool)
 {
