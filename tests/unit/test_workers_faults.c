@@ -205,7 +205,7 @@ static const row spools[] = {
     {"verdict_is_a_pipe", AGAIN, "not a regular file",
      SPOOL_JOB "mkfifo $S/verdicts/a.json; " SPOOL_REST, 0, 0, 0},
     {"verdict_is_a_folder", AGAIN, "not a regular file",
-     SPOOL_JOB "mkdir $S/verdicts/a.json; " SPOOL_REST "; rmdir $S/verdicts/a.json", 0, 0, 0},
+     SPOOL_JOB "mkdir $S/verdicts/a.json; " SPOOL_REST, 0, 0, 0},
     {"verdict_leads_nowhere", AGAIN, "has not touched it",
      SPOOL_JOB "ln -s nowhere $S/verdicts/a.json; " SPOOL_REST, 0, 0, 0.4},
     {"job_lost", AGAIN, "has not touched it", SPOOL_JOB "rm $S/taken/a.json $S/workers/w.json", 0,
