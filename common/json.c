@@ -396,20 +396,42 @@ bool kf_json_finish(kf_json_reader *reader)
 
 /* ---- NaN and infinities ---------------------------------------------------------------------- */
 
+/* cJSON prints 15 digits when that is within an epsilon; 17 digits always keep every bit. */
+static void print_number(double value, char text[40])
+{
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, 40, "%.*g", digits, value);
+        if (strtod(text, NULL) == value) break;
+    }
+}
+
 void kf_json_add_number(cJSON *object, const char *key, double value)
 {
+    char text[40];
     if (!isfinite(value)) {
         cJSON_AddStringToObject(object, key, isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
         return;
     }
-    /* cJSON prints 15 digits when that is within an epsilon; a raw item keeps every bit (17 digits
-     * always do). */
-    char text[40];
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, value);
-        if (strtod(text, NULL) == value) break;
-    }
+    print_number(value, text);
     cJSON_AddRawToObject(object, key, text);
+}
+
+/* Makes all numbers of a value raw items. `depth` bounds the recursion. */
+static bool make_raw(cJSON *item, int depth)
+{
+    for (cJSON *child = item->child; child; child = child->next)
+        if (depth == KF_JSON_DEPTH || !make_raw(child, depth + 1)) return false;
+    if (!cJSON_IsNumber(item)) return true;
+    char text[40];
+    print_number(item->valuedouble, text);
+    item->valuestring = strdup(text);
+    item->type = (item->type & ~0xff) | cJSON_Raw;
+    return item->valuestring != NULL;
+}
+
+char *kf_json_print_exact(cJSON *json)
+{
+    return make_raw(json, 0) ? cJSON_PrintUnformatted(json) : NULL;
 }
 
 double kf_json_get_number(const cJSON *object, const char *key, double fallback)

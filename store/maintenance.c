@@ -14,6 +14,7 @@
 #include "internal.h"
 #include "kforge/buffer.h"
 #include "kforge/file.h"
+#include "kforge/json.h"
 
 /* ---- stats ----------------------------------------------------------------------------------- */
 
@@ -350,7 +351,7 @@ static bool drop_samples(kf_store *store, int64_t verdict, kf_error *error)
     if (!text) return false;
     cJSON *json = cJSON_ParseWithLength(text, size);
     if (json) forget_samples(json);
-    char *less = json ? cJSON_PrintUnformatted(json) : NULL;
+    char *less = json ? kf_json_print_exact(json) : NULL;
     cJSON_Delete(json);
     kf_autopacked packed = {0};
     bool ok = true;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "internal.h"
+#include "kforge/json.h"
 #include "kforge/store_maintenance.h"
 
 /* Moves a field of `from` to `to`, and puts `fresh` in its place. A missing field stays missing. */
@@ -49,7 +50,7 @@ static bool rewrite_json(kf_store *store, int64_t verdict, const char *message, 
     if (!text) return false;
     cJSON *json = cJSON_ParseWithLength(text, size);
     bool ok = json && reopen_json(json, message);
-    char *fresh = ok ? cJSON_PrintUnformatted(json) : NULL;
+    char *fresh = ok ? kf_json_print_exact(json) : NULL;
     cJSON_Delete(json);
     if (!fresh) return kf_fail_memory(error, "a verdict");
     kf_autopacked packed = {0};

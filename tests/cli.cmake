@@ -21,6 +21,13 @@ add_test(NAME cli.event_trackers COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/ev
 set_tests_properties(cli.event_trackers PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77)
 kf_tier(full cli.event_trackers)
 kf_tier(plain cli.event_trackers)
+# Thousands of commands on files of strangers.
+foreach(part project tasks stores)
+  add_test(NAME cli.foreign.${part} COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/foreign.sh ${CMAKE_BINARY_DIR}/bin ${part})
+  set_tests_properties(cli.foreign.${part} PROPERTIES TIMEOUT 1800)
+  kf_tier(full cli.foreign.${part})
+  kf_tier(plain cli.foreign.${part})
+endforeach()
 
 # For cli.doctor, cli.gpu_faults and cli.gpu_silent: one library under the three names that driver, NVML and NVRTC have.
 foreach(name libcuda.so.1 libnvidia-ml.so.1 libnvrtc.so.13)

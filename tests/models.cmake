@@ -16,11 +16,14 @@ foreach(row IN LISTS rows)
   add_test(NAME unit.llm_fault.${row} COMMAND test_llm_fault ${row} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   set_tests_properties(unit.llm_fault.${row} PROPERTIES TIMEOUT 180)
 endforeach()
+# The faults of tests/llm/wire.py, in one test.
+add_test(NAME unit.llm_fault.the_wire COMMAND test_llm_fault the_wire WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+set_tests_properties(unit.llm_fault.the_wire PROPERTIES TIMEOUT 300)
 add_test(NAME cli.models COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/models.sh ${CMAKE_BINARY_DIR}/bin)
 set_tests_properties(cli.models PROPERTIES TIMEOUT 300)
 # A test for each place that must not hold keys: the table in docs/guide/models.md lists them.
 foreach(claim argv environment_of_children own_environment logs errors store recorded_files
-        exec_commands core_dumps)
+        exec_commands worker_commands core_dumps)
   add_test(NAME cli.secrets.${claim} COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/secrets.sh ${CMAKE_BINARY_DIR}/bin ${claim})
   set_tests_properties(cli.secrets.${claim} PROPERTIES TIMEOUT 180 SKIP_RETURN_CODE 77)
 endforeach()

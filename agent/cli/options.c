@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api_key.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
 #include "kforge/list.h"
@@ -143,10 +144,12 @@ static bool may_run(parser *p, const kf_config_file *from, const kf_option *opti
             kf_trust_has(p->environment, from->folder, text))
             continue;
         char *before = p->parsed->left_out, *note = NULL;
+        kf_autofree char *shown = kf_api_keys_without(text, NULL);
         if (asprintf(&note,
                      "%s%s: %s is ignored: it runs the command \"%s\"; if you trust it: kforge "
                      "trust %s\n",
-                     before ? before : "", from->path, option->name, text, from->folder) < 0)
+                     before ? before : "", from->path, option->name, shown ? shown : "",
+                     from->folder) < 0)
             return false;
         free(before);
         p->parsed->left_out = note;

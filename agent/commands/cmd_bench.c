@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "bench_events.h"
+#include "api_key.h"
 #include "bench_extra_baselines.h"
 #include "bench_result.h"
 #include "bench_solutions.h"
@@ -231,6 +232,8 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_allow_commands(store, plan.search.models, plan.search.model_count);
     how.workers = wanted->workers.items;
     how.worker_count = wanted->workers.count;
+    for (size_t i = 0; i < how.worker_count; i++)
+        if (!kf_api_keys_check_command("worker", how.workers[i], error)) return -1;
     how.devices = devices.items;
     how.device_count = devices.count;
     if (plan.source && !kf_bench_solutions_load(plan.source, &plan.suite, &solutions, error))

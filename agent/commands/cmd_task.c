@@ -158,8 +158,9 @@ const kf_command kf_command_task_lint = {
     .name = "task lint",
     .synopsis = "TASK…",
     .summary = "Find faults of tasks, and ways to cheat on them",
-    .description = "Checks the task by rules, then runs oracle and baseline on a few inputs: would "
-                   "zeros, a copy of an input, a mean or a table pass? Errors make verdicts "
+    .description = "Checks the task by rules, then runs oracle and baseline on a few inputs: do "
+                   "they agree, does the baseline stay in bounds, and would zeros, a copy of an "
+                   "input, a mean or a table pass? Errors make verdicts "
                    "unreliable. docs/reference/task-format.md lists the rules.\n\nExit status: 0, "
                    "or 2 if there are errors.",
     .examples = "kforge task lint tasks/*\tall of them",

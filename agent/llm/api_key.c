@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "kforge/buffer.h"
 #include "kforge/cleanup.h"
 #include "kforge/export.h"
 #include "kforge/file.h"
@@ -247,14 +248,120 @@ size_t kf_api_keys_known(const char **values, size_t most)
     return count;
 }
 
+/* ---- command lines --------------------------------------------------------------------------- */
+
+/* The ends of names of options, variables and headers that hold a secret. '-' counts as '_'. */
+static const char *const secret_names[] = {
+    "token",  "secret",     "password",   "passwd",     "passphrase",  "api_key",
+    "apikey", "access_key", "secret_key", "credential", "credentials",
+};
+/* A shorter value is a number or a word. */
+#define MIN_WORD_BYTES 4
+
+static bool ends_secretly(const char *name, size_t size)
+{
+    for (size_t i = 0; i < sizeof secret_names / sizeof *secret_names; i++) {
+        const char *end = secret_names[i];
+        size_t length = strlen(end), k = 0;
+        if (size < length) continue;
+        const char *tail = name + size - length;
+        while (k < length && tolower((unsigned char)(tail[k] == '-' ? '_' : tail[k])) == end[k])
+            k++;
+        if (k == length) return true;
+    }
+    return false;
+}
+
+static bool names(const char *name, size_t size, const char *wanted)
+{
+    return size == strlen(wanted) && strncasecmp(name, wanted, size) == 0;
+}
+
+/* Returns the length of the value at `text`, to the end of the word. 0 for what is no secret
+ * itself: a variable, a file, a number of a few digits. */
+static size_t value_length(const char *text)
+{
+    size_t length = strcspn(text, " \t\n'\";|&()<>");
+    bool elsewhere = !length || strchr("$`@/~.-", *text), numeric = length < 8;
+    for (size_t i = 0; i < length && numeric; i++) numeric = isdigit((unsigned char)text[i]);
+    return elsewhere || numeric || length < MIN_WORD_BYTES ? 0 : length;
+}
+
+/* Returns where the value of the option, variable or header begins that `name` names, NULL if no
+ * value follows. `is_curl`: the command names curl. */
+static const char *value_of(const char *name, size_t size, bool is_curl)
+{
+    const char *after = name + size, *at = after;
+    bool option = *name == '-', blank = *at == ' ' || *at == '\t';
+    bool user = is_curl && (names(name, size, "-u") || names(name, size, "--user") ||
+                            names(name, size, "--proxy-user"));
+    bool header = names(name, size, "authorization") || names(name, size, "proxy-authorization");
+    bool shell = names(name, size, "sshpass");
+    if (!user && !header && !shell && !ends_secretly(name, size)) return NULL;
+    if (!(*at == '=' || *at == ':' || (blank && (option || shell)))) return NULL;
+    at += !blank;
+    at += strspn(at, " \t'\"");
+    if (shell && strncmp(at, "-p", 2) != 0) return NULL;
+    if (shell) at += 2 + strspn(at + 2, " \t'\"");
+    if (header && *after != ':') return NULL;
+    if (header) { /* "Basic …" */
+        size_t scheme = strspn(at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
+        if (at[scheme] == ' ') at += scheme + strspn(at + scheme, " ");
+    }
+    if (user) {
+        const char *colon = strpbrk(at, ": \t\n'\"");
+        if (!colon || *colon != ':') return NULL;
+        at = colon + 1;
+    }
+    return at;
+}
+
+/* Appends the command line with "[key]" for the values that its words name as secret. */
+static void mask_named(kf_buffer *out, const char *text, int64_t *count)
+{
+    bool is_curl = strstr(text, "curl") || strstr(text, "wget");
+    while (*text) {
+        size_t size = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                   "_-");
+        const char *value = size ? value_of(text, size, is_curl) : NULL;
+        size_t length = value ? value_length(value) : 0;
+        /* A value that is masked already stays. */
+        if (length && strncmp(value, "[key]", 5) != 0) {
+            kf_buffer_append(out, text, (size_t)(value - text));
+            kf_buffer_string(out, "[key]");
+            text = value + length;
+            ++*count;
+            continue;
+        }
+        if (!size) size = 1;
+        kf_buffer_append(out, text, size);
+        text += size;
+    }
+}
+
 char *kf_api_keys_without(const char *text, int64_t *count)
 {
     const char *known[MAX_KEYS];
     int64_t found = 0;
     kf_auto(kf_scrubber) scrubber =
         kf_scrubber_new_for_keys(known, kf_api_keys_known(known, MAX_KEYS), NULL);
-    char *clean =
+    kf_autofree char *clean =
         scrubber ? kf_scrub_text(scrubber, text, strlen(text), false, &found, NULL) : NULL;
+    kf_autobuffer masked = {0};
+    if (clean) mask_named(&masked, clean, &found);
     if (count) *count = found;
-    return clean;
+    /* An empty text has no buffer. */
+    if (clean && !*clean) return kf_steal(&clean);
+    return clean && !masked.failed ? kf_buffer_take(&masked) : NULL;
+}
+
+bool kf_api_keys_check_command(const char *what, const char *command, kf_error *error)
+{
+    int64_t count = 0;
+    kf_autofree char *clean = kf_api_keys_without(command, &count);
+    if (!clean) return kf_fail_memory(error, "a command line");
+    return !count || kf_fail(error, KF_ERROR_INPUT,
+                             "the %s %s holds a key, and kforge prints and stores commands; put "
+                             "the key into a file that the command reads",
+                             what, clean);
 }

@@ -37,8 +37,12 @@ void kf_api_keys_redact(char *text);
  * size. */
 size_t kf_api_keys_redact_bytes(char *text, size_t size);
 /* Returns a copy with "[key]" for each known key, for each value of a variable …TOKEN, …SECRET or
- * …PASSWORD, and for text that looks like a key (sk-…). Sets *count, which may be NULL, to their
- * number. NULL without memory. For command lines of users. */
+ * …PASSWORD, for text that looks like a key (sk-…), for the user and password of a URL, and for
+ * values with a name that says so (--token VALUE, PASSWORD=VALUE, Authorization: Basic VALUE). Sets
+ * *count, which may be NULL, to their number. NULL without memory. For command lines of users. */
 char *kf_api_keys_without(const char *text, int64_t *count);
+/* False if the command of a model or worker holds a key: kforge prints and stores commands. `what`
+ * names it in the error ("model"), which shows the command without the key. */
+bool kf_api_keys_check_command(const char *what, const char *command, kf_error *error);
 
 #endif

@@ -384,22 +384,10 @@ bool kf_llm_check_budget(const kf_llm *llm, const kf_budget *budget, kf_error *e
     return !llm->provider->check_budget || llm->provider->check_budget(llm->state, budget, error);
 }
 
-/* False if the spec holds a key. A run stores its specs, and other people may read the store. */
-static bool check_secrets(const char *spec, kf_error *error)
-{
-    int64_t count = 0;
-    kf_autofree char *clean = kf_api_keys_without(spec, &count);
-    if (!clean) return kf_fail_memory(error, "a model spec");
-    return !count || kf_fail(error, KF_ERROR_INPUT,
-                             "the model %s holds a key, and runs store their models; put the key "
-                             "into a file that the command reads",
-                             clean);
-}
-
 char *kf_llm_freeze(const char *spec, kf_error *error)
 {
     kf_auto(kf_llm) llm = kf_llm_open(spec, error);
-    if (!llm || !check_secrets(spec, error)) return NULL;
+    if (!llm || !kf_api_keys_check_command("model", spec, error)) return NULL;
     kf_autobuffer options = {0}, text = {0};
     bool frozen =
         llm->provider->freeze && llm->provider->freeze(llm->state, &options) && options.size;

@@ -146,7 +146,9 @@ static bool take_piece(kf_request *request, const char *data, size_t size)
         size_t blank = 0;
         while (blank < size && isspace((unsigned char)data[blank])) blank++;
         if (blank == size) return true;
-        request->attempt.kind = kind_of(request, data[blank]);
+        /* A byte order mark, which both readers skip. */
+        size_t mark = size - blank > 3 && memcmp(data + blank, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+        request->attempt.kind = kind_of(request, data[blank + mark]);
         request->attempt.body.limit = WHOLE_BYTES;
     }
     if (request->attempt.kind == KF_BODY_EVENTS)
@@ -478,8 +480,12 @@ static void done(void *context, const kf_http_result *result)
     request->attempt.transfer = NULL;
     /* A last event without its blank line counts at the end of a stream, but not where the stream
      * was cut off. */
-    if (result->status == 200 && request->attempt.kind == KF_BODY_EVENTS && !result->fault)
-        kf_sse_end(&request->attempt.sse, &request->attempt.fault);
+    if (result->status == 200 && request->attempt.kind == KF_BODY_EVENTS && !result->fault &&
+        !request->attempt.fault.code &&
+        !kf_sse_end(&request->attempt.sse, &request->attempt.fault) &&
+        request->attempt.fault.code == KF_ERROR_IO)
+        /* Half an event: the text before it is cut off, and paid for. */
+        request->attempt.fault = (kf_error){0};
     if (request->attempt.kind == KF_BODY_WHOLE && request->attempt.body.size)
         kf_answer_event(&request->attempt.answer, n->dialect, "", request->attempt.body.data,
                         request->attempt.body.size);

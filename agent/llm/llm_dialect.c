@@ -104,24 +104,38 @@ bool kf_messages(cJSON *list, const kf_dialect_request *request)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-/* Returns the code unit of an escape \uXXXX, or 0. */
-static unsigned escaped_unit(const char *at)
+/* Returns the code unit of an escape \uXXXX, or -1. */
+static int escaped_unit(const char *at)
 {
     char digits[5] = "";
-    if (at[0] != '\\' || at[1] != 'u') return 0;
+    if (at[0] != '\\' || at[1] != 'u') return -1;
     memcpy(digits, at + 2, strnlen(at + 2, 4));
-    return strspn(digits, "0123456789abcdefABCDEF") == 4 ? (unsigned)strtoul(digits, NULL, 16) : 0;
+    return strspn(digits, "0123456789abcdefABCDEF") == 4 ? (int)strtoul(digits, NULL, 16) : -1;
 }
 
-/* Replaces the escape by that of U+FFFD if it is half of a surrogate pair. Returns its length. */
+/* Replaces the escape by that of U+FFFD if it is half of a surrogate pair, or NUL, which would end
+ * the text. Returns its length. */
 static size_t mend_escape(char *at)
 {
-    unsigned unit = escaped_unit(at);
-    if (unit < 0xd800 || unit > 0xdfff) return 2;
-    unsigned next = unit < 0xdc00 ? escaped_unit(at + 6) : 0;
+    int unit = escaped_unit(at);
+    if (unit != 0 && (unit < 0xd800 || unit > 0xdfff)) return 2;
+    int next = unit && unit < 0xdc00 ? escaped_unit(at + 6) : -1;
     if (next >= 0xdc00 && next <= 0xdfff) return 12;
     memcpy(at, "\\ufffd", 6);
     return 6;
+}
+
+/* Returns a copy with U+FFFD in place of each NUL byte, malloc'd. */
+static char *without_nul(const char *text, size_t size)
+{
+    kf_autobuffer copy = {0};
+    const char *end = text + size;
+    for (const char *nul; (nul = memchr(text, '\0', (size_t)(end - text))); text = nul + 1) {
+        kf_buffer_append(&copy, text, (size_t)(nul - text));
+        kf_buffer_string(&copy, "\xef\xbf\xbd");
+    }
+    kf_buffer_append(&copy, text, (size_t)(end - text));
+    return kf_buffer_take(&copy);
 }
 
 char *kf_mend_json(const char *text, size_t size)
@@ -131,7 +145,7 @@ char *kf_mend_json(const char *text, size_t size)
         const char *word, *instead;
     } rows[] = {
         {"-Infinity", "-1       "}, {"Infinity", "-1      "}, {"NaN", "-1 "}, {"nan", "-1 "}};
-    char *copy = strndup(text, size);
+    char *copy = without_nul(text, size);
     bool quoted = false;
     for (char *at = copy; at && *at; at++) {
         if (*at == '\\' && quoted && at[1]) {
@@ -148,6 +162,15 @@ char *kf_mend_json(const char *text, size_t size)
     return copy;
 }
 
+/* Parses a value with nothing behind it: of several values, all but the first would be lost. */
+static cJSON *parse_all(const char *text, size_t size)
+{
+    const char *end = NULL;
+    kf_auto(cJSON) json = cJSON_ParseWithLengthOpts(text, size, &end, false);
+    while (json && end < text + size && strchr(" \t\r\n", *end) && *end) end++;
+    return json && end == text + size ? kf_steal(&json) : NULL;
+}
+
 bool kf_answer_event(kf_answer *answer, const kf_dialect *dialect, const char *name,
                      const char *data, size_t size)
 {
@@ -157,10 +180,11 @@ bool kf_answer_event(kf_answer *answer, const kf_dialect *dialect, const char *n
         answer->ended = true;
         return true;
     }
-    kf_auto(cJSON) json = cJSON_ParseWithLength(data, size);
+    bool has_nul = memchr(data, '\0', size) || memmem(data, size, "\\u0000", 6);
+    kf_auto(cJSON) json = has_nul ? NULL : parse_all(data, size);
     if (!json) {
         kf_autofree char *mended = kf_mend_json(data, size);
-        json = mended ? cJSON_ParseWithLength(mended, strlen(mended)) : NULL;
+        json = mended ? parse_all(mended, strlen(mended)) : NULL;
     }
     if (!cJSON_IsObject(json)) return false;
     const cJSON *error = kf_dialect_member(json, "error");

@@ -107,8 +107,8 @@ extern const kf_dialect kf_dialect_chat, kf_dialect_responses, kf_dialect_anthro
 void kf_answer_open(kf_answer *answer);
 void kf_answer_close(kf_answer *answer);
 /* Returns a copy of JSON text that servers write and parsers refuse: NaN and Infinity outside of
- * strings become -1, and half of a surrogate pair becomes U+FFFD. The length stays. The caller
- * frees; NULL without memory. */
+ * strings become -1, and half of a surrogate pair, an escaped NUL and a NUL byte become U+FFFD. The
+ * length stays, except for NUL bytes. The caller frees; NULL without memory. */
 char *kf_mend_json(const char *text, size_t size);
 /* Reads the data of an event. False unless it is JSON or "[DONE]". Bare NaN and Infinity read as
  * -1. */

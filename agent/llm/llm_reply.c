@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kforge/buffer.h"
 #include "llm_provider.h"
+#include "utf8.h"
 
 const char *const kf_llm_duration[] = {NULL}, *const kf_llm_text[] = {NULL};
 
@@ -39,10 +41,32 @@ kf_llm_reply kf_llm_reply_empty(int64_t tag)
                           .requests = 1};
 }
 
+/* Returns the text with U+FFFD for each byte that is not UTF-8, and takes it over. Without memory,
+ * the text stays as it is. */
+static char *mend_utf8(char *text, size_t *size)
+{
+    const unsigned char *bytes = (const unsigned char *)text;
+    kf_autobuffer clean = {0};
+    size_t start = 0;
+    for (size_t at = 0, length; at < *size; at += length) {
+        if ((length = kf_utf8_length(bytes + at, *size - at))) continue;
+        kf_buffer_append(&clean, text + start, at - start);
+        kf_buffer_string(&clean, "\xef\xbf\xbd");
+        start = at += 1;
+        length = 0;
+    }
+    if (!start) return text;
+    kf_buffer_append(&clean, text + start, *size - start);
+    if (clean.failed) return text;
+    free(text);
+    *size = clean.size;
+    return kf_buffer_take(&clean);
+}
+
 void kf_llm_reply_set_text(kf_llm_reply *reply, char *text, size_t size)
 {
     free(reply->text);
-    reply->text = text;
+    reply->text = text = mend_utf8(text, &size);
     reply->size = size;
     reply->outcome = strspn(text, " \t\r\n") == size ? KF_LLM_EMPTY : KF_LLM_OK;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "api_key.h"
 #include "machine_failures.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
@@ -68,7 +69,8 @@ static bool open_spec(kf_workers *pool, const char *text, const kf_workers_optio
     kf_autofree char *spec = strdup(text);
     size_t times;
     if (!spec) return kf_fail_memory(error, "a worker");
-    if (!kf_workers_times(spec, &times, error)) return false;
+    if (!kf_api_keys_check_command("worker", text, error) || !kf_workers_times(spec, &times, error))
+        return false;
     if (!*spec)
         return kf_fail(error, KF_ERROR_INPUT,
                        "workers \"%s\": expected local, a command or spool:DIR", text);

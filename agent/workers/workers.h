@@ -12,9 +12,9 @@
  * A worker that ends, writes an invalid answer, exceeds its time limit or shows no sign of life is
  * killed and started again, each time after a longer pause. After KF_WORKER_LIVES failures without
  * a verdict between them it is given up. Its job goes to the next free worker. A job is lost after
- * KF_JOB_DEATHS workers failed with it. A worker that a signal stopped does not count for that. If
- * a worker had several jobs, each of them is then tried alone. An answer counts only if its id,
- * task and source are those of the job.
+ * KF_JOB_DEATHS workers failed with it. A worker that a signal stopped does not count for that, nor
+ * do KF_JOB_KILLS workers that SIGKILL ended. If a worker had several jobs, each of them is then
+ * tried alone. An answer counts only if its id, task and source are those of the job.
  *
  * If a worker's machine failed with a job, another worker gets the job. A worker is given up after
  * its machine failed with KF_MACHINE_FAILURES jobs in a row. Other workers then get its jobs. When
@@ -38,6 +38,7 @@
 
 #define KF_WORKER_LIVES 4
 #define KF_JOB_DEATHS 3
+#define KF_JOB_KILLS 8
 #define KF_WORKERS_MAX 256
 /* Limit of the jobs that a hello may announce. */
 #define KF_WORKER_JOBS 64

@@ -21,7 +21,8 @@ typedef struct kf_pending {
     size_t size;
     char source_hash[KF_HASH_HEX], task_hash[KF_HASH_HEX];
     int64_t ticket;
-    int failures;
+    /* Workers that failed with it, and workers that SIGKILL ended. */
+    int failures, kills;
     /* A worker failed with this job and others. It is next tried alone, which shows if it is the
      * cause. */
     bool alone;

@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "api_key.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
 #include "worker_protocol.h"
@@ -312,13 +313,15 @@ static void retire(pipe_channel *p)
     kf_pool_failed(p->channel.pool, &p->channel, NULL, true, &why);
 }
 
-/* True if a signal from outside stopped the worker. 130 is the exit status after an interruption.
- */
-static bool was_stopped(int status)
+/* True if a signal from outside ended the worker, and the job is no reason. 130 is the exit status
+ * after an interruption. SIGKILL may come from the kernel because a job needs too much memory, so
+ * it is forgiven KF_JOB_KILLS times. */
+static bool ended_outside(kf_pending *job, int status)
 {
     int number = WIFSIGNALED(status) ? WTERMSIG(status)
                  : WIFEXITED(status) ? WEXITSTATUS(status) - 128
                                      : 0;
+    if (number == SIGKILL) return ++job->kills <= KF_JOB_KILLS;
     return number == SIGTERM || number == SIGINT || number == SIGHUP;
 }
 
@@ -327,7 +330,9 @@ static void fail_ended(pipe_channel *p)
     kf_error why;
     bool starting = p->state == STARTING;
     int status = reap(p);
-    const char *words = last_stderr_line(p), *comma = *words ? ": " : "";
+    /* A shell repeats the command that it can't run. */
+    kf_autofree char *clean = kf_api_keys_without(last_stderr_line(p), NULL);
+    const char *words = clean ? clean : "", *comma = *words ? ": " : "";
     /* kforge itself reports the reason, and a new start would fail the same way. */
     bool final = !p->command && starting && WIFEXITED(status) && WEXITSTATUS(status) > 0 &&
                  strncmp(words, "kforge: ", 8) == 0;
@@ -343,8 +348,7 @@ static void fail_ended(pipe_channel *p)
     else
         kf_fail(&why, KF_ERROR_MACHINE, "it ended with status %d%s%s", WEXITSTATUS(status), comma,
                 words);
-    /* No job ends a worker so. */
-    while (p->jobs && was_stopped(status))
+    while (p->jobs && ended_outside(last_job(p), status))
         kf_pool_hand_back(p->channel.pool, take_job(p, last_job(p)));
     fail(p, false, &why);
 }

@@ -104,7 +104,9 @@ bool kf_pool_hello(kf_workers *pool, kf_channel *channel, const char *text, size
                    kf_error *error)
 {
     kf_auto(cJSON) json = kf_json_parse(text, size, KF_JOB_BYTES, "hello", error);
-    if (!json) return false;
+    if (!json)
+        return kf_fail_prefix(error, "its first line is not a hello; check that it is the same "
+                                     "version of kforge");
     const char *schema = text_of(json, "schema"), *hardware = text_of(json, "hardware"),
                *device = text_of(json, "device"),
                /* Missing: an older version, in which hardware and environment are the same. */

@@ -147,7 +147,8 @@ static void remove_files(const spool_channel *s, const kf_pending *job)
     path_of(path, s->taken, job->id);
     unlink(path);
     path_of(path, s->verdicts, job->id);
-    unlink(path);
+    /* It may be an empty folder. */
+    remove(path);
 }
 
 static void fail_slot(spool_channel *s, slot *at, const kf_error *why)

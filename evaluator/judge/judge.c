@@ -507,7 +507,7 @@ static bool own_stop_comes(const volatile int *stop)
 /* Does a round like judge_round_of. Does it once more if the machine fails, and again after events
  * from outside, with time of its own. Those could otherwise be a way to a round without a verdict.
  */
-#define MOST_OUTSIDE_ROUNDS 5
+#define MOST_OUTSIDE_ROUNDS 8
 static bool judge_round_undisturbed(judge_round *r, kf_verdict **verdict, kf_error *error)
 {
     for (bool failed = false;;) {

@@ -1,12 +1,13 @@
 /* The part of `task lint` that runs programs: the oracle and the baseline of every workload. They
  * run on three independent sets of inputs, and on one more set for each input, in which only that
- * input differs. kf_lint_outputs judges the outputs. */
+ * input differs. kf_lint_outputs judges the outputs. Then the baseline is judged as a candidate. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "judge_internal.h"
+#include "kforge/buffer.h"
 #include "kforge/file.h"
 #include "kforge/list.h"
 #include "runner_process.h"
@@ -262,6 +263,52 @@ static int lint_workload(kf_judge *judge, const kf_task *task, int workload,
     return errors;
 }
 
+/* ---- the baseline as a candidate ------------------------------------------------------------- */
+
+/* Returns the text with the name of the baseline's file in place of the candidate's, malloc'd. */
+static char *with_file_name(const char *text, const char *name)
+{
+    static const char candidate[] = "candidate.cu";
+    kf_autobuffer out = {0};
+    for (const char *at; (at = strstr(text, candidate)); text = at + sizeof candidate - 1) {
+        kf_buffer_append(&out, text, (size_t)(at - text));
+        kf_buffer_string(&out, name);
+    }
+    kf_buffer_string(&out, text);
+    return kf_buffer_take(&out);
+}
+
+/* Judges the baseline as a candidate, with AddressSanitizer on the CPU device and compute-sanitizer
+ * on a GPU: both also see reads. A baseline may use what a candidate may not, so refusals without a
+ * run do not count. Returns the number of errors, and -1 after a fault of the machine. */
+static int lint_baseline(kf_judge *judge, const kf_task *task, kf_lint_report *report,
+                         void *context, const volatile int *stop, kf_error *error)
+{
+    const kf_task_file *baseline = kf_task_baseline(task);
+    if (baseline->kind != KF_SOURCE_CUDA || kf_task_file_libraries(task, baseline)[0]) return 0;
+    kf_auto(kf_job) job = kf_job_of_baseline("lint", task, NULL, error);
+    if (!job) return -1;
+    bool cpu = strcmp(judge->device->operations->kind, "cpu") == 0;
+    job->options.check_only = true;
+    job->options.asan = cpu;
+    job->options.sanitize = !cpu;
+    kf_auto(kf_verdict) verdict = kf_judge_run(judge, job, stop, error);
+    if (!verdict) return -1;
+    if (verdict->status == KF_CORRECT || verdict->status == KF_COMPILE_ERROR) return 0;
+    kf_autofree char *text = with_file_name(verdict->message, baseline->name);
+    if (!text) return kf_fail_memory(error, "a lint of the task"), -1;
+    if (verdict->status == KF_JUDGE_ERROR && verdict->blame != KF_BLAME_TASK)
+        return kf_fail(error, KF_ERROR_MACHINE, "judging the baseline: %s", text), -1;
+    bool late = verdict->status == KF_TIMEOUT || verdict->status == KF_INTERFERENCE;
+    report(context, &(kf_lint_finding){.severity = late ? KF_LINT_WARNING : KF_LINT_ERROR,
+                                       .rule = late ? "baseline.unchecked" : "baseline.faulty",
+                                       .path = baseline->name,
+                                       .text = text,
+                                       .advice = late ? "judge it with kforge eval --asan"
+                                                      : "mend the baseline"});
+    return !late;
+}
+
 int kf_judge_lint(kf_judge *judge, const kf_task *task, kf_lint_report *report, void *context,
                   const volatile int *stop, kf_error *error)
 {
@@ -298,5 +345,6 @@ int kf_judge_lint(kf_judge *judge, const kf_task *task, kf_lint_report *report, 
     }
     kf_task_binary_free(&oracle);
     kf_task_binary_free(&baseline);
-    return errors;
+    /* A baseline that disagrees is reported already. */
+    return errors ? errors : lint_baseline(judge, task, report, context, stop, error);
 }

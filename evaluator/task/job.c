@@ -171,6 +171,46 @@ bool kf_job_knows(const kf_job *job, const char *code_hash)
     return false;
 }
 
+/* Returns the baseline's source as a candidate's: a problem file for PyTorch defines Model, and a
+ * solution ModelNew. The caller frees it. */
+static char *as_candidate(const kf_task_file *baseline)
+{
+    char *text = NULL;
+    const char *solution =
+        baseline->kind == KF_SOURCE_TORCH ? "\n\nclass ModelNew(Model):\n    pass\n" : "";
+    return asprintf(&text, "%.*s%s", (int)baseline->size, baseline->text, solution) < 0 ? NULL
+                                                                                        : text;
+}
+
+kf_job *kf_job_of_baseline(const char *id, const kf_task *task, const char *name, kf_error *error)
+{
+    kf_auto(cJSON) bundle = kf_task_bundle(task);
+    kf_task *copy = bundle ? kf_task_from_bundle(bundle, error) : NULL;
+    if (!bundle) kf_fail_memory(error, "a job");
+    if (!copy) return NULL;
+    const kf_task_file *baseline =
+        name ? kf_task_baseline_named(copy, name) : kf_task_baseline(copy);
+    kf_autofree char *source = baseline ? as_candidate(baseline) : NULL;
+    if (!source) {
+        if (baseline)
+            kf_fail_memory(error, "a job");
+        else
+            kf_fail(error, KF_ERROR_INPUT, "the task has no baseline \"%s\"", name ? name : "");
+        kf_task_free(copy);
+        return NULL;
+    }
+    bool torch = baseline->kind == KF_SOURCE_TORCH;
+    kf_auto(kf_job) job = kf_job_new(id, copy, source, strlen(source), NULL, 0, error);
+    if (!job) return NULL;
+    if (name && !(job->options.baseline = strdup(name))) {
+        kf_fail_memory(error, "a job");
+        return NULL;
+    }
+    job->options.torch = torch;
+    job->options.kernelbench = false;
+    return kf_steal(&job);
+}
+
 bool kf_job_add_known(kf_job *job, const char *code_hash)
 {
     char *copy = copy_bytes(code_hash, strlen(code_hash));

@@ -162,6 +162,135 @@ static bool passes(kf_outputs_lint *lint, const kf_lint_case *of, const double *
     return passes_elementwise(lint->shape, got, expected);
 }
 
+/* ---- the baseline -------------------------------------------------------------------------------
+ *
+ * With error_ratio the tolerance is made from the baseline's error, so a wrong baseline or oracle
+ * passes any comparison. Two rules find it. Its error is too large for rounding in any algorithm
+ * that is worth a task. Or a factor and an offset explain almost all of its error, which rounding
+ * never looks like: its signs differ from element to element. */
+
+/* Largest RMS error, in terms of the output's RMS and in roundoffs of its type. */
+#define BASELINE_ERROR 0.01
+#define BASELINE_ROUNDOFFS 16
+/* Largest error of an element, in terms of the element or the output's RMS. */
+#define ELEMENT_ERROR 0.1
+#define ELEMENT_ROUNDOFFS 64
+/* A fit counts from this many roundoffs on, if it leaves this part of the error. Few elements are
+ * fitted by chance. */
+#define FIT_ROUNDOFFS 64
+#define FIT_ROUNDOFFS_OF_FEW 1024
+#define FIT_LEAVES 0.1
+#define FIT_FEW 16
+
+typedef struct kf_baseline_fit {
+    /* error = offset + slope * expected, by least squares */
+    double slope, offset;
+    /* RMS of the error, of what the fit leaves, and of the expected values */
+    double error, left, scale;
+    int64_t count;
+} kf_baseline_fit;
+
+/* Fits the error of the baseline over all cases, from elements that are finite on both sides. */
+static kf_baseline_fit fit_baseline(const kf_outputs_lint *lint)
+{
+    double n = 0, x = 0, e = 0, xx = 0, xe = 0, ee = 0;
+    for (size_t c = 0; c < lint->count; c++) {
+        const double *expected = lint->cases[c].expected[lint->argument],
+                     *got = lint->cases[c].baseline[lint->argument];
+        for (int64_t i = 0; i < lint->shape->elements; i++) {
+            if (!isfinite(expected[i]) || !isfinite(got[i])) continue;
+            double error = got[i] - expected[i];
+            n += 1, x += expected[i], e += error;
+            xx += expected[i] * expected[i], xe += expected[i] * error, ee += error * error;
+        }
+    }
+    kf_baseline_fit fit = {.count = (int64_t)n};
+    if (n < 1) return fit;
+    double variance = xx - x * x / n;
+    /* An offset needs elements that differ. */
+    bool both = n >= FIT_FEW && variance > 1e-6 * xx;
+    fit.slope = both ? (xe - x * e / n) / variance : xx > 0 ? xe / xx : 0;
+    fit.offset = both ? (e - fit.slope * x) / n : 0;
+    double left = ee - fit.slope * xe - fit.offset * e;
+    fit.error = sqrt(ee / n);
+    fit.left = sqrt(fmax(left, 0) / n);
+    fit.scale = sqrt(xx / n);
+    return fit;
+}
+
+/* Returns the first element that is beyond the task's own tolerance, or beyond any rounding with
+ * error_ratio; -1 if all are within. */
+static int64_t first_wrong(kf_outputs_lint *lint, const double *expected, const double *got,
+                           double roundoff)
+{
+    kf_problem_argument one = *lint->shape;
+    one.elements = 1;
+    bool ratio = one.tolerance.kind == KF_ERROR_RATIO;
+    double scale = scale_of(expected, lint->shape->elements).rms,
+           most = fmax(ELEMENT_ERROR, ELEMENT_ROUNDOFFS * roundoff);
+    for (int64_t i = 0; i < lint->shape->elements; i++) {
+        bool finite = isfinite(expected[i]) && isfinite(got[i]);
+        bool fits = !ratio   ? passes_elementwise(&one, got + i, expected + i)
+                    : finite ? fabs(got[i] - expected[i]) <= most * fmax(fabs(expected[i]), scale)
+                             : same_nonfinite(got[i], rounded(lint->shape->dtype, expected[i]));
+        if (!fits) return i;
+    }
+    return -1;
+}
+
+/* Reports the first element that is wrong in a case. False if there is one. */
+static bool check_baseline_elements(kf_outputs_lint *lint, double roundoff)
+{
+    for (size_t c = 0; c < lint->count; c++) {
+        const double *expected = lint->cases[c].expected[lint->argument],
+                     *got = lint->cases[c].baseline[lint->argument];
+        int64_t at = 0;
+        if (lint->shape->tolerance.kind == KF_ANY_ORDER) {
+            if (passes(lint, &lint->cases[c], got)) continue;
+        } else if ((at = first_wrong(lint, expected, got, roundoff)) < 0) {
+            continue;
+        }
+        say(lint, KF_LINT_ERROR, "baseline.disagrees", "mend one of them",
+            "in workload \"%s\" the baseline disagrees with the oracle, at element %lld: the "
+            "oracle "
+            "has %.9g, the baseline %.9g",
+            lint->cases->problem->workload, (long long)at, expected[at], got[at]);
+        return false;
+    }
+    return true;
+}
+
+/* False if the baseline and the oracle compute different things. Other findings mean nothing then.
+ */
+static bool check_baseline(kf_outputs_lint *lint)
+{
+    for (size_t c = 0; c < lint->count; c++)
+        if (!lint->cases[c].baseline) return true;
+    /* Processors cut factors to tf32 instead of rounding them. */
+    double roundoff = lint->shape->tf32 ? 0x1p-10 : kf_dtype_roundoff(lint->shape->dtype);
+    if (!check_baseline_elements(lint, roundoff)) return false;
+    if (lint->shape->tolerance.kind != KF_ERROR_RATIO) return true;
+    const char *workload = lint->cases->problem->workload;
+    kf_baseline_fit fit = fit_baseline(lint);
+    if (fit.error > fmax(BASELINE_ERROR, BASELINE_ROUNDOFFS * roundoff) * fit.scale) {
+        say(lint, KF_LINT_ERROR, "baseline.disagrees", "mend one of them",
+            "in workload \"%s\" the baseline disagrees with the oracle: its error is %.3g RMS "
+            "where "
+            "values are %.3g RMS",
+            workload, fit.error, fit.scale);
+        return false;
+    }
+    double least = fit.count < FIT_FEW ? FIT_ROUNDOFFS_OF_FEW : FIT_ROUNDOFFS;
+    if (fit.count < 3 || fit.error <= least * roundoff * fit.scale ||
+        fit.left > FIT_LEAVES * fit.error)
+        return true;
+    say(lint, KF_LINT_ERROR, "baseline.disagrees", "mend one of them",
+        "in workload \"%s\" the baseline disagrees with the oracle: it is %.6g times the oracle, "
+        "plus %.3g, which is no rounding",
+        workload, 1 + fit.slope, fit.offset);
+    return false;
+}
+
 /* ---- shortcuts ------------------------------------------------------------------------------- */
 
 static bool constant_passes(kf_outputs_lint *lint, double constant)
@@ -321,7 +450,8 @@ static void check_axes(kf_outputs_lint *lint)
 
 /* ---- range ----------------------------------------------------------------------------------- */
 
-static void check_range(kf_outputs_lint *lint)
+/* False if the oracle has values that are not finite and should be. */
+static bool check_range(kf_outputs_lint *lint)
 {
     const kf_problem *problem = lint->cases->problem;
     bool declared = false;
@@ -357,6 +487,7 @@ static void check_range(kf_outputs_lint *lint)
             "use error_ratio, or choose inputs that give larger outputs",
             "all elements are within %.3g of zero, and the tolerance is absolute (atol %g)",
             largest, lint->shape->tolerance.atol);
+    return declared || !nonfinite;
 }
 
 /* ---- influence ------------------------------------------------------------------------------- */
@@ -451,7 +582,8 @@ int kf_lint_outputs(const kf_lint_case *cases, size_t count, kf_lint_report *rep
         if (!is_output(&cases->problem->arguments[i])) continue;
         lint.argument = i;
         lint.shape = &cases->problem->arguments[i];
-        check_range(&lint);
+        /* A baseline does not repeat infinities of the oracle that are wrong. */
+        if (check_range(&lint) && !check_baseline(&lint)) continue;
         if (!check_constants(&lint)) continue;
         check_copies(&lint);
         check_seeds(&lint);

@@ -11,36 +11,11 @@
  */
 #define SECONDS 30.0
 
-/* Returns the baseline's source as a candidate's: a problem file for PyTorch defines Model, and a
- * solution ModelNew. The caller frees it. */
-static char *as_candidate(const kf_task_file *baseline)
-{
-    char *text = NULL;
-    const char *solution =
-        baseline->kind == KF_SOURCE_TORCH ? "\n\nclass ModelNew(Model):\n    pass\n" : "";
-    return asprintf(&text, "%.*s%s", (int)baseline->size, baseline->text, solution) < 0 ? NULL
-                                                                                        : text;
-}
-
 static kf_job *make_job(const kf_job *like)
 {
-    kf_auto(cJSON) bundle = kf_task_bundle(like->task);
-    kf_task *task = bundle ? kf_task_from_bundle(bundle, NULL) : NULL;
-    if (!task) return NULL;
-    const char *name = like->options.baseline;
-    const kf_task_file *baseline =
-        name ? kf_task_baseline_named(task, name) : kf_task_baseline(task);
-    kf_autofree char *source = baseline ? as_candidate(baseline) : NULL;
-    if (!source) {
-        kf_task_free(task);
-        return NULL;
-    }
-    bool torch = baseline->kind == KF_SOURCE_TORCH;
     kf_auto(kf_job) job =
-        kf_job_new(KF_HEALTH_CHECK_ID, task, source, strlen(source), NULL, 0, NULL);
-    if (!job || (name && !(job->options.baseline = strdup(name)))) return NULL;
-    job->options.torch = torch;
-    job->options.kernelbench = false;
+        kf_job_of_baseline(KF_HEALTH_CHECK_ID, like->task, like->options.baseline, NULL);
+    if (!job) return NULL;
     job->options.check_only = true;
     job->options.strict_sandbox = like->options.strict_sandbox;
     job->options.build_seconds = fmin(like->options.build_seconds, SECONDS);

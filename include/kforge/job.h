@@ -107,6 +107,9 @@ kf_job_options kf_job_options_default(void);
  * KF_ERROR_MEMORY. The caller frees. */
 kf_job *kf_job_new(const char *id, kf_task *task, const char *source, size_t source_size,
                    const char *const *flags, size_t flag_count, kf_error *error);
+/* Makes a job that judges a baseline of `task` as a candidate; `name` as in options.baseline. The
+ * job has a copy of the task. NULL with *error: no such baseline, or as kf_job_new. */
+kf_job *kf_job_of_baseline(const char *id, const kf_task *task, const char *name, kf_error *error);
 /* Adds a hash to known_code, and drops the oldest beyond KF_JOB_KNOWN. False without memory. */
 bool kf_job_add_known(kf_job *job, const char *code_hash);
 /* True if known_code has the hash. */

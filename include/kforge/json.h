@@ -81,6 +81,9 @@ bool kf_json_finish(kf_json_reader *reader);
  * "-inf". */
 void kf_json_add_number(cJSON *object, const char *key, double value);
 double kf_json_get_number(const cJSON *object, const char *key, double fallback);
+/* Prints a parsed value on one line without losing a bit of its numbers. They are raw items
+ * afterwards. The caller frees the text with free. NULL: out of memory. */
+char *kf_json_print_exact(cJSON *json);
 
 /* Returns the known word nearest to `word` by edit distance, for "did you mean". NULL if no word is
  * near. */

@@ -3,7 +3,8 @@
  *
  *   keys    Text that begins like a key (prefixes below, "Bearer …", JSON Web Tokens) and has at
  *           least 16 more letters and digits. Also values of at least 8 characters of environment
- *           variables that end in KEY, TOKEN, SECRET or PASSWORD. They become [key].
+ *           variables that end in KEY, TOKEN, SECRET or PASSWORD, and user:password of a URL. They
+ *           become [key].
  *   homes   /home/NAME, /Users/NAME and $HOME become /home/user. /root stays.
  *   hosts   The value of "host" in verdicts becomes "".
  *   paths   In logs only (`paths`): /a/b/file becomes [path]/file, except for system folders.
@@ -91,6 +92,7 @@ kf_scrubber *kf_scrubber_new(const char *const *secrets, size_t count, kf_error 
     for (size_t i = 0; i < COUNT(key_prefixes); i++) add_pair(s, key_prefixes[i]);
     for (size_t i = 0; i < COUNT(homes); i++) add_pair(s, homes[i]);
     add_pair(s, "Bearer");
+    add_pair(s, "://");
     for (int c = 'A'; c <= 'z'; c++) /* "/x": the beginning of a path */
         if (isalpha(c)) add_pair(s, (char[]){'/', (char)c});
     add_pair(s, "host");
@@ -165,6 +167,17 @@ typedef struct match {
     const char *with;
 } match;
 
+/* Matches "://user:password@" of a URL. A shell variable in place of the password is no secret. */
+static match url_user(const char *text, size_t size)
+{
+    if (!begins(text, size, "://", 3)) return (match){0};
+    size_t colon = 0, at = 3;
+    for (; at < size && text[at] && !strchr("/@?# \t\r\n\"'`<>", text[at]); at++)
+        if (text[at] == ':' && !colon) colon = at;
+    bool password = colon && at < size && text[at] == '@' && at > colon + 1;
+    return (match){password && text[colon + 1] != '$' ? at + 1 : 0, "://[key]@"};
+}
+
 static match match_at(const kf_scrubber *s, const char *text, size_t size, unsigned char before,
                       bool paths)
 {
@@ -174,6 +187,7 @@ static match match_at(const kf_scrubber *s, const char *text, size_t size, unsig
     if (!s->keys_only && s->home.size && begins(text, size, s->home.text, s->home.size) &&
         (size == s->home.size || !isalnum((unsigned char)text[s->home.size])))
         return (match){s->home.size, "/home/user"};
+    if (text[0] == ':' && isalnum(before)) return url_user(text, size);
     if (isalnum(before)) return (match){0};
     if (text[0] == '/' && !s->keys_only) {
         for (size_t i = 0; i < COUNT(homes); i++) {

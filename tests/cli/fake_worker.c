@@ -20,9 +20,10 @@
  *   // fake: build 0.2            seconds to build
  *   // fake: build until FILE     building ends once FILE exists
  *   // fake: worker die           the worker ends without an answer. Others: hang, garbage,
- *                                 wrong-id, wrong-source, twice, endless, stop
+ *                                 wrong-id, wrong-source, twice, endless, stop, kill
  *   // fake: once FILE            the `worker` line applies only until FILE exists, and then
  *                                 creates it
+ *   // fake: times N FILE         the same N times, counted in the bytes of FILE
  *
  *   $FAKE_JOBS        jobs at a time
  *   $FAKE_SLEEP       seconds for every job
@@ -203,6 +204,12 @@ static bool misbehaves(const kf_job *job, char *how, size_t size)
 {
     char file[256];
     if (!line_of(job->source, "worker", how, size)) return false;
+    int most, name = 0;
+    if (line_of(job->source, "times", file, sizeof file) &&
+        sscanf(file, "%d %n", &most, &name) == 1) {
+        kf_autoclose int fd = open(file + name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+        return fd >= 0 && lseek(fd, 0, SEEK_END) < most && kf_write_all(fd, "x", 1);
+    }
     if (!line_of(job->source, "once", file, sizeof file)) return true;
     if (access(file, F_OK) == 0) return false;
     return kf_file_write(file, "x", 1, NULL);
@@ -211,6 +218,7 @@ static bool misbehaves(const kf_job *job, char *how, size_t size)
 static void misbehave(const char *how)
 {
     if (strcmp(how, "die") == 0) _exit(3);
+    if (strcmp(how, "kill") == 0) raise(SIGKILL);
     if (strcmp(how, "stop") == 0) raise(SIGSTOP);
     if (strcmp(how, "hang") == 0)
         for (;;) pause();

@@ -88,7 +88,7 @@ import json, os, sys
 rows = json.load(open(sys.argv[1] + "/references/references.json"))
 assert [(p["level"], p["problem"], p["rule"]) for p in rows["refused"]] == [(1, 9, "outputs.random")], rows
 assert sorted(r["problem"] for r in rows["judged"]) == [1, 2, 4, 6, 7, 11, 12, 13] and not any("kernelbench" in r for r in rows["judged"]), rows
-assert all(r["status"] in ("correct", "judge_error") or r["rule"] == "runner.early" for r in rows["judged"]), rows
+assert all(r["status"] in ("correct", "judge_error") for r in rows["judged"]), rows
 sessions = [sum(" of " in line for line in open(f"{sys.argv[1]}/references/bench-{i}.log") if "level_1_problem" in line) for i in (1, 2)
             if os.path.exists(f"{sys.argv[1]}/references/bench-{i}.log")]
 assert len(sessions) == 2 and sessions[1] >= 1, sessions

@@ -88,9 +88,8 @@ fill(11, ROWS=rows, COLUMNS=columns)
 batch, rows, columns = shape("level1_13_Mean_Of_Columns")
 fill(13, BATCH=batch, ROWS=rows, COLUMNS=columns)
 END
-# On a busy machine, a verdict may blame the machine, short calls may get no time, and a process may
-# wake so late that it is accused (runner.early). These tasks are judged again. The others keep
-# their verdicts.
+# On a busy machine, a verdict may blame the machine, and short calls may get no time. These tasks
+# are judged again. The others keep their verdicts.
 judged() {
     for _ in {1..8}; do
         "$program" bench "$@" --device cpu --seconds 0.05 --once --json >out 2>err
@@ -98,7 +97,7 @@ judged() {
         cp out judged.json
         unclear=$(python3 -c 'import json, sys
 for p in json.load(open(sys.argv[1]))["problems"]:
-    if any(not s["counts"] or s.get("rule") == "runner.early" or (s["correct"] and not s["speedup"]) for s in p["samples"]): print("--only", p["task"])' judged.json)
+    if any(not s["counts"] or (s["correct"] and not s["speedup"]) for s in p["samples"]): print("--only", p["task"])' judged.json)
         [ -z "$unclear" ] && break
         "$program" bench "$@" --device cpu --seconds 0.05 --once --anew $unclear >/dev/null 2>&1
     done

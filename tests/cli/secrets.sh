@@ -168,6 +168,39 @@ with db: assert db.execute("UPDATE run SET options = replace(options, ?, ?)", ("
     says "[key]"
 }
 
+worker_commands() { # refused, and shown without the key
+    local -x KFORGE_EXEC_TIMEOUT=20
+    local at secret=horse-battery-9 spec
+    for spec in "ssh host env HF_TOKEN=$secret $fake" "kubectl --token $secret exec -i pod -- $fake" "curl -sNT - https://me:$secret@127.0.0.1/" \
+        "curl -u me:$secret http://127.0.0.1/" "curl -H 'Authorization: Basic $secret' http://127.0.0.1/" "sshpass -p $secret ssh host $fake" "A=$key $fake"; do
+        for at in "optimize $task --model none" "bench $task --model none" "eval $task $task/baseline.cu" "optimize $task --model none --json"; do
+            expect 2 $at --workers "$spec" --store none.db
+            complains "[key]"
+            complains "into a file"
+            [[ $err$out != *"$secret"* && $err$out != *"$key"* ]] || fail "printed: $err"
+        done
+    done
+    [ ! -e none.db ] || nowhere none.db
+    # of the environment, of one's own file, and of a project, which may not run at all
+    KFORGE_WORKERS="curl http://me:$secret@127.0.0.1/" expect 2 optimize "$task" --model none --store none.db
+    complains "[key]"
+    printf '{"workers": ["curl http://me:%s@127.0.0.1/"]}' "$secret" >own.json
+    KFORGE_CONFIG=own.json expect 2 optimize "$task" --model none --store none.db
+    complains "[key]"
+    mkdir -p project/.git && mv own.json project/kforge.json
+    (cd project && env -u KFORGE_CONFIG "$program" optimize "$task" --model none --candidates 1 --workers "$fake" --store "$work/run.db") >out 2>err </dev/null
+    grep -q "workers is ignored.*\[key\]" err || fail "ignored: $(cat err)"
+    cat out >>err
+    expect 0 trust project
+    says "[key]"
+    grep -q "$secret" err out && fail "printed: $(cat err) $out"
+    # A program repeats the secret that it reads from a file.
+    echo "cannot log in with PASSWORD=$secret" >said
+    "$program" optimize "$task" --model none --time 60s --workers "cat said >&2; exit 7" --store run.db >out 2>err </dev/null
+    grep -q "PASSWORD=\[key\]" err || fail "what the worker said: $(cat err)"
+    grep -qa "$secret" err out run.db && fail "printed or stored: $(cat err out)"
+}
+
 core_dumps() {
     pattern=$(cat /proc/sys/kernel/core_pattern)
     case $pattern in
@@ -195,5 +228,5 @@ core_dumps() {
 }
 
 claim=$2
-case $claim in argv | environment_of_children | own_environment | logs | errors | store | recorded_files | exec_commands | core_dumps) $claim ;; *) fail "no test $claim" ;; esac
+case $claim in argv | environment_of_children | own_environment | logs | errors | store | recorded_files | exec_commands | worker_commands | core_dumps) $claim ;; *) fail "no test $claim" ;; esac
 finish

@@ -72,7 +72,7 @@ says "tasks/my-kernel: good"
 expect 2 task lint --read-only broken --json
 json 'o["tasks"][0]["findings"][0]["rule"] == "tolerance.zeros" and o["tasks"][0]["findings"][0]["severity"] == "error"'
 cp tasks/my-kernel/task.json broken/task.json
-sed -i 's/y\[i\] = (double).*;/y[i] = 0.0;/' broken/oracle.cu
+sed -i 's/y\[i\] = .*;/y[i] = 0;/' broken/oracle.cu broken/baseline.cu
 expect 2 task lint --device cpu broken
 says "output.zeros"
 echo 'int x = ;' >broken/oracle.cu
@@ -90,6 +90,27 @@ expect 2 task show broken/oracle.cu
 complains "broken/oracle.cu"
 expect 2 task show tasks
 complains "tasks: there is no task.json in this folder; expected a task.json or the folder of one"
+
+# A baseline or an oracle that is wrong: an error that names the place. The first word of a row is the
+# file, the second an expression of sed.
+while IFS='|' read -r file change message; do
+    rm -rf faulty && cp -r tasks/my-kernel faulty
+    sed -i "$change" faulty/$file
+    cmp -s faulty/$file tasks/my-kernel/$file && fail "no change: $change"
+    expect 2 task lint --device cpu faulty
+    grep -qE "^faulty: error.*$message" out || fail "$change: $out"
+done <<'END'
+oracle.cu|s/y\[i\] = /&1.001 * /|workload "main" the baseline disagrees with the oracle: it is 0.999001 times the oracle
+oracle.cu|s/-(double)x/(double)x/|workload "main" the baseline disagrees with the oracle, at element [0-9]+: the oracle has
+baseline.cu|s/expf(/expf(2 */|workload "main" the baseline disagrees with the oracle
+baseline.cu|s/if (i < n)/if (i < n - 3)/|workload "main" the baseline disagrees with the oracle, at element [0-9]+: .* the baseline
+baseline.cu|s/if (i < n) y\[i\] = /&n % 2 \&\& i > 776 ? NAN : /|workload "ragged" the baseline disagrees with the oracle, at element 777: .* the baseline nan
+baseline.cu|s/y\[i\] = /&x[i + 1] == 12345.678f ? 0 : /|\(baseline.faulty\): baseline.cu: .*READ of size 4 .* at baseline.cu:9
+baseline.cu|s/y\[i\] = /&x[i - 1] == 12345.678f ? 0 : /|\(baseline.faulty\): baseline.cu: .*READ of size 4 .* at baseline.cu:9
+baseline.cu|s/if (i < n) \(.*\)/if (i <= n) y[i] = i < n ? x[i] \/ (1.0f + expf(-x[i])) : 0;/|baseline.cu: .*writes outside its outputs, or to an input: argument y
+baseline.cu|s/if (i < n) .*/& else ((float *)x)[0] = 1;/|baseline.cu: .*writes outside its outputs, or to an input: argument x
+baseline.cu|s/expf/expg/|baseline.cu does not build: baseline.cu:9:[0-9]+: error:
+END
 
 # A name that no task has: where it was looked for, and the nearest name.
 expect 2 task show row_sofmax

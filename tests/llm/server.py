@@ -10,7 +10,8 @@ a proxy that accepts CONNECT for any host and leads to the https port.
 
 A base address is http://127.0.0.1:PORT/SCENARIO/v1. The end of the path selects the format
 (chat/completions, responses, messages, …:streamGenerateContent). GET /log/SCENARIO returns its
-requests as a JSON list. A number after a dash is the scenario's argument.
+requests as a JSON list. A number after a dash is the scenario's argument. wire.py has more scenarios:
+bytes instead of replies.
 """
 import asyncio
 import email.utils
@@ -20,6 +21,8 @@ import os
 import ssl
 import sys
 import time
+
+import wire
 
 log = {}
 TEXT = "```cuda\n// größe 😀\nint x;\n```\n"
@@ -355,6 +358,9 @@ async def serve(reader, writer):
                 parsed = None
             request = {"method": method, "path": path, "headers": headers, "json": parsed}
             log.setdefault(word, []).append(request)
+            if word in wire.SCENARIOS:
+                await wire.send(writer, len(log[word]), wire.SCENARIOS[word], asyncio.sleep)
+                return
             scenario, _, argument = word.partition("-")
             await answer(scenario, argument, path.split("?")[0], request, len(log[word]), reply)
     except (asyncio.IncompleteReadError, ConnectionError, asyncio.LimitOverrunError):

@@ -11,10 +11,11 @@
 #   unended       runs that did not end by themselves, or ended with a status that means another fault
 #
 # BIN names the folder of the programs (default: build/release/bin), WAIT the most seconds between
-# two signals (3), SEED the start of the random numbers. The runs and the store stay in LOGS, if that
-# names a folder.
+# two signals, SEED the start of the random numbers. WAIT is by default four times as long as a build
+# takes at the start of the run, and at least 3 s: a busy machine that ends every build before its
+# time has no verdicts. The runs and the store stay in LOGS, if that names a folder.
 # Exit status: 0, 1 for a false label, a lost attempt or an unended run, 2 for wrong usage, 130 after
-# Ctrl-C.
+# Ctrl-C, which also prints the table.
 set -u
 tests=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 bin=${BIN:-$tests/../build/release/bin}
@@ -49,7 +50,7 @@ cat >"$work/campaign.py" <<'END_OF_PYTHON'
 import collections, os, random, signal, sqlite3, subprocess, sys, time
 
 program, work, count, ooms = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-wait, seed = float(os.environ.get("WAIT") or 3), int(os.environ.get("SEED") or time.time())
+given, seed = float(os.environ.get("WAIT") or 0), int(os.environ.get("SEED") or time.time())
 random.seed(seed)
 os.chdir(work)
 stopped = False
@@ -146,17 +147,27 @@ def write(path, text):
         pass
 
 def run_out_of_memory(agent, group):
-    """Lowers the limit to what is in use until the kernel kills a process below the agent."""
+    """Moves the processes below the agent into the group, and lowers its limit to what is in use until
+    the kernel kills one. The agent stays outside: not every kernel spares it for its score."""
     before, until = killed_in(group), time.time() + 10
-    write(f"/proc/{agent}/oom_score_adj", "-1000")
     while killed_in(group) == before and time.time() < until and not stopped:
         for pids in targets(agent).values():
             for pid in pids:
-                write(f"/proc/{pid}/oom_score_adj", "0")
+                write(f"{group[0]}/cgroup.procs", str(pid))
         write(group[1], str(int(open(group[2]).read()) + (1 << 20)))
         time.sleep(0.01)
     write(group[1], group[4])
     sent["OOM killer"] += killed_in(group) > before
+
+def most_wait():
+    """The most seconds between two signals."""
+    if given:
+        return given
+    began = time.time()
+    compiler = os.path.dirname(program) + "/kforge-cpucc"
+    subprocess.run([compiler, os.environ["TASK"] + "/baseline.cu", "-o", "built.so"],
+                   check=True)
+    return max(3, 4 * (time.time() - began))
 
 # ---- the campaign --------------------------------------------------------------------------------
 
@@ -166,19 +177,18 @@ if ooms and not group:
     ooms = 0
 
 def start():
-    def enter():
-        if group:
-            open(f"{group[0]}/cgroup.procs", "w").write(str(os.getpid()))
     log = open("log", "a")
     return subprocess.Popen(
         [program, "optimize", os.environ["TASK"], "--device", "cpu", "--model", "exec:./model.sh",
          "--strategy", "sample", "--candidates", "12", "--seconds", "0.1", "--store", "store.db",
-         "-o", "best.cu"], stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=enter)
+         "--timeout", "300",
+         "-o", "best.cu"], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
 began, unended, missed, statuses = time.time(), 0, 0, collections.Counter()
 def done():
     return sum(sent.values()) >= count + ooms
 while not stopped and not done():
+    wait = most_wait()
     agent = start()
     patience = time.time() + 900
     while agent.poll() is None and not stopped and time.time() < patience:
@@ -208,10 +218,10 @@ if group:
         os.rmdir(group[0])
     except OSError:
         pass
-if stopped:
+if not os.path.exists("store.db"):
     sys.exit(130)
 
-replies = int(open("replies").read())
+replies = int(open("replies").read()) if os.path.exists("replies") else 0
 rows = sqlite3.connect("store.db").execute(
     "SELECT a.outcome, v.status, v.blame, coalesce(v.message, a.message) FROM attempt a "
     "LEFT JOIN verdict v ON v.id = a.verdict").fetchall()
@@ -235,8 +245,9 @@ print(f"{'SIGNALS':>8}" + "".join(f" {k.upper():>10}" for k in sorted(sent)) +
 print(f"{sum(sent.values()):8}" + "".join(f" {sent[k]:10}" for k in sorted(sent)) +
       f" {sum(statuses.values()):5} {len(rows):9} {len(false):13} {len(lost):5} {statuses[3]:9} "
       f"{unended:8} {time.time() - began:8.0f}")
-print(f"seed {seed}; verdicts: " + ", ".join(f"{n} {k}" for k, n in sorted(labels.items())))
-sys.exit(1 if false or lost or unended else 0)
+print(f"seed {seed}; verdicts: " + ", ".join(f"{n} {k}" for k, n in sorted(labels.items())) +
+      "; exit statuses: " + ", ".join(f"{n} {k}" for k, n in sorted(statuses.items())))
+sys.exit(130 if stopped else 1 if false or lost or unended else 0)
 END_OF_PYTHON
 python3 "$work/campaign.py" "$bin/kforge" "$work" "$1" "${2:-0}"
 status=$?

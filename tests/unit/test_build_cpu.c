@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "test_main.h"
+#include "build_common.h"
 #include "kforge/build.h"
 #include "kforge/file.h"
 #include "kforge/job.h"
@@ -147,7 +148,7 @@ static void what_comes_from_outside_is_no_compile_error(void **state)
         {KILL_WORDS, 99, "", KF_JUDGE_ERROR, 0},
         {SHORTAGE, 99, "", KF_JUDGE_ERROR, 0},
         /* Each time, for this source only. A source can print these words. */
-        {OTHER, 0, ONLY_THIS(KILL_WORDS), KF_COMPILE_ERROR, 4},
+        {OTHER, 0, ONLY_THIS(KILL_WORDS), KF_COMPILE_ERROR, KF_BUILDS_KILLED},
         {OTHER, 0, ONLY_THIS(SHORTAGE), KF_COMPILE_ERROR, 2},
         /* A source cannot cause this. */
         {OTHER, 0, ONLY_THIS(KILLED), KF_JUDGE_ERROR, 0},

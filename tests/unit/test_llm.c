@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "test_main.h"
+#include "api_key.h"
 #include "kforge/buffer.h"
 #include "kforge/cleanup.h"
 #include "extract.h"
@@ -129,6 +130,62 @@ static void specs_are_checked(void **state)
         kf_llm_outcome back;
         assert_true(kf_llm_outcome_parse(kf_llm_outcome_name((kf_llm_outcome)i), &back) &&
                     (int)back == i);
+    }
+}
+
+/* Secrets in command lines of models and workers, and what only looks like one. */
+static void commands_hold_no_secrets(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *command, *shown;
+    } rows[] = {
+        {"ssh host env HF_TOKEN=abcd1234x kforge worker",
+         "ssh host env HF_TOKEN=[key] kforge worker"},
+        {"kubectl --token abcd1234x exec -i pod -- kforge worker",
+         "kubectl --token [key] exec -i pod -- kforge worker"},
+        {"kubectl --token=abcd1234x exec pod", "kubectl --token=[key] exec pod"},
+        {"kubectl --username=me --password='correct horse'", "kubectl --username=me "
+                                                             "--password='[key] horse'"},
+        {"curl -sN https://me:correct@gpu.example/worker -T -",
+         "curl -sN https://[key]@gpu.example/worker -T -"},
+        {"curl -u me:correcthorse http://gpu/", "curl -u me:[key] http://gpu/"},
+        {"curl --user 'me:correcthorse' http://gpu/", "curl --user 'me:[key]' http://gpu/"},
+        {"curl -H 'Authorization: Basic bWU6aG9yc2U=' http://gpu/",
+         "curl -H 'Authorization: Basic [key]' http://gpu/"},
+        {"curl -H \"X-Auth-Token: f00f00f00\" http://gpu/",
+         "curl -H \"X-Auth-Token: [key]\" http://gpu/"},
+        {"curl -H 'PRIVATE-TOKEN:f00f00f00' u", "curl -H 'PRIVATE-TOKEN:[key]' u"},
+        {"sshpass -p horse ssh host kforge worker", "sshpass -p [key] ssh host kforge worker"},
+        {"sshpass -phorse ssh host kforge worker", "sshpass -p[key] ssh host kforge worker"},
+        {"AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI run", "AWS_SECRET_ACCESS_KEY=[key] run"},
+        {"redis://:horsehorse@host/0", "redis://[key]@host/0"},
+        /* none of these is one */
+        {"ssh -i ~/.ssh/id me@host kforge worker", NULL},
+        {"ssh host HF_TOKEN=$HF_TOKEN kforge worker", NULL},
+        {"curl -u \"me:$PASSWORD\" http://gpu/", NULL},
+        {"curl -H \"Authorization: Bearer $TOKEN\" http://me:$PASSWORD@gpu/", NULL},
+        {"kubectl --token \"$(cat token)\" exec pod", NULL},
+        {"kubectl --token-file /run/token exec pod", NULL},
+        {"ask --password-file=secret.txt --max-tokens 100000 --tokenizer llama", NULL},
+        {"docker run -u 1000:1000 image kforge worker", NULL},
+        {"docker run --user 1000:1000 curlimages", NULL},
+        {"srun -N1 --gres=gpu:1 kforge worker", NULL},
+        {"git clone https://example.com/a:b/c@d", NULL},
+        {"a http://host:8080/v1 then x@y", NULL},
+        {"", NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int64_t count = -1;
+        kf_error error = {0};
+        const char *shown = rows[i].shown ? rows[i].shown : rows[i].command;
+        kf_autofree char *got = kf_api_keys_without(rows[i].command, &count);
+        if (strcmp(got, shown) != 0 || (count == 1) != (rows[i].shown != NULL))
+            fail_msg("%s: %s (%d)", rows[i].command, got, (int)count);
+        assert_int_equal(kf_api_keys_check_command("worker", rows[i].command, &error),
+                         !rows[i].shown);
+        if (rows[i].shown && (!strstr(error.text, shown) || !strstr(error.text, "into a file")))
+            fail_msg("%s", error.text);
     }
 }
 
@@ -593,6 +650,7 @@ int test_program(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(specs_are_checked),
         cmocka_unit_test(traits_are_read),
+        cmocka_unit_test(commands_hold_no_secrets),
         cmocka_unit_test(exec_answers),
         cmocka_unit_test(exec_json_replies),
         cmocka_unit_test(exec_failures_are_reported),

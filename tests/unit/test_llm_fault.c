@@ -140,6 +140,153 @@ static const row rows[] = {
     {"old_server", "old", ",effort=low", KF_LLM_OK, TEXT, "", 3, -1, -1, 0, 0},
 };
 
+/* Faults of single bytes, statuses and headers: the scenarios of tests/llm/wire.py. They all run in
+ * one test, against one server. Where a fault passes, the second request gets the reply. */
+#define ONCE KF_LLM_OK, TEXT, "", 2, -1, -1
+#define FINE KF_LLM_OK, TEXT, "", 1, 11, 7
+#define UNCOUNTED KF_LLM_OK, TEXT, "", 1, -1, -1
+#define REFUSED(ERROR) KF_LLM_FAILED, NULL, ERROR, 1, -1, 0
+#define AFTER_REFUSAL KF_LLM_OK, TEXT, "", 2, 11, 7
+
+#define WIRE(NAME, OPTIONS, ...)                 \
+    {                                            \
+#NAME, #NAME, OPTIONS, __VA_ARGS__, 0, 0 \
+    }
+
+static const row wire[] = {
+    WIRE(chunk_cut, "", ONCE),
+    WIRE(chunk_size_garbled, "", ONCE),
+    WIRE(chunk_size_huge, "", ONCE),
+    WIRE(chunk_extensions, "", FINE),
+    WIRE(chunk_trailers, "", FINE),
+    WIRE(chunk_end_missing, "", FINE),
+    WIRE(chunked_error, "", AFTER_REFUSAL),
+    WIRE(chunked_error_cut, "", AFTER_REFUSAL),
+    WIRE(length_short, "", KF_LLM_TRUNCATED, NULL, "ended without its end mark", 1, -1, -1),
+    WIRE(length_long, "", FINE),
+    WIRE(length_twice, "", FINE),
+    WIRE(length_negative, "", ONCE),
+    WIRE(length_garbled, "", ONCE),
+    WIRE(until_closed, "", FINE),
+    WIRE(http_1_0, "", FINE),
+    WIRE(http_0_9, "", ONCE),
+    WIRE(http_2_frames, "", ONCE),
+    WIRE(status_garbled, "", ONCE),
+    WIRE(continue_first, "", FINE),
+    WIRE(early_hints, "", FINE),
+    WIRE(continue_for_ever, "", AFTER_REFUSAL),
+    WIRE(header_for_ever, "", ONCE),
+    WIRE(headers_slow, "", FINE),
+    WIRE(headers_for_ever, ",first_byte=0.5,retries=0", KF_LLM_FAILED, NULL,
+         "no reply within 0.5 s", 1, -1, -1),
+    WIRE(half_closed, "", ONCE),
+    WIRE(reset_at_once, "", ONCE),
+    WIRE(reset_in_the_middle, "", ONCE),
+    WIRE(reset_after_the_end, "", FINE),
+    WIRE(two_replies, "", FINE),
+    WIRE(redirect_permanent, "", REFUSED("redirects to https://elsewhere.invalid/v1 (status 301)")),
+    WIRE(redirect_keeping_the_method, "",
+         REFUSED("redirects to /v2/chat/completions (status 307)")),
+    WIRE(redirect_to_nowhere, "", REFUSED("redirects to elsewhere (status 308)")),
+    WIRE(redirect_to_a_file, "", REFUSED("redirects to file:///etc/passwd (status 302)")),
+    WIRE(gzip_of_plain_text, "", ONCE),
+    WIRE(gzip_cut, "", ONCE),
+    WIRE(gzip_bomb, "", KF_LLM_FAILED, NULL, "the reply has more than 67108864 bytes", 1, -1, -1),
+    WIRE(encoding_unknown, "", ONCE),
+    WIRE(nothing, "", REFUSED("status 204: (an empty body)")),
+    WIRE(error_with_status_200, "", KF_LLM_FAILED, NULL,
+         "invalid_request_error: the model is not loaded", 1, -1, -1),
+    WIRE(passing_error_with_status_200, "", ONCE),
+    WIRE(error_that_is_a_word, "", REFUSED("status 400: out of luck")),
+    WIRE(error_with_html, "", REFUSED("Blocked by the firewall")),
+    WIRE(error_that_is_long, "", REFUSED("status 400: {\"error\": {\"message\": \"xxx")),
+    WIRE(error_for_ever, "", AFTER_REFUSAL),
+    WIRE(payment_required, "", REFUSED("status 402: top up")),
+    WIRE(method_not_allowed, "", REFUSED("status 405: use GET")),
+    WIRE(request_timeout, "", AFTER_REFUSAL),
+    WIRE(conflict, "", AFTER_REFUSAL),
+    WIRE(payload_too_large, "", REFUSED("the prompt is too long for the model (status 413)")),
+    WIRE(unprocessable, "", REFUSED("status 422: ")),
+    WIRE(too_early, "", AFTER_REFUSAL),
+    WIRE(not_implemented, "", REFUSED("status 501: no streams here")),
+    WIRE(gateway_timeout, "", AFTER_REFUSAL),
+    WIRE(cloudflare, "", AFTER_REFUSAL),
+    WIRE(overload, "", AFTER_REFUSAL),
+    WIRE(status_unknown, "", REFUSED("status 799: what is this")),
+    WIRE(wait_negative, "", AFTER_REFUSAL),
+    WIRE(wait_huge, "", AFTER_REFUSAL),
+    WIRE(wait_garbled, "", AFTER_REFUSAL),
+    WIRE(wait_empty, "", AFTER_REFUSAL),
+    WIRE(wait_until_yesterday, "", AFTER_REFUSAL),
+    WIRE(wait_until_next_year, "", REFUSED("the server asks to wait 315")),
+    WIRE(wait_a_day, "", REFUSED("the server asks to wait 86400 s")),
+    WIRE(byte_order_mark, "", FINE),
+    WIRE(byte_order_mark_in_pieces, "", FINE),
+    WIRE(line_ends_mixed, "", FINE),
+    WIRE(fields_in_any_order, "", FINE),
+    WIRE(events_without_data, "", FINE),
+    WIRE(words_between_events, "", FINE),
+    WIRE(comments_in_floods, "", FINE),
+    WIRE(pings_in_floods, "", FINE),
+    WIRE(pings_for_ever, ",timeout=1,retries=0", KF_LLM_FAILED, NULL, "took longer than 1 s", 1, -1,
+         -1),
+    WIRE(line_for_ever, "", KF_LLM_FAILED, NULL,
+         "an event of the stream has more than 5242880 bytes", 1, -1, -1),
+    WIRE(drips, "", FINE),
+    WIRE(finish_first, "", FINE),
+    WIRE(usage_first, "", FINE),
+    WIRE(done_twice, "", FINE),
+    WIRE(text_after_done, "", FINE),
+    WIRE(nothing_but_done, "", KF_LLM_EMPTY, "", "the reply is empty", 1, -1, -1),
+    WIRE(error_that_is_a_word_in_the_stream, "", KF_LLM_FAILED, NULL, "CUDA out of memory", 1, -1,
+         -1),
+    WIRE(error_after_the_text, "", KF_LLM_FAILED, NULL, "too late", 1, -1, -1),
+    WIRE(utf8_invalid, "", KF_LLM_OK,
+         "a\xef\xbf\xbd\xef\xbf\xbd"
+         "b",
+         "", 1, 11, 7),
+    WIRE(utf8_overlong, "", KF_LLM_OK,
+         "a\xef\xbf\xbd\xef\xbf\xbd"
+         "b",
+         "", 1, 11, 7),
+    WIRE(utf8_split_over_events, "", KF_LLM_OK,
+         "a\xc3\xb6"
+         "b",
+         "", 1, 11, 7),
+    WIRE(surrogate_alone, "", KF_LLM_OK,
+         "a\xef\xbf\xbd"
+         "b\xef\xbf\xbd"
+         "c",
+         "", 1, 11, 7),
+    WIRE(surrogates_split_over_events, "", KF_LLM_OK,
+         "a\xef\xbf\xbd\xef\xbf\xbd"
+         "b",
+         "", 1, 11, 7),
+    WIRE(nul_escaped, "", KF_LLM_OK,
+         "a\xef\xbf\xbd"
+         "b\\u0000",
+         "", 1, 11, 7),
+    WIRE(nul_byte, "", KF_LLM_OK,
+         "a\xef\xbf\xbd"
+         "b",
+         "", 1, 11, 7),
+    WIRE(nesting_deep, "", ONCE),
+    WIRE(keys_twice, "", KF_LLM_OK, "a", "", 1, 11, 7),
+    WIRE(numbers_out_of_range, "", UNCOUNTED),
+    WIRE(usage_negative, "", UNCOUNTED),
+    WIRE(usage_over_all_limits, "", UNCOUNTED),
+    WIRE(usage_of_words, "", UNCOUNTED),
+    WIRE(usage_is_a_list, "", UNCOUNTED),
+    WIRE(choices_missing, "", ONCE),
+    WIRE(events_that_are_lists, "", ONCE),
+    WIRE(lines_of_json, "", ONCE),
+    WIRE(whole_after_blanks, "", FINE),
+    WIRE(whole_with_a_mark, "", FINE),
+    WIRE(whole_cut, "", ONCE),
+    WIRE(whole_without_a_type, "", FINE),
+    WIRE(words_with_status_200, "", ONCE),
+};
+
 static model_server server;
 
 static void check(const row *r, kf_llm_reply *reply, const kf_budget *budget, double seconds)
@@ -184,13 +331,12 @@ static void check(const row *r, kf_llm_reply *reply, const kf_budget *budget, do
     assert_true(had_key);
 }
 
-static void row_holds(void **state)
+/* Checks a row against the server that runs. */
+static void ask_and_check(const row *r)
 {
-    const row *r = *state;
     char spec[300];
     kf_error error = {0};
     kf_budget budget = {.limit = {kf_nanodollars(1), 10000000, 1000}};
-    server = model_server_start();
     snprintf(spec, sizeof spec,
              "compatible,backoff=0.01,price_in=1,price_out=2%s:m@http://127.0.0.1:%d/%s/v1",
              r->options, server.port, r->scenario);
@@ -209,17 +355,38 @@ static void row_holds(void **state)
     check(r, &reply, &budget, kf_now() - start);
     kf_llm_reply_free(&reply);
     kf_llm_close(llm);
+}
+
+static void row_holds(void **state)
+{
+    server = model_server_start();
+    ask_and_check(*state);
+    model_server_stop(&server);
+}
+
+static void the_wire(void **state)
+{
+    (void)state;
+    server = model_server_start();
+    const char *only = getenv("ONLY");
+    for (size_t i = 0; i < sizeof wire / sizeof *wire; i++) {
+        if (only && strcmp(only, wire[i].name) != 0) continue;
+        /* The last line names the row of a failure. */
+        print_message("%s\n", wire[i].name);
+        ask_and_check(&wire[i]);
+    }
     model_server_stop(&server);
 }
 
 int test_program(void)
 {
-    struct CMUnitTest tests[sizeof rows / sizeof *rows];
+    struct CMUnitTest tests[sizeof rows / sizeof *rows + 1];
     size_t count = sizeof rows / sizeof *rows;
     setenv("KFORGE_API_KEY", KEY, 1);
     for (size_t i = 0; i < count; i++)
         tests[i] = (struct CMUnitTest){.name = rows[i].name,
                                        .test_func = row_holds,
                                        .initial_state = (void *)(uintptr_t)&rows[i]};
-    return test_group("faults", tests, count, NULL, NULL);
+    tests[count] = (struct CMUnitTest){.name = "the_wire", .test_func = the_wire};
+    return test_group("faults", tests, count + 1, NULL, NULL);
 }

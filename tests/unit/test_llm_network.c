@@ -329,6 +329,42 @@ static void servers_that_are_not_there(void **state)
     }
 }
 
+/* No request is sent, so nothing is booked. A label of 64 bytes is no name that a resolver sends
+ * on.
+ */
+static void addresses_that_lead_nowhere(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *address, *error;
+    } rows[] = {
+        {"https://a123456789b123456789c123456789d123456789e123456789f123456789abcd.invalid/v1",
+         "no connection: "},
+        /* The server waits for the rest of what it takes for a request. */
+        {"https://127.0.0.1:%d/plain/v1", "no connection: "},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char spec[300], address[200];
+        kf_error error = {0};
+        kf_budget budget = {.limit = {kf_nanodollars(1), 0, 0}};
+        const char *port = strstr(rows[i].address, "%d");
+        snprintf(address, sizeof address, "%.*s", (int)(port ? port - rows[i].address : 199),
+                 rows[i].address);
+        if (port) snprintf(address + strlen(address), 60, "%d%s", server.port, port + 2);
+        snprintf(spec, sizeof spec,
+                 "compatible,price_in=1,price_out=2,retries=1,backoff=0.01,connect=0.5:m@%s",
+                 address);
+        kf_auto(kf_llm) llm = kf_llm_open(spec, &error);
+        if (!llm) fail_msg("%s", error.text);
+        kf_llm_set_budget(llm, &budget);
+        kf_llm_reply reply = ask(llm);
+        assert_int_equal(reply.outcome, KF_LLM_FAILED);
+        if (!strstr(reply.error.text, rows[i].error)) fail_msg("%s", reply.error.text);
+        assert_true(budget.spent.nanodollars == 0 && budget.reserved.nanodollars == 0);
+        kf_llm_reply_free(&reply);
+    }
+}
+
 /* Gateways: all models of a provider go to another address. */
 static void addresses_from_the_environment(void **state)
 {
@@ -527,6 +563,7 @@ int test_program(void)
         cmocka_unit_test(tokens_a_minute),
         cmocka_unit_test(servers_that_say_what_they_charge),
         cmocka_unit_test(servers_that_are_not_there),
+        cmocka_unit_test(addresses_that_lead_nowhere),
         cmocka_unit_test(addresses_from_the_environment),
         cmocka_unit_test(budgets_hold_with_many_in_flight),
         cmocka_unit_test(what_is_cancelled_is_booked),

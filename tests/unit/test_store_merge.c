@@ -493,6 +493,43 @@ static void test_vacuum_and_stats(void **state)
     free(json);
 }
 
+/* The other numbers of a verdict keep every bit, and so does a verdict that is re-opened. */
+static void test_vacuum_keeps_numbers(void **state)
+{
+    fixture *f = *state;
+    kf_error error;
+    kf_sample sample = {'b', 0, 16, 1e-3, NAN, 1980, 0};
+    kf_workload_verdict workload = {
+        .workload = (char *)"main", .samples = &sample, .sample_count = 1};
+    kf_verdict verdict = make_verdict(KF_WRONG_RESULT, NAN);
+    verdict.workloads = &workload;
+    verdict.workload_count = 1;
+    /* In 15 digits, each is another number. */
+    static const char numbers[] =
+        "[0.10000000000000002,1.0000000000000002,4503599627370497,-0.30000000000000004]";
+    char json[400];
+    int size = snprintf(json, sizeof json,
+                        "{\"status\":\"wrong_result\",\"seconds\":%s,\"workloads\":[{\"samples\":{"
+                        "\"seconds\":[0.25]}}]}",
+                        numbers);
+    kf_store_attempt_new attempt = {.run = f->run,
+                                    .content.source = "S",
+                                    .content.source_size = 1,
+                                    .verdict = &verdict,
+                                    .verdict_json = json,
+                                    .verdict_size = (size_t)size};
+    kf_store_recorded recorded;
+    int64_t dropped = 0;
+    assert_ok(&error, kf_store_record(f->store, &attempt, &recorded, &error));
+    assert_ok(&error, kf_store_vacuum(f->store, 0, &dropped, &error));
+    assert_int_equal(dropped, 1);
+    kf_autofree char *text = kf_store_verdict_json(f->store, recorded.verdict, NULL, &error);
+    if (!strstr(text, numbers) || !strstr(text, "\"seconds\":[]")) fail_msg("%s", text);
+    assert_ok(&error, kf_store_reopen(f->store, recorded.verdict, "judged again", &error));
+    kf_autofree char *again = kf_store_verdict_json(f->store, recorded.verdict, NULL, &error);
+    if (!strstr(again, numbers)) fail_msg("%s", again);
+}
+
 /* A copy that lost its samples and one that did not: merged in either order the samples are there.
  */
 static void test_merge_after_vacuum(void **state)
@@ -550,6 +587,7 @@ int test_program(void)
         cmocka_unit_test_setup_teardown(test_refused_leaves_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_backup, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_vacuum_and_stats, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_vacuum_keeps_numbers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_merge_after_vacuum, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_migrate, set_up, tear_down),
     };

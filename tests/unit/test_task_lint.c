@@ -268,7 +268,7 @@ static void expect(fixture *f, size_t count, int errors, const char *expected)
 #define SET_Y(f, FORMULA)           \
     for (int c = 0; c < CASES; c++) \
         for (int i = 0; i < N; i++) \
-    (f)->y[c][i] = (FORMULA), (f)->baseline_y[c][i] = (f)->y[c][i] * (1 + 1e-7)
+    (f)->y[c][i] = (FORMULA), (f)->baseline_y[c][i] = (float)(f)->y[c][i]
 
 static void sound_outputs_have_no_findings(void **state)
 {
@@ -312,10 +312,9 @@ static void shortcuts_that_pass(void **state)
     prepare(&f);
     for (int c = 0; c < CASES; c++) memcpy(f.s_after[c], f.s_before[c], sizeof f.s_after[c]);
     expect(&f, CASES, 1, "E:output.untouched@arguments[3] (s): leaving it untouched would pass");
-    /* a baseline so inaccurate that its budget lets zeros through */
+    /* a ratio so large that it lets zeros through */
     prepare(&f);
-    for (int c = 0; c < CASES; c++)
-        for (int i = 0; i < N; i++) f.baseline_y[c][i] = f.y[c][i] * 1.5;
+    f.problem.arguments[2].tolerance.ratio = 1e8;
     expect(&f, CASES, 1, "E:output.zeros@arguments[2] (y)");
     /* absolute tolerance, small outputs */
     prepare(&f);
@@ -330,6 +329,63 @@ static void shortcuts_that_pass(void **state)
     f.problem.arguments[2].tolerance = (kf_tolerance){.kind = KF_ANY_ORDER};
     expect(&f, CASES, 1, "E:output.copy@arguments[2] (y): a copy of the input \"x\" would pass");
     f.problem.arguments[2].tolerance = (kf_tolerance){.kind = KF_EXACT};
+    expect(&f, CASES, 0, "");
+}
+
+/* With error_ratio, the baseline's own error is the tolerance. So size and shape of the error
+ * count.
+ */
+static void baselines_that_disagree(void **state)
+{
+    (void)state;
+    static fixture f;
+    static const struct {
+        double factor, offset, noise, wrong;
+        kf_dtype dtype;
+        bool tf32;
+        const char *expected;
+    } rows[] = {
+        {1.001, 0, 0, NAN, KF_F32, false, "it is 1.001 times the oracle"},
+        {1 / 1.001, 0, 1e-6, NAN, KF_F32, false, "it is 0.999001 times the oracle"},
+        {1, 1e-3, 0, NAN, KF_F32, false, "plus 0.001"},
+        {1.001, 0, 0, NAN, KF_F32, true, ""},
+        {1.001, 0, 0, NAN, KF_F16, false, ""},
+        {1.5, 0, 0, NAN, KF_F32, false, "at element 0: the oracle has"},
+        {1, 0, 1e-3, NAN, KF_F32, false, ""},
+        {1, 0, 0.05, NAN, KF_F32, false, "its error is"},
+        {1, 0, 0.01, NAN, KF_BF16, false, ""},
+        {1, 0, 1e-7, 3, KF_F32, false, "at element 77: the oracle has"},
+        {1, 0, 1e-7, INFINITY, KF_F32, false, "the baseline inf"},
+        {1 + 1e-6, 0, 0, NAN, KF_F32, false, ""},
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        prepare(&f);
+        f.problem.arguments[2].dtype = rows[r].dtype;
+        f.problem.arguments[2].tf32 = rows[r].tf32;
+        for (int c = 0; c < CASES; c++)
+            for (int i = 0; i < N; i++)
+                f.baseline_y[c][i] = f.y[c][i] * rows[r].factor + rows[r].offset +
+                                     rows[r].noise * f.y[c][i] * draw();
+        if (!isnan(rows[r].wrong)) f.baseline_y[2][77] = rows[r].wrong;
+        kf_autobuffer expected = {0};
+        if (rows[r].expected[0])
+            kf_buffer_string(&expected, "E:baseline.disagrees@arguments[2] (y): ");
+        expect(&f, CASES, rows[r].expected[0] != 0, expected.size ? expected.data : "");
+        if (expected.size) expect(&f, CASES, 1, rows[r].expected);
+    }
+    /* An exact output, and an array in any order. */
+    prepare(&f);
+    f.problem.arguments[2].tolerance.kind = KF_EXACT;
+    SET_Y(&f, floor(100 * f.x[c][i] * f.w[c][i]));
+    f.baseline_y[1][5] += 1;
+    expect(&f, CASES, 1, "at element 5: the oracle has");
+    f.problem.arguments[2].tolerance.kind = KF_ANY_ORDER;
+    expect(&f, CASES, 1, "E:baseline.disagrees@arguments[2] (y)");
+    /* Rounding errors of a single element look like a factor by chance. */
+    prepare(&f);
+    f.problem.arguments[2].elements = 1;
+    for (int c = 0; c < CASES; c++)
+        f.y[c][0] = 1 + f.x[c][0], f.baseline_y[c][0] = f.y[c][0] * (1 + 2e-5);
     expect(&f, CASES, 0, "");
 }
 
@@ -368,6 +424,9 @@ static void range_of_outputs(void **state)
            "E:output.nonfinite@arguments[2] (y): the oracle gives NaN or infinity for 2 elements "
            "from finite inputs");
     f.problem.arguments[0].distribution.nonfinite = true;
+    expect(&f, 2, 1, "E:baseline.disagrees@arguments[2] (y): in workload \"main\"");
+    f.baseline_y[1][5] = NAN;
+    f.baseline_y[0][6] = -INFINITY;
     expect(&f, 2, 0, "");
     prepare(&f);
     f.problem.arguments[2].dtype = KF_F16;
@@ -459,6 +518,7 @@ int test_program(void)
         cmocka_unit_test(shipped_tasks),
         cmocka_unit_test(sound_outputs_have_no_findings),
         cmocka_unit_test(shortcuts_that_pass),
+        cmocka_unit_test(baselines_that_disagree),
         cmocka_unit_test(nearly_constant_outputs),
         cmocka_unit_test(range_of_outputs),
         cmocka_unit_test(inputs_without_influence),

@@ -179,6 +179,35 @@ static void gives_a_job_up(void **state)
     kf_workers_result_free(&result);
 }
 
+/* Workers that SIGKILL ends, from outside or out of memory. Three of them lose no job. A worker
+ * that ends so four times in a row is given up, and the job is still there for others. */
+static void survives_kills(void **state)
+{
+    (void)state;
+    char source[700];
+    snprintf(source, sizeof source,
+             "// fake: worker kill\n// fake: times 3 %s/kills\n// fake: speed 2\n", folder);
+    kf_auto(kf_workers) workers = open_one(FAKE_WORKER, 0);
+    submit(workers, "job", 1, source);
+    kf_workers_result result = next(workers);
+    assert_int_equal(result.outcome, KF_WORKERS_JUDGED);
+    kf_workers_result_free(&result);
+    /* Of three workers, each of which four kills end, the job ends two, and not the last one. */
+    kf_auto(kf_workers) three = open_one(FAKE_WORKER "*3", 0);
+    submit(three, "poison", 1, "// fake: worker kill\n");
+    submit(three, "good", 2, "// fake: speed 2\n");
+    result = next(three);
+    if (result.ticket == 2) {
+        kf_workers_result_free(&result);
+        result = next(three);
+    }
+    assert_int_equal(result.ticket, 1);
+    assert_int_equal(result.outcome, KF_WORKERS_LOST);
+    if (!says(result.error.text, "status 137") && !says(result.error.text, "signal 9"))
+        fail_msg("%s", result.error.text);
+    kf_workers_result_free(&result);
+}
+
 /* A worker with a broken machine answers each job at once. After six it is given up, and the
  * working one judges all jobs. */
 static void leaves_a_broken_machine_out(void **state)
@@ -553,6 +582,7 @@ int test_program(void)
         TEST(worker_never_ends_a_line),
         TEST(worker_answers_twice),
         TEST(gives_a_job_up),
+        TEST(survives_kills),
         TEST(leaves_a_broken_machine_out),
         TEST(ends_on_a_broken_machine),
         TEST(gives_workers_up),

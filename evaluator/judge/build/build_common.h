@@ -7,7 +7,7 @@
 #include "kforge/sandbox.h"
 
 /* The most builds of a source if signals end them, and if the machine fails in another way. */
-#define KF_BUILDS_KILLED 4
+#define KF_BUILDS_KILLED 10
 #define KF_BUILDS_SHORT 2
 
 /* Writes kforge_prototype.h, kforge_shim.cpp and the source into the request's directory.

@@ -52,7 +52,7 @@ typedef struct kf_round_plan {
 } kf_round_plan;
 
 /* The same event from outside in so many rounds is the candidate's doing. */
-#define KF_OUTSIDE_ROUNDS 3
+#define KF_OUTSIDE_ROUNDS 5
 
 /* What a measurement finds out besides the verdict. */
 typedef struct kf_workbench_findings {
