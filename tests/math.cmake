@@ -1,6 +1,7 @@
 kf_test(dtype kf_task)
 kf_test(stats kf_task)
 kf_test(timing_analysis kf_verdict)
+kf_test(verdict_brief kf_verdict)
 kf_test(verdict kf_task)
 # The test makes every allocation of libkforge fail once.
 target_link_options(test_verdict PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free)

@@ -4,15 +4,18 @@
  * many of the same character, so a longer fence encloses shorter ones. Markdown blocks are split
  * again. Each block gets a rank: it defines the entry point, it is tagged as CUDA or C, or it has
  * no tag and looks like code. The best rank wins, then the longer block. The definition counts more
- * than the tag, because models tag CUDA with many names. */
+ * than the tag, because models tag CUDA with many names. A block of Python is no CUDA, although it
+ * may hold CUDA in a string. */
 #include "extract.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "extract_code.h"
 #include "extract_internal.h"
+#include "extract_python.h"
 #include "kforge/buffer.h"
 #include "kforge/cleanup.h"
 
@@ -159,6 +162,7 @@ static bool is_tag(kf_span info, const char *const *tags)
 static const char *const code_tags[] = {"cuda",  "cu", "cuda-c", "cuda-cpp", "cuda-c++",
                                         "cudac", "c",  "cpp",    "c++",      "cc",
                                         "cxx",   "h",  "hpp",    "cuh",      NULL};
+static const char *const python_tags[] = {"python", "py", "python3", "pytorch", "triton", NULL};
 static const char *const markdown_tags[] = {"markdown", "md", "", NULL};
 
 /* True if the line begins C, C++ or CUDA at file scope. */
@@ -187,11 +191,15 @@ enum { RANK_NONE, RANK_UNTAGGED, RANK_TAGGED, RANK_DEFINES };
 
 typedef struct choice {
     const char *entry;
+    /* A block of Python may be the source. */
+    bool torch;
     /* The best block so far, with LF line ends, without the fence's indentation. */
     kf_buffer text;
     int rank;
-    /* Blocks seen. */
-    int blocks;
+    /* The best block is Python. */
+    bool python;
+    /* Blocks seen, and those of Python. */
+    int blocks, python_blocks;
     /* Out of memory. */
     bool failed;
 } choice;
@@ -203,24 +211,45 @@ static bool defines(const char *text, size_t size, const char *entry, bool *fail
     return blank && kf_code_defines(blank, size, entry);
 }
 
+/* Returns the rank of a block as C or CUDA. In Python text that lies in a string is no code. */
+static int rank_code(choice *best, kf_span content, kf_span info, bool python)
+{
+    kf_autofree char *outside = python ? kf_python_blank(content.data, content.size) : NULL;
+    if (python && !outside) best->failed = true;
+    const char *text = outside ? outside : content.data;
+    if (defines(text, content.size, best->entry, &best->failed)) return RANK_DEFINES;
+    if (is_tag(info, code_tags)) return RANK_TAGGED;
+    return !python && !info.size && looks_like_code(content) ? RANK_UNTAGGED : RANK_NONE;
+}
+
+/* Returns the rank of a block of Python for a task of PyTorch. */
+static int rank_python(choice *best, kf_span content, kf_span info)
+{
+    kf_autofree char *outside = kf_python_blank(content.data, content.size);
+    if (!outside) best->failed = true;
+    if (outside && kf_python_defines(outside, content.size, KF_SOLUTION_CLASS)) return RANK_DEFINES;
+    return is_tag(info, python_tags) ? RANK_TAGGED : RANK_UNTAGGED;
+}
+
 /* Takes `text` over. Keeps it if it is the better block. */
 static void consider(choice *best, kf_buffer *text, kf_span info)
 {
     kf_span content = {text->data ? text->data : "", text->size};
-    int rank = RANK_NONE;
+    bool tagged = is_tag(info, python_tags);
+    bool python =
+        tagged || (!is_tag(info, code_tags) && kf_python_looks(content.data, content.size));
     best->blocks++;
     best->failed |= text->failed;
-    if (defines(content.data, content.size, best->entry, &best->failed))
-        rank = RANK_DEFINES;
-    else if (is_tag(info, code_tags))
-        rank = RANK_TAGGED;
-    else if (!info.size && looks_like_code(content))
-        rank = RANK_UNTAGGED;
+    int rank = rank_code(best, content, info, python);
+    bool as_python = python && rank != RANK_DEFINES;
+    best->python_blocks += as_python;
+    if (as_python) rank = best->torch ? rank_python(best, content, info) : RANK_NONE;
     if (kf_span_trim(content).size && rank != RANK_NONE &&
         (rank > best->rank || (rank == best->rank && text->size > best->text.size))) {
         kf_buffer_free(&best->text);
         best->text = *text;
         best->rank = rank;
+        best->python = as_python;
         *text = (kf_buffer){0};
     }
     kf_buffer_free(text);
@@ -263,6 +292,38 @@ static void scan_blocks(choice *best, kf_span text, int nest)
     }
 }
 
+/* True if the line begins Python at its left margin. */
+static bool starts_python(kf_span line)
+{
+    return starts_with(line, "import ") || starts_with(line, "from ") ||
+           starts_with(line, "class ") || starts_with(line, "def ") || starts_with(line, "@");
+}
+
+/* Reads a reply without fences that is Python: from the first line that begins code to the last
+ * that is indented. */
+static void scan_bare_python(choice *best, kf_span text)
+{
+    kf_autobuffer content = {0};
+    kf_span line;
+    size_t end = 0;
+    while (kf_span_line(&text, &line)) {
+        bool starts = starts_python(line);
+        if (!content.size && !starts) continue;
+        kf_buffer_append(&content, line.data, line.size);
+        kf_buffer_append(&content, "\n", 1);
+        bool indented = line.size && (line.data[0] == ' ' || line.data[0] == '\t');
+        if ((starts || indented) && kf_span_trim(line).size) end = content.size;
+    }
+    best->failed |= content.failed;
+    if (!end || content.failed) return;
+    content.size = end;
+    content.data[end] = '\0';
+    kf_autofree char *outside = kf_python_blank(content.data, end);
+    if (!outside) best->failed = true;
+    if (outside && kf_python_defines(outside, end, KF_SOLUTION_CLASS))
+        consider(best, &content, (kf_span){python_tags[0], strlen(python_tags[0])});
+}
+
 /* Reads a reply without fences: from the first line that begins code to the last that can end it.
  */
 static void scan_bare(choice *best, kf_span text)
@@ -289,29 +350,69 @@ static void scan_bare(choice *best, kf_span text)
         consider(best, &content, (kf_span){"", 0});
 }
 
-char *kf_extract_source(const char *reply, size_t size, const char *entry, kf_error *error)
+/* Says what the reply holds instead of a source. */
+static void complain(const choice *best, bool only_reasoning, kf_error *error)
+{
+    char wanted[256];
+    snprintf(wanted, sizeof wanted, "answer with one ```cuda block that defines %s%s", best->entry,
+             best->torch ? ", or one ```python block that defines " KF_SOLUTION_CLASS : "");
+    if (only_reasoning)
+        kf_fail(error, KF_ERROR_INPUT, "the reply holds only reasoning and no code; %s", wanted);
+    else if (best->python_blocks)
+        kf_fail(error, KF_ERROR_INPUT,
+                "the reply holds Python, and CUDA at most in its strings; %s", wanted);
+    else
+        kf_fail(error, KF_ERROR_INPUT, "the reply holds %d fenced block%s, without CUDA code; %s",
+                best->blocks, best->blocks == 1 ? "" : "s", wanted);
+}
+
+/* True if the text is Python in which the entry is at most in a string. */
+static bool is_python_alone(choice *best, kf_span text)
+{
+    if (best->python_blocks) return true;
+    if (!kf_python_looks(text.data, text.size)) return false;
+    kf_autofree char *outside = kf_python_blank(text.data, text.size);
+    if (!outside) best->failed = true;
+    bool alone = outside && !defines(outside, text.size, best->entry, &best->failed);
+    best->python_blocks += alone;
+    return alone;
+}
+
+static char *extract(const char *reply, size_t size, choice *best, kf_error *error)
 {
     if (!kf_reply_check(reply, size, error)) return NULL;
     bool only_reasoning;
     kf_span answer = kf_reply_answer(reply, size, &only_reasoning);
-    choice best = {.entry = entry};
-    scan_blocks(&best, answer, 0);
-    if (best.rank == RANK_NONE) scan_bare(&best, answer);
-    if (best.failed) {
+    scan_blocks(best, answer, 0);
+    if (best->rank == RANK_NONE && best->torch) scan_bare_python(best, answer);
+    if (best->rank == RANK_NONE && !is_python_alone(best, answer)) scan_bare(best, answer);
+    if (!best->failed && best->rank != RANK_NONE) return kf_buffer_take(&best->text);
+    if (best->failed)
         kf_fail_memory(error, "a reply");
-    } else if (best.rank == RANK_NONE && only_reasoning) {
-        kf_fail(error, KF_ERROR_INPUT,
-                "the reply holds only reasoning and no code; answer with one ```cuda block that "
-                "defines %s",
-                entry);
-    } else if (best.rank == RANK_NONE) {
-        kf_fail(error, KF_ERROR_INPUT,
-                "the reply holds %d fenced block%s, without CUDA code; answer with one "
-                "```cuda block that defines %s",
-                best.blocks, best.blocks == 1 ? "" : "s", entry);
-    } else {
-        return kf_buffer_take(&best.text);
-    }
-    kf_buffer_free(&best.text);
+    else
+        complain(best, only_reasoning, error);
+    kf_buffer_free(&best->text);
     return NULL;
+}
+
+char *kf_extract_source(const char *reply, size_t size, const char *entry, kf_error *error)
+{
+    choice best = {.entry = entry};
+    return extract(reply, size, &best, error);
+}
+
+char *kf_extract_candidate(const char *reply, size_t size, const char *entry, bool torch,
+                           bool *python, kf_error *error)
+{
+    *python = false;
+    if (kf_extract_has_edits(reply, size)) {
+        kf_fail(error, KF_ERROR_INPUT,
+                "the reply holds edits, without the source that they change; answer with the whole "
+                "source");
+        return NULL;
+    }
+    choice best = {.entry = entry, .torch = torch};
+    char *source = extract(reply, size, &best, error);
+    *python = source && best.python;
+    return source;
 }

@@ -2,7 +2,9 @@
  *
  * kf_extract_source finds the candidate in fenced blocks (several, nested, unclosed, or no block):
  * the longest block that defines `entry`, else the longest one tagged as CUDA or C, else the whole
- * reply if it looks like code. kf_extract_apply applies search/replace edits (<<<<<<< SEARCH /
+ * reply if it looks like code. CUDA in a string of a Python program does not count. For a task of
+ * PyTorch kf_extract_candidate accepts a Python program, too. kf_extract_apply applies
+ * search/replace edits (<<<<<<< SEARCH /
  * ======= / >>>>>>> REPLACE) to a parent source. It tries an exact match, then ignores white space.
  * If an edit does not apply, the error quotes the line for the next prompt. kf_extract_json reads
  * the JSON object of a critic and tolerates the errors that models make. */
@@ -22,6 +24,12 @@
 /* Returns the source, malloc'd. NULL with KF_ERROR_INPUT, which says what the reply holds instead.
  */
 char *kf_extract_source(const char *reply, size_t size, const char *entry, kf_error *error);
+/* The class that a solution in Python defines. */
+#define KF_SOLUTION_CLASS "ModelNew"
+/* Returns the source of a whole reply, as kf_extract_source. `torch`: the task is one of PyTorch,
+ * and the source may be Python; *python says whether it is. Edits have no source here. */
+char *kf_extract_candidate(const char *reply, size_t size, const char *entry, bool torch,
+                           bool *python, kf_error *error);
 /* True if the reply holds at least one search/replace edit. */
 bool kf_extract_has_edits(const char *reply, size_t size);
 /* Returns the parent with all edits applied, malloc'd. *applied counts the edits. */

@@ -20,6 +20,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     kf_autofree char *reply = malloc(length ? length : 1);
     memcpy(reply, feed + 1, length);
     kf_error error = {0};
+    bool python;
+    kf_autofree char *candidate = kf_extract_candidate(reply, length, entry, true, &python, &error);
+    if (!candidate && !error.text[0]) abort();
     kf_autofree char *source = kf_extract_source(reply, length, entry, &error);
     if (!source) {
         if (!error.text[0] || strchr(error.text, '\n')) abort();

@@ -19,6 +19,12 @@
     "extern \"C\" void f(const float *x, int64_t n, cudaStream_t s)\n{\n    k<<<1, 1, 0, s>>>(x, " \
     "n);\n}\n"
 
+/* The CUDA lies in a string of a Python program. */
+#define PROGRAM                                                                               \
+    "import torch\nsource = r\"\"\"\n" ENTRY "\"\"\"\nclass ModelNew(torch.nn.Module):\n    " \
+    "pass\n"
+#define PYTHON "```python\n" PROGRAM "```\n"
+
 static void chooses_the_block(void **state)
 {
     (void)state;
@@ -93,6 +99,13 @@ static void chooses_the_block(void **state)
          "Sure, here it is.\n\n#include <cstdint>\n" ENTRY "\nThis is fast because it is.\n",
          "#include <cstdint>\n" ENTRY},
         {"no fence, code only", "#include <cstdint>\n" ENTRY, "#include <cstdint>\n" ENTRY},
+        {"a usage snippet behind the kernel",
+         "```cuda\n" ENTRY "```\nUse it so:\n```cpp\nint main() { f(x, n, 0); return 0; }\n```\n",
+         ENTRY},
+        {"CUDA in a Python string, and a block of its own",
+         "```python\ns = \"\"\"\n" ENTRY ENTRY "\"\"\"\n```\n```cuda\n" ENTRY "```\n", ENTRY},
+        {"a block without a tag that is Python", "```\n" PROGRAM "```\n```\n" ENTRY "```\n", ENTRY},
+        {"tildes, unclosed", "~~~cuda\n" ENTRY, ENTRY},
         {"NUL-less UTF-8", "```cuda\nvoid f(int a) { /* ≤ 1 µs */ }\n```",
          "void f(int a) { /* ≤ 1 µs */ }\n"},
         {"raw strings and separators",
@@ -126,6 +139,7 @@ static void says_what_was_found_instead(void **state)
         {"```bash\nls\n```\n", 14, KF_ERROR_INPUT, "1 fenced block, without CUDA code"},
         {"```cuda\n```\n", 12, KF_ERROR_INPUT, "1 fenced block"},
         {"<think>hm", 9, KF_ERROR_INPUT, "only reasoning"},
+        {PYTHON, sizeof PYTHON - 1, KF_ERROR_INPUT, "Python, and CUDA at most in its strings"},
         {"<think>hm</think>\n ", 19, KF_ERROR_INPUT, "only reasoning"},
         {"a\0b", 3, KF_ERROR_INPUT, "NUL byte at offset 1"},
     };
@@ -140,6 +154,41 @@ static void says_what_was_found_instead(void **state)
     kf_error error;
     assert_null(kf_extract_source(huge, KF_REPLY_BYTES + 1, "f", &error));
     assert_int_equal(error.code, KF_ERROR_LIMIT);
+}
+
+/* For a task of PyTorch a Python program is a source, and complete ones win. */
+static void python_is_a_source_for_torch(void **state)
+{
+    (void)state;
+    const struct {
+        const char *what, *reply, *expected;
+        bool torch, python;
+    } rows[] = {
+        {"tagged", PYTHON, PROGRAM, true, true},
+        {"tildes", "~~~py\n" PROGRAM "~~~\n", PROGRAM, true, true},
+        {"no tag, unclosed", "```\n" PROGRAM, PROGRAM, true, true},
+        {"no fence", "Here:\n\n" PROGRAM "\nThat is all.\n", PROGRAM, true, true},
+        {"usage behind it",
+         PYTHON "```python\nmodel = ModelNew()\nprint(model(x), 'x' * 900)\n```\n", PROGRAM, true,
+         true},
+        {"CUDA C", "```cuda\n" ENTRY "```\n", ENTRY, true, false},
+        {"a kernel apart", "```cuda\n__global__ void k() {}\n```\n" PYTHON, PROGRAM, true, true},
+        {"no ModelNew", "```python\nimport torch\nx = 1\n```\n```cuda\n" ENTRY "```\n", ENTRY, true,
+         false},
+        {"not for CUDA C", PYTHON, NULL, false, false},
+        {"no fence, not for CUDA C", PROGRAM, NULL, false, false},
+        {"edits", "<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n", NULL, true, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kf_error error = {0};
+        bool python;
+        kf_autofree char *source = kf_extract_candidate(rows[i].reply, strlen(rows[i].reply), "f",
+                                                        rows[i].torch, &python, &error);
+        if (!source != !rows[i].expected) fail_msg("%s: %s", rows[i].what, error.text);
+        if (!source) continue;
+        if (strcmp(source, rows[i].expected) != 0) fail_msg("%s: got\n%s", rows[i].what, source);
+        if (python != rows[i].python) fail_msg("%s: the language", rows[i].what);
+    }
 }
 
 /* ---- edits ----------------------------------------------------------------------------------- */
@@ -389,6 +438,7 @@ int test_program(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(chooses_the_block),
         cmocka_unit_test(says_what_was_found_instead),
+        cmocka_unit_test(python_is_a_source_for_torch),
         cmocka_unit_test(edits_apply),
         cmocka_unit_test(edits_that_do_not_apply_say_why),
         cmocka_unit_test(hostile_size_stays_quick),
