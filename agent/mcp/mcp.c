@@ -39,10 +39,6 @@ kf_mcp *kf_mcp_new(const kf_mcp_settings *settings, kf_error *error)
     if (!json || !kf_served_open(&server->served, settings->root ? settings->root : ".", error))
         return NULL;
     server->tools = cJSON_DetachItemFromObject(json, "tools");
-    if (settings->store && !(server->store = strdup(settings->store))) {
-        kf_fail_memory(error, "a path");
-        return NULL;
-    }
     return kf_steal(&server);
 }
 
@@ -51,6 +47,5 @@ void kf_mcp_free(kf_mcp *server)
     if (!server) return;
     kf_served_close(&server->served);
     cJSON_Delete(server->tools);
-    free(server->store);
     free(server);
 }

@@ -49,9 +49,7 @@ typedef struct kf_mcp_request kf_mcp_request;
 typedef struct kf_mcp_settings {
     /* the served folder; NULL: the working folder */
     const char *root;
-    /* NULL: the default store */
-    const char *store;
-    /* judges; borrowed */
+    /* judges, and has the store; borrowed */
     kf_service *jobs;
 } kf_mcp_settings;
 
@@ -100,7 +98,6 @@ char *kf_mcp_post(kf_mcp *server, const kf_mcp_http *post, int *status);
 
 /* Serves one client on two descriptors, one message a line, until the input ends, the output has
  * no reader, or *stop is not 0. It then cancels all requests. */
-bool kf_mcp_serve(kf_mcp *server, int input, int output, const volatile int *stop,
-                  kf_error *error);
+bool kf_mcp_serve(kf_mcp *server, int input, int output, const volatile int *stop, kf_error *error);
 
 #endif

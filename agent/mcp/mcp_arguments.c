@@ -61,9 +61,9 @@ static bool check_value(const cJSON *schema, const cJSON *value, kf_error *error
     if (low && (value->valuedouble < low->valuedouble || value->valuedouble > high->valuedouble))
         return kf_fail(error, KF_ERROR_INPUT, "%s: expected %g to %g", name, low->valuedouble,
                        high->valuedouble);
-    cJSON_ArrayForEach(item, items ? value : NULL)
+    cJSON_ArrayForEach(item, value)
     {
-        if (!has_type(item, cJSON_GetStringValue(get(items, "type"))))
+        if (items && !has_type(item, cJSON_GetStringValue(get(items, "type"))))
             return kf_fail(error, KF_ERROR_INPUT, "%s: expected an array of strings", name);
     }
     return true;

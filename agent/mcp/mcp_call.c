@@ -1,4 +1,5 @@
 /* What a tool may ask of its call: cancellation and progress. */
+#include "kforge/json.h"
 #include "mcp_internal.h"
 
 bool kf_mcp_is_cancelled(const kf_mcp_call *call)

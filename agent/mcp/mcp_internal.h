@@ -11,8 +11,6 @@
 
 struct kf_mcp {
     kf_served served;
-    /* NULL: the default */
-    char *store;
     kf_service *jobs;
     /* "tools" of tools.json */
     cJSON *tools;

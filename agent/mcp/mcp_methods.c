@@ -265,8 +265,7 @@ static cJSON *respond_in(kf_mcp_session *session, kf_mcp_revision revision, cons
     const cJSON *id = get(message, "id"), *params = get(message, "params");
     const char *method = cJSON_GetStringValue(get(message, "method"));
     bool stateless = revision == KF_MCP_2026_07;
-    if (strcmp(method, "tools/list") == 0)
-        return list_tools(session->server, revision, id, params);
+    if (strcmp(method, "tools/list") == 0) return list_tools(session->server, revision, id, params);
     if (strcmp(method, "tools/call") == 0)
         return call_tool(session, revision, id, message, cancelled);
     if (stateless && strcmp(method, "server/discover") == 0) return discover(id);
@@ -282,8 +281,8 @@ static cJSON *respond_stateless(kf_mcp_session *session, const cJSON *message,
 {
     const cJSON *id = get(message, "id");
     if (strcmp(cJSON_GetStringValue(get(message, "method")), "initialize") == 0)
-        return unsupported(
-            id, cJSON_GetStringValue(get(get(message, "params"), "protocolVersion")));
+        return unsupported(id,
+                           cJSON_GetStringValue(get(get(message, "params"), "protocolVersion")));
     cJSON *fault = check_envelope(id, message);
     if (fault) return fault;
     pthread_mutex_lock(&session->lock);

@@ -190,8 +190,7 @@ static bool lies_below(const kf_served *served, const kf_task *task, const kf_ta
     if (!file || file->source) return true;
     kf_autofree char *path = kf_path_join(kf_task_folder(task), file->name);
     size_t size;
-    kf_autofree char *text =
-        path ? read_below(served, path, KF_SOURCE_BYTES, &size, error) : NULL;
+    kf_autofree char *text = path ? read_below(served, path, KF_SOURCE_BYTES, &size, error) : NULL;
     if (!path) return kf_fail_memory(error, "a path");
     if (!text) return false;
     return (size == file->size && memcmp(text, file->text, size) == 0) ||
@@ -207,8 +206,7 @@ static bool all_lie_below(const kf_served *served, const kf_task *task, kf_error
         good = lies_below(served, task, kf_task_seed(task, i), error);
     cJSON_ArrayForEach(named, cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "baselines"))
     {
-        good = good &&
-               lies_below(served, task, kf_task_baseline_named(task, named->string), error);
+        good = good && lies_below(served, task, kf_task_baseline_named(task, named->string), error);
     }
     return good;
 }
