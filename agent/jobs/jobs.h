@@ -48,7 +48,7 @@
 #define KF_SERVICE_QUEUE 1024
 /* Judgements in memory. */
 #define KF_SERVICE_REMEMBERED 2048
-/* Finished tickets that kf_service_find still finds. */
+/* Kept tickets that kf_service_find finds, the latest ones. */
 #define KF_SERVICE_KEPT 4096
 /* 20 hexadecimal digits and a NUL. */
 #define KF_TICKET_ID 21
@@ -123,12 +123,18 @@ typedef struct kf_submission {
     double seconds;
     /* From now on. 0: no deadline. */
     double deadline_seconds;
+    /* kf_service_find finds the ticket, also some time after it is final. */
+    bool kept;
     /* "person", "mcp", "serve", …: the proposer in the store. NULL: "service". */
     const char *proposer;
     /* Called once when the ticket is no longer waiting, perhaps before kf_service_submit returns.
-     * The thread that calls it may hold no lock of the service. It must not wait. May be NULL. */
+     * It must not wait. May be NULL. */
     void (*done)(void *context, kf_ticket *ticket);
     void *done_context;
+    /* Belongs to the ticket from a successful kf_service_submit on (kf_ticket_data). May be NULL.
+     * `free_data` gets it together with the ticket's end. */
+    void *data;
+    void (*free_data)(void *data);
 } kf_submission;
 
 /* The reason why a submission was refused, for a status of HTTP. */
@@ -188,6 +194,8 @@ typedef struct kf_judgement {
 
 /* Returns the ticket's id: 20 random hexadecimal digits. */
 const char *kf_ticket_id(const kf_ticket *ticket);
+/* Returns kf_submission.data. */
+void *kf_ticket_data(const kf_ticket *ticket);
 kf_ticket_state kf_ticket_state_now(kf_ticket *ticket);
 /* Waits until the ticket is final, at most `seconds`. Returns its state. */
 kf_ticket_state kf_ticket_wait(kf_ticket *ticket, double seconds);
@@ -199,15 +207,17 @@ bool kf_ticket_cached(kf_ticket *ticket);
 double kf_ticket_queue_seconds(kf_ticket *ticket);
 /* Cancels a ticket that is not final yet. False if it is final. */
 bool kf_ticket_cancel(kf_ticket *ticket);
-/* Calls `done` in the same way as kf_submission.done, at once if the ticket is final. One function
- * a ticket. False if the ticket has a function that was not called yet. NULL takes it back. */
-bool kf_ticket_notify(kf_ticket *ticket, void (*done)(void *context, kf_ticket *ticket),
-                      void *context);
+/* Calls `done` once, as kf_submission.done, when the ticket is final, or at once if it is. A ticket
+ * may have several watchers. False without memory. */
+bool kf_ticket_watch(kf_ticket *ticket, void (*done)(void *context, kf_ticket *ticket),
+                     void *context);
+/* Takes a watcher with this context back. False if its function was called or is about to be. */
+bool kf_ticket_unwatch(kf_ticket *ticket, const void *context);
 /* Gives a reference up. A ticket that waits is not cancelled by that. NULL is allowed. */
 void kf_ticket_release(kf_ticket *ticket);
 KF_DEFINE_AUTO(kf_ticket, kf_ticket_release)
 
-/* Returns a new reference to the ticket with this id; NULL: unknown or forgotten. */
+/* Returns a new reference to the kept ticket with this id; NULL: unknown or forgotten. */
 kf_ticket *kf_service_find(kf_service *service, const char *id);
 
 /* ---- answers --------------------------------------------------------------------------------- */

@@ -1,0 +1,257 @@
+/* Judgements: what a client learns from a verdict, and its reward. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "job_next.h"
+#include "jobs_internal.h"
+#include "kforge/json.h"
+
+/* Places of kf_shape behind the statuses. */
+#define NO_SOURCE KF_STATUS_COUNT
+#define FAILED (KF_STATUS_COUNT + 1)
+
+const char *kf_judge_mode_name(kf_judge_mode mode)
+{
+    static const char *const names[] = {"check", "time", "verify"};
+    return names[mode];
+}
+
+bool kf_judge_mode_parse(const char *name, kf_judge_mode *mode)
+{
+    for (int i = KF_MODE_CHECK; i <= KF_MODE_VERIFY; i++)
+        if (strcmp(name, kf_judge_mode_name((kf_judge_mode)i)) == 0)
+            return *mode = (kf_judge_mode)i, true;
+    return false;
+}
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
+static kf_judgement *blank(const kf_work_input *input)
+{
+    kf_judgement *judgement = calloc(1, sizeof *judgement);
+    if (!judgement) return NULL;
+    judgement->speedup = (kf_interval){NAN, NAN, NAN};
+    judgement->build_seconds = judgement->judge_seconds = NAN;
+    if (!input) return judgement;
+    judgement->mode = input->mode;
+    memcpy(judgement->candidate, input->candidate, sizeof judgement->candidate);
+    snprintf(judgement->task, sizeof judgement->task, "%s", kf_task_hash(input->task->task));
+    return judgement;
+}
+
+void kf_judgement_free(kf_judgement *judgement)
+{
+    if (!judgement) return;
+    kf_verdict_free((kf_verdict *)(uintptr_t)judgement->verdict);
+    free(judgement->summary);
+    free(judgement->next);
+    free(judgement);
+}
+
+static kf_judgement *with_texts(kf_judgement *judgement, char *summary, char *next)
+{
+    judgement->summary = summary;
+    judgement->next = next;
+    if (summary && next) return judgement;
+    kf_judgement_free(judgement);
+    return NULL;
+}
+
+/* Drops what only the store keeps: raw samples and the description of the machine. */
+static void strip(kf_verdict *verdict)
+{
+    for (size_t i = 0; i < verdict->workload_count; i++) {
+        free(verdict->workloads[i].samples);
+        verdict->workloads[i].samples = NULL;
+        verdict->workloads[i].sample_count = 0;
+    }
+    cJSON_Delete(verdict->provenance);
+    verdict->provenance = NULL;
+}
+
+kf_judgement *kf_judgement_new(kf_verdict *verdict, const kf_work_input *input, kf_judge_mode mode)
+{
+    kf_judgement *judgement = blank(input);
+    if (!judgement) {
+        kf_verdict_free(verdict);
+        return NULL;
+    }
+    strip(verdict);
+    judgement->verdict = verdict;
+    judgement->status = verdict->status;
+    judgement->blame = verdict->blame;
+    if (verdict->status == KF_CORRECT) judgement->speedup = verdict->speedup;
+    judgement->reverified = verdict->reverified;
+    judgement->mode = mode;
+    judgement->build_seconds = verdict->build_seconds;
+    judgement->judge_seconds = verdict->judge_seconds;
+    snprintf(judgement->device, sizeof judgement->device, "%s", verdict->device);
+    return with_texts(judgement, kf_next_summary(verdict), kf_next_step(verdict));
+}
+
+kf_judgement *kf_judgement_no_source(const char *why)
+{
+    kf_judgement *judgement = blank(NULL);
+    if (!judgement) return NULL;
+    judgement->no_source = true;
+    judgement->blame = KF_BLAME_CANDIDATE;
+    return with_texts(judgement, strdup(why),
+                      strdup("Reply with the whole source in one fenced block."));
+}
+
+kf_judgement *kf_judgement_lost(const kf_work_input *input, const char *why)
+{
+    kf_judgement *judgement = blank(input);
+    if (!judgement) return NULL;
+    judgement->status = KF_JUDGE_ERROR;
+    judgement->blame = KF_BLAME_MACHINE;
+    return with_texts(judgement, kf_text_clean(why, strlen(why), true),
+                      strdup("The machine failed, not the candidate. Submit it again later."));
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+bool kf_judgement_counts(const kf_judgement *judgement)
+{
+    return judgement->no_source || judgement->blame == KF_BLAME_CANDIDATE ||
+           (judgement->blame == KF_BLAME_NOBODY && judgement->status == KF_CORRECT);
+}
+
+bool kf_judgement_answers(const kf_judgement *judgement, kf_judge_mode mode)
+{
+    if (!kf_judgement_counts(judgement)) return false;
+    if (judgement->no_source || judgement->status != KF_CORRECT || mode == KF_MODE_CHECK)
+        return true;
+    return mode == KF_MODE_TIME ? judgement->speedup.value > 0 : judgement->reverified;
+}
+
+const char *kf_judgement_status(const kf_judgement *judgement)
+{
+    return judgement->no_source ? "no_source" : kf_status_name(judgement->status);
+}
+
+/* ---- rewards --------------------------------------------------------------------------------- */
+
+static bool shape_key(const char *name, int *key)
+{
+    kf_status status;
+    *key = strcmp(name, "no_source") == 0   ? NO_SOURCE
+           : strcmp(name, "failed") == 0    ? FAILED
+           : kf_status_parse(name, &status) ? (int)status
+                                            : -1;
+    return *key >= 0;
+}
+
+bool kf_shape_parse(const cJSON *json, kf_shape *shape, kf_error *error)
+{
+    *shape = (kf_shape){0};
+    if (!cJSON_IsObject(json))
+        return kf_fail(error, KF_ERROR_INPUT, "shape: expected an object of statuses and numbers");
+    for (const cJSON *item = json->child; item; item = item->next) {
+        int key;
+        if (!shape_key(item->string, &key))
+            return kf_fail(error, KF_ERROR_INPUT,
+                           "shape.%s: no such outcome; expected a status (\"wrong_result\"), "
+                           "\"no_source\" or \"failed\"",
+                           item->string);
+        if (!cJSON_IsNumber(item) || !isfinite(item->valuedouble))
+            return kf_fail(error, KF_ERROR_INPUT, "shape.%s: expected a number", item->string);
+        shape->given[key] = true;
+        shape->values[key] = item->valuedouble;
+    }
+    return true;
+}
+
+static double failure_reward(const kf_judgement *judgement, const kf_reward_choice *choice)
+{
+    const kf_shape *shape = &choice->shape;
+    int key = judgement->no_source ? NO_SOURCE : (int)judgement->status;
+    if (shape->given[key]) return shape->values[key];
+    if (shape->given[FAILED]) return shape->values[FAILED];
+    if (!choice->named) return 0;
+    kf_reward_input failure = {
+        .status = KF_COMPILE_ERROR, .blame = KF_BLAME_CANDIDATE, .speedup = {NAN, NAN, NAN}};
+    if (!judgement->no_source) failure.status = judgement->status;
+    return kf_reward_of(choice->function, &failure);
+}
+
+static double correct_reward(kf_interval speedup, const kf_reward_choice *choice)
+{
+    kf_reward_input input = {.status = KF_CORRECT, .blame = KF_BLAME_NOBODY, .speedup = speedup};
+    double value = choice->named ? kf_reward_of(choice->function, &input) : NAN;
+    return isnan(value) && choice->shape.given[KF_CORRECT] ? choice->shape.values[KF_CORRECT]
+                                                           : value;
+}
+
+double kf_judgement_reward(const kf_judgement *judgement, const kf_reward_choice *choice)
+{
+    if (!kf_judgement_counts(judgement)) return NAN;
+    if (judgement->no_source || judgement->status != KF_CORRECT)
+        return failure_reward(judgement, choice);
+    return correct_reward(judgement->speedup, choice);
+}
+
+bool kf_reward_needs_time(const kf_reward_choice *choice, kf_judge_mode mode)
+{
+    return mode == KF_MODE_CHECK && isnan(correct_reward((kf_interval){NAN, NAN, NAN}, choice));
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static bool add_number(cJSON *object, const char *key, double value)
+{
+    return isfinite(value) ? cJSON_AddNumberToObject(object, key, value) != NULL
+                           : cJSON_AddNullToObject(object, key) != NULL;
+}
+
+/* Rounds seconds to a tenth of a millisecond. */
+static double rounded(double seconds)
+{
+    return round(seconds * 1e4) / 1e4;
+}
+
+static bool add_speedup(cJSON *object, const kf_judgement *judgement)
+{
+    if (!(judgement->speedup.value > 0)) return cJSON_AddNullToObject(object, "speedup");
+    cJSON *speedup = cJSON_AddObjectToObject(object, "speedup");
+    return speedup && add_number(speedup, "value", judgement->speedup.value) &&
+           add_number(speedup, "low", judgement->speedup.low) &&
+           add_number(speedup, "high", judgement->speedup.high);
+}
+
+static bool add_verdict(cJSON *object, const kf_judgement *j)
+{
+    bool correct = !j->no_source && j->status == KF_CORRECT;
+    return cJSON_AddStringToObject(object, "status", kf_judgement_status(j)) &&
+           cJSON_AddStringToObject(object, "blame", kf_blame_name(j->blame)) &&
+           cJSON_AddBoolToObject(object, "correct", correct) &&
+           cJSON_AddBoolToObject(object, "cheating", !j->no_source && j->status == KF_CHEATING) &&
+           add_speedup(object, j) && cJSON_AddBoolToObject(object, "reverified", j->reverified) &&
+           cJSON_AddStringToObject(object, "summary", j->summary) &&
+           cJSON_AddStringToObject(object, "next", j->next) &&
+           (*j->candidate ? cJSON_AddStringToObject(object, "candidate", j->candidate)
+                          : cJSON_AddNullToObject(object, "candidate")) &&
+           (*j->task ? cJSON_AddStringToObject(object, "task", j->task)
+                     : cJSON_AddNullToObject(object, "task"));
+}
+
+cJSON *kf_ticket_answer(kf_ticket *ticket, const kf_reward_choice *choice)
+{
+    const kf_judgement *j = kf_ticket_judgement(ticket);
+    if (!j) return NULL;
+    double reward = choice ? kf_judgement_reward(j, choice) : NAN;
+    bool scorable = choice ? !isnan(reward) : kf_judgement_counts(j);
+    kf_auto(cJSON) object = cJSON_CreateObject();
+    bool made = object && cJSON_AddBoolToObject(object, "scorable", scorable) &&
+                add_number(object, "reward", reward) && add_verdict(object, j) &&
+                cJSON_AddStringToObject(object, "mode", kf_judge_mode_name(j->mode)) &&
+                cJSON_AddBoolToObject(object, "cached", kf_ticket_cached(ticket)) &&
+                add_number(object, "queue_s", rounded(kf_ticket_queue_seconds(ticket))) &&
+                add_number(object, "build_s", rounded(j->build_seconds)) &&
+                add_number(object, "judge_s", rounded(j->judge_seconds)) &&
+                (*j->device ? cJSON_AddStringToObject(object, "device", j->device)
+                            : cJSON_AddNullToObject(object, "device"));
+    return made ? kf_steal(&object) : NULL;
+}
