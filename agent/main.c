@@ -26,6 +26,7 @@
     ROW(prompt) \
     ROW(scan) \
     ROW(worker) \
+    ROW(mcp) \
     ROW(list) \
     ROW(show) \
     ROW(task_new) \

@@ -97,7 +97,7 @@ typedef struct kf_mcp_http {
 char *kf_mcp_post(kf_mcp *server, const kf_mcp_http *post, int *status);
 
 /* Serves one client on two descriptors, one message a line, until the input ends, the output has
- * no reader, or *stop is not 0. It then cancels all requests. */
+ * no reader, or *stop is not 0. It then cancels all requests. The caller must handle SIGPIPE. */
 bool kf_mcp_serve(kf_mcp *server, int input, int output, const volatile int *stop, kf_error *error);
 
 #endif

@@ -1,6 +1,4 @@
 /* kforge_eval, kforge_result and kforge_submit: jobs and their brief verdicts. */
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "kforge/file.h"
@@ -14,17 +12,22 @@
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-/* Copies the id of a judged candidate; "" if the store has none. */
-static void find_id(kf_store *store, const kf_judgement *judgement, char id[32])
+/* Finds the judged candidate in the store: itself, or the one with the same machine code that was
+ * judged before. Returns its number, 0 if the store has none. */
+static int64_t find_candidate(kf_store *store, const kf_judgement *judgement)
 {
     kf_autoresult kf_store_candidate candidate = {0};
+    const char *code = judgement->verdict->code_hash;
     bool found = false;
-    id[0] = '\0';
-    if (store &&
-        kf_store_find_candidate(store, judgement->task, judgement->candidate, NULL, &candidate,
+    if (!store) return 0;
+    if (kf_store_find_candidate(store, judgement->task, judgement->candidate, NULL, &candidate,
                                 &found, NULL) &&
         found)
-        snprintf(id, 32, "c%lld", (long long)candidate.id);
+        return candidate.id;
+    if (code && *code &&
+        kf_store_find_code(store, judgement->task, code, NULL, &candidate, &found, NULL) && found)
+        return candidate.id;
+    return 0;
 }
 
 /* Returns the brief verdict of a job without one: the machine or all workers failed. */
@@ -46,14 +49,21 @@ static cJSON *brief(kf_mcp_call *call, const kf_judgement *judgement, kf_error *
     if (!judgement->verdict)
         return judgement->no_source ? kf_brief_no_source(judgement->summary)
                                     : brief_loss(judgement);
-    char id[32];
     kf_auto(kf_store) store = kf_mcp_store(call->server, KF_STORE_READ, NULL);
     kf_auto(kf_task) task = store ? kf_mcp_stored_task(store, judgement->task, NULL) : NULL;
     if (!task) task = kf_service_task(call->server->jobs, judgement->task, NULL);
     kf_auto(kf_verdict) shown = kf_mcp_redacted(judgement->verdict, task);
-    find_id(store, judgement, id);
-    cJSON *answer = shown ? kf_verdict_brief(shown, id[0] ? id : NULL) : NULL;
-    if (!answer) kf_fail_memory(error, "a verdict");
+    cJSON *answer = shown ? kf_verdict_brief(shown, NULL) : NULL;
+    if (!answer) {
+        kf_fail_memory(error, "a verdict");
+        return NULL;
+    }
+    int64_t id = find_candidate(store, judgement);
+    cJSON_DeleteItemFromObject(answer, "candidate");
+    if (id)
+        kf_mcp_add_candidate(answer, "candidate", id);
+    else
+        cJSON_AddNullToObject(answer, "candidate");
     return answer;
 }
 
@@ -148,6 +158,7 @@ cJSON *kf_tool_eval(kf_mcp_call *call, const cJSON *arguments, kf_error *error)
                                 .source_size = size,
                                 .flags = flags,
                                 .mode = KF_MODE_TIME,
+                                .kept = true,
                                 .proposer = "mcp"};
     const cJSON *flag;
     cJSON_ArrayForEach(flag, cJSON_GetObjectItemCaseSensitive(arguments, "flags"))
@@ -225,6 +236,7 @@ cJSON *kf_tool_submit(kf_mcp_call *call, const cJSON *arguments, kf_error *error
                                 .mode = KF_MODE_VERIFY,
                                 .python = is_python(task, NULL, source),
                                 .fresh = true,
+                                .kept = true,
                                 .proposer = "mcp"};
     return kf_mcp_judge(call, &submission, KF_MCP_WAIT, error);
 }

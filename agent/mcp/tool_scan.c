@@ -18,10 +18,7 @@ static void take_flag(void *context, const kf_scan_flag *flag)
     if (list->count++ >= list->most) return;
     cJSON *row = cJSON_CreateObject();
     cJSON_AddItemToArray(list->rows, row);
-    if (flag->line)
-        cJSON_AddNumberToObject(row, "line", (double)flag->line);
-    else
-        cJSON_AddNullToObject(row, "line");
+    cJSON_AddNumberToObject(row, "line", (double)flag->line);
     cJSON_AddStringToObject(row, "rule", flag->rule);
     cJSON_AddStringToObject(row, "word", flag->word);
 }
@@ -43,8 +40,7 @@ cJSON *kf_tool_scan(kf_mcp_call *call, const cJSON *arguments, kf_error *error)
         return NULL;
     kf_auto(cJSON) answer = cJSON_CreateObject();
     listing list = {.rows = cJSON_AddArrayToObject(answer, "findings"), .most = SHOWN};
-    if (!kf_scan_source(text ? text : source, text ? text_size : size, take_flag, &list, error) ||
-        (binary && !kf_scan_elf(binary, binary_size, take_flag, &list, error)))
+    if (!kf_scan_source(text ? text : source, text ? text_size : size, take_flag, &list, error))
         return NULL;
     if (list.count > SHOWN) cJSON_AddNumberToObject(answer, "more", list.count - SHOWN);
     return kf_steal(&answer);

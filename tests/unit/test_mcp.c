@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <math.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,7 @@ struct kf_service {
     char *store;
     /* The last submission. */
     kf_judge_mode mode;
-    bool fresh, python;
+    bool fresh, python, kept;
     char source[256], flag[64];
     /* What tickets become. */
     kf_ticket_state outcome;
@@ -71,6 +72,7 @@ kf_ticket *kf_service_submit(kf_service *service, const kf_submission *submissio
     service->mode = submission->mode;
     service->fresh = submission->fresh;
     service->python = submission->python;
+    service->kept = submission->kept;
     snprintf(service->source, sizeof service->source, "%s", submission->source);
     snprintf(service->flag, sizeof service->flag, "%s",
              submission->flag_count ? submission->flags[0] : "");
@@ -619,6 +621,7 @@ static void returns_a_job_when_time_is_over(void **state)
     f->service.verdict = new_verdict(KF_CORRECT, "main", "");
     kf_auto(cJSON) answer =
         call_good(f, "kforge_eval", "{\"task\":\"hidden\",\"source\":\"int x;\",\"wait_s\":0}");
+    assert_true(f->service.kept);
     assert_string_equal(cJSON_GetObjectItem(answer, "job")->valuestring, "00");
     assert_string_equal(cJSON_GetObjectItem(answer, "state")->valuestring, "running");
     assert_non_null(strstr(cJSON_GetObjectItem(answer, "next")->valuestring, "kforge_result"));
@@ -1057,6 +1060,7 @@ static void ends_when_the_output_has_no_reader(void **state)
 
 int test_program(void)
 {
+    signal(SIGPIPE, SIG_IGN);
     static struct CMUnitTest tables[32];
     size_t count = test_cases_of_files("mcp/", KFORGE_SOURCE_DIR "/tests/unit/data/mcp/", ".txt",
                                        test_table, tables, 32);
