@@ -19,7 +19,7 @@ typedef struct kf_served {
     char *path;
 } kf_served;
 
-/* Opens the folder. KF_ERROR_INPUT if it is none. */
+/* Opens the folder. KF_ERROR_INPUT if it is no folder. */
 bool kf_served_open(kf_served *served, const char *path, kf_error *error);
 void kf_served_close(kf_served *served);
 

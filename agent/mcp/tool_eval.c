@@ -79,7 +79,7 @@ static cJSON *pending(kf_ticket *ticket)
 cJSON *kf_mcp_await(kf_mcp_call *call, kf_ticket *ticket, double seconds, bool cancels,
                     kf_error *error)
 {
-    double begin = kf_now(), told = begin;
+    double begin = kf_now(), notified = begin;
     kf_ticket_state state = kf_ticket_wait(ticket, 0);
     while (state == KF_TICKET_QUEUED || state == KF_TICKET_RUNNING) {
         double now = kf_now(), left = begin + seconds - now;
@@ -89,8 +89,8 @@ cJSON *kf_mcp_await(kf_mcp_call *call, kf_ticket *ticket, double seconds, bool c
             return NULL;
         }
         if (left <= 0) return pending(ticket);
-        if (now - told >= PROGRESS_SECONDS) {
-            told = now;
+        if (now - notified >= PROGRESS_SECONDS) {
+            notified = now;
             kf_mcp_progress(call, now - begin, 0,
                             state == KF_TICKET_QUEUED ? "waiting for a worker" : "judging");
         }
