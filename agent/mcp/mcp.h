@@ -75,7 +75,7 @@ kf_mcp_request *kf_mcp_accept(kf_mcp_session *session, const char *text, size_t 
 /* True if the answer may take long, so that the transport needs a thread for it. */
 bool kf_mcp_is_long(const kf_mcp_request *request);
 /* Answers a request and frees it. The caller frees the text. NULL: the client has cancelled the
- * request, so it gets no answer. */
+ * request or gone, so it gets no answer. */
 char *kf_mcp_run(kf_mcp_request *request);
 /* Returns an error as an answer without an id, for a message that a transport could not read. NULL
  * without memory. */

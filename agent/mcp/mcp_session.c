@@ -239,14 +239,14 @@ bool kf_mcp_is_long(const kf_mcp_request *request)
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-/* Returns the response of an entry; NULL if the client has cancelled it. */
+/* Returns the response of an entry; NULL if the client has cancelled it or gone. */
 static cJSON *answer(kf_mcp_request *request, entry *e)
 {
     if (e->fault) return kf_steal(&e->fault);
     if (request->batch && strcmp(method_of(e->message), "initialize") == 0)
         return kf_mcp_error(e->id, KF_MCP_INVALID_REQUEST, NULL, "initialize is not for batches");
     cJSON *response = kf_mcp_respond(request->session, e->message, &e->cancelled);
-    if (!atomic_load(&e->cancelled)) return response;
+    if (!atomic_load(&e->cancelled) && !atomic_load(&request->session->closed)) return response;
     cJSON_Delete(response);
     return NULL;
 }

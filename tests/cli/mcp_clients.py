@@ -38,7 +38,7 @@ work = tempfile.mkdtemp(prefix="kforge-mcp.")
 try:
     shutil.copy(os.path.join(tasks, "axpy", "baseline.cu"), os.path.join(work, "good.cu"))
     for python in pythons:
-        subprocess.run([python, os.path.join(here, "mcp_client.py"), program, work], env=environment(work), cwd=work,
+        subprocess.run([python, "-I", os.path.join(here, "mcp_client.py"), program, work], env=environment(work), cwd=work,
                        check=True, timeout=600)
 finally:
     shutil.rmtree(work)

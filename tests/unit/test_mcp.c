@@ -479,7 +479,7 @@ static void cancels_when_the_client_goes(void **state)
     while (!f->service.count) usleep(1000);
     kf_mcp_session_close(f->session);
     pthread_join(thread, &answer);
-    free(answer);
+    assert_null(answer);
     assert_int_equal(kf_ticket_state_now(&f->service.tickets[0]), KF_TICKET_CANCELLED);
 }
 
