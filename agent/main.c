@@ -27,11 +27,13 @@
     ROW(scan) \
     ROW(worker) \
     ROW(mcp) \
+    ROW(serve) \
     ROW(list) \
     ROW(show) \
     ROW(task_new) \
     ROW(task_lint) \
     ROW(task_show) \
+    ROW(task_bundle) \
     ROW(import_kernelbench) \
     ROW(import_robust) \
     ROW(import_cuda_l1) \

@@ -170,6 +170,30 @@ const kf_command kf_command_task_lint = {
     .run = run_lint,
 };
 
+/* ---- bundle ---------------------------------------------------------------------------------- */
+
+static int run_bundle(const kf_invocation *invocation, const void *values, kf_error *error)
+{
+    (void)values;
+    kf_auto(kf_task) task = kf_named_task_load(invocation->arguments[0], error);
+    cJSON *bundle = task ? kf_task_bundle(task) : NULL;
+    if (task && !bundle) kf_fail_memory(error, "a task");
+    return bundle && kf_print_json(invocation->output, bundle, error) ? KF_EXIT_DONE : -1;
+}
+
+const kf_command kf_command_task_bundle = {
+    .name = "task bundle",
+    .synopsis = "TASK",
+    .summary = "Print a task with all its files as one JSON value, for jobs",
+    .description = "The value is a kforge-bundle/1: {\"schema\", \"json\": the task.json, "
+                   "\"files\": {name: text}}. It is the \"task\" of a worker's job and the "
+                   "\"bundle\" of a request to `kforge serve` (docs/guide/serve.md).",
+    .examples = "kforge task bundle tasks/axpy > axpy.json\twrites a bundle",
+    .least_arguments = 1,
+    .most_arguments = 1,
+    .run = run_bundle,
+};
+
 /* ---- show ------------------------------------------------------------------------------------ */
 
 typedef struct show_settings {

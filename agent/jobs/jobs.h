@@ -247,8 +247,8 @@ double kf_judgement_reward(const kf_judgement *judgement, const kf_reward_choice
 bool kf_reward_needs_time(const kf_reward_choice *choice, kf_judge_mode mode);
 /* Returns "no_source" or the name of the status. */
 const char *kf_judgement_status(const kf_judgement *judgement);
-/* True if the judgement says something about the candidate: the blame is the candidate's or
- * nobody's. */
+/* True if the judgement says something about the candidate: the candidate is at fault or
+ * correct. */
 bool kf_judgement_counts(const kf_judgement *judgement);
 
 /* Returns the answer of POST /v1/judge for a ticket that is done: "scorable", "reward", "status",
@@ -288,6 +288,8 @@ typedef struct kf_service_figures {
     uint64_t judged;
 } kf_service_figures;
 void kf_service_read_figures(kf_service *service, kf_service_figures *figures);
+/* Returns the cost of all model calls of the store's runs in USD. 0 without a store. */
+double kf_service_cost(kf_service *service);
 /* Returns the path of the store; NULL without one. Borrowed. For callers that open it themselves.
  */
 const char *kf_service_store(const kf_service *service);

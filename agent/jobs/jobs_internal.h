@@ -185,11 +185,6 @@ void kf_service_tasks_close(kf_service *service);
  * KF_REFUSED_INPUT. */
 kf_shared_task *kf_service_resolve(kf_service *service, const kf_submission *submission,
                                    kf_refusal *refusal, kf_error *error);
-/* Returns the store for reading, locked. NULL: there is no store. Call kf_service_reading_done
- * after a store came. */
-kf_store *kf_service_reading(kf_service *service, kf_error *error);
-void kf_service_reading_done(kf_service *service);
-
 /* ---- work.c: all with the lock held ---------------------------------------------------------- */
 
 /* Takes the input over, even if it fails. */
@@ -263,9 +258,14 @@ void kf_service_wake(kf_service *service);
 /* Ends the pump after is_closing was set. */
 void kf_service_pump_end(kf_service *service);
 
-/* ---- service.c ------------------------------------------------------------------------------- */
+/* ---- service_state.c --------------------------------------------------------------------------
+ */
 
 void kf_service_log(kf_service *service, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* Returns the store for reading, locked. NULL: there is no store. Call kf_service_reading_done
+ * after a store came. */
+kf_store *kf_service_reading(kf_service *service, kf_error *error);
+void kf_service_reading_done(kf_service *service);
 
 #endif

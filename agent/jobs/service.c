@@ -1,5 +1,4 @@
 /* Opens and closes a service, and reads its figures and candidates. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,17 +10,6 @@
 
 #define LEAST_HASH_DIGITS 8
 #define DEFAULT_TIMEOUT 30.0
-
-void kf_service_log(kf_service *service, const char *format, ...)
-{
-    char line[1200];
-    va_list arguments;
-    if (!service->settings.log) return;
-    va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
-    service->settings.log(service->settings.log_context, line);
-}
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
@@ -159,19 +147,17 @@ void kf_service_close(kf_service *service)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-void kf_service_read_figures(kf_service *service, kf_service_figures *figures)
+double kf_service_cost(kf_service *service)
 {
-    pthread_mutex_lock(&service->lock);
-    *figures = service->figures;
-    figures->queued =
-        service->lists[KF_WORK_INCOMING].count + service->lists[KF_WORK_WAITING].count;
-    figures->running = service->lists[KF_WORK_RUNNING].count;
-    pthread_mutex_unlock(&service->lock);
-}
-
-const char *kf_service_store(const kf_service *service)
-{
-    return service->settings.store_path;
+    double cost = 0;
+    kf_store *store = kf_service_reading(service, NULL);
+    if (!store) return 0;
+    kf_store_cursor *cursor = kf_store_proposers(store, NULL, NULL);
+    kf_autoresult kf_store_proposer row = {0};
+    while (cursor && kf_store_next_proposer(cursor, &row, NULL) == 1) cost += row.cost_usd;
+    kf_store_cursor_free(cursor);
+    kf_service_reading_done(service);
+    return cost;
 }
 
 /* Adds the JSON value of `text`, or null. */

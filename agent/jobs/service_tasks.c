@@ -65,27 +65,6 @@ void kf_service_tasks_close(kf_service *service)
     free(table->further);
 }
 
-/* ---- reading the store ----------------------------------------------------------------------- */
-
-kf_store *kf_service_reading(kf_service *service, kf_error *error)
-{
-    if (!service->settings.store_path) {
-        kf_fail(error, KF_ERROR_INPUT, "this service has no store");
-        return NULL;
-    }
-    kf_service_reader *reader = &service->reader;
-    pthread_mutex_lock(&reader->lock);
-    if (!reader->store)
-        reader->store = kf_store_open(service->settings.store_path, KF_STORE_READ, error);
-    if (!reader->store) pthread_mutex_unlock(&reader->lock);
-    return reader->store;
-}
-
-void kf_service_reading_done(kf_service *service)
-{
-    pthread_mutex_unlock(&service->reader.lock);
-}
-
 /* ---- loading --------------------------------------------------------------------------------- */
 
 /* Returns a reference to the loaded task with the hash of `task`, which it takes over. */

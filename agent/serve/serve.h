@@ -1,0 +1,23 @@
+/* `kforge serve`: the routes of the job API (agent/jobs) over HTTP (web.h). */
+#ifndef KFORGE_SERVE_H
+#define KFORGE_SERVE_H
+
+#include "web.h"
+#include "jobs.h"
+
+/* Most bytes of a request for one candidate, and of a batch. */
+#define KF_SERVE_BODY_BYTES (256u << 10)
+#define KF_SERVE_BATCH_BYTES (16u << 20)
+#define KF_SERVE_BATCH_ITEMS 1024
+/* Deadlines without a wish: an answer that the client waits for, and a job. */
+#define KF_SERVE_DEADLINE 30.0
+#define KF_SERVE_JOB_DEADLINE 3600.0
+#define KF_SERVE_MOST_DEADLINE 86400.0
+/* The longest wait for a job's state. */
+#define KF_SERVE_MOST_WAIT 600.0
+
+/* The routes. Their context is the kf_service. */
+extern const kf_route kf_serve_judge_routes[], kf_serve_read_routes[], kf_serve_flashinfer_routes[],
+    kf_serve_kernelgym_routes[];
+
+#endif
