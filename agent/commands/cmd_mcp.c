@@ -55,8 +55,8 @@ static const kf_option options[] = {
      .type = KF_OPTION_PATH,
      .argument = "DIR",
      .offset = offsetof(settings, root),
-     .help = "The folder that the agent works in. Only files below it can be judged or scanned. "
-             "Default: the working folder."},
+     .fallback = ".",
+     .help = "The folder that the agent works in. Only files below it can be judged or scanned."},
     KF_ROW_DEVICE(settings),
     KF_ROW_TIMEOUT(settings),
     KF_ROW_SANDBOX(settings),

@@ -8,13 +8,14 @@
 #include "devices.h"
 #include "kforge/file.h"
 #include "kforge/judge.h"
+#include "mcp.h"
 #include "serve.h"
 
 #define TOKEN_BYTES 4096
 #define LEAST_TOKEN 16
 
 typedef struct settings {
-    const char *store, *device, *devices, *sandbox, *token;
+    const char *store, *device, *devices, *sandbox, *token, *root;
     double timeout;
     int64_t port, queue;
     kf_option_list workers, listen;
@@ -82,14 +83,18 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     if (wanted->token && !token) return -1;
     kf_auto(kf_service) service = NULL;
     if (!open_service(invocation, wanted, &service, error)) return -1;
+    kf_auto(kf_mcp) mcp =
+        kf_mcp_new(&(kf_mcp_settings){.root = wanted->root, .jobs = service}, error);
+    if (!mcp) return -1;
     kf_web_options options = {.listen = wanted->listen.count ? wanted->listen.items : standard,
                               .listen_count = wanted->listen.count ? wanted->listen.count : 1,
                               .token = token,
                               .tables = {{kf_serve_judge_routes, service},
                                          {kf_serve_read_routes, service},
                                          {kf_serve_flashinfer_routes, service},
-                                         {kf_serve_kernelgym_routes, service}},
-                              .table_count = 4};
+                                         {kf_serve_kernelgym_routes, service},
+                                         {kf_serve_mcp_routes, mcp}},
+                              .table_count = 5};
     kf_auto(kf_web) http = kf_web_open(&options, error);
     if (!http) return -1;
     const char *address;
@@ -130,6 +135,12 @@ static const kf_option options[] = {
      .low = 1,
      .high = 1000000,
      .help = "The most jobs that wait. Further ones are refused with status 429."},
+    {.name = "root",
+     .type = KF_OPTION_PATH,
+     .argument = "DIR",
+     .offset = offsetof(settings, root),
+     .help = "Let MCP clients (POST /mcp) name files below this folder. Default: they send "
+             "sources."},
     KF_ROW_DEVICE(settings),
     {.name = "devices",
      .type = KF_OPTION_TEXT,

@@ -36,8 +36,9 @@ kf_mcp *kf_mcp_new(const kf_mcp_settings *settings, kf_error *error)
     server->jobs = settings->jobs;
     const kf_template_builtin *file = &kf_mcp_files[0];
     kf_auto(cJSON) json = kf_json_parse(file->text, file->size, 0, file->name, error);
-    if (!json || !kf_served_open(&server->served, settings->root ? settings->root : ".", error))
-        return NULL;
+    bool served =
+        json && (!settings->root || kf_served_open(&server->served, settings->root, error));
+    if (!served) return NULL;
     server->tools = cJSON_DetachItemFromObject(json, "tools");
     return kf_steal(&server);
 }

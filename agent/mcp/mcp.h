@@ -47,7 +47,7 @@ typedef struct kf_mcp_session kf_mcp_session;
 typedef struct kf_mcp_request kf_mcp_request;
 
 typedef struct kf_mcp_settings {
-    /* the served folder; NULL: the working folder */
+    /* the served folder; NULL: clients can't name files */
     const char *root;
     /* judges, and has the store; borrowed */
     kf_service *jobs;

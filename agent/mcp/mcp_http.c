@@ -50,16 +50,15 @@ static cJSON *check_headers(const kf_mcp_http *post, const cJSON *message)
                  : NULL;
 }
 
-static int status_of(const char *answer)
+/* Returns the status of an answer. Before the stateless revision an error about a request is an
+ * answer like any other. */
+static int status_of(const char *answer, kf_mcp_revision revision)
 {
     kf_auto(cJSON) json = cJSON_Parse(answer);
     const cJSON *code = get(get(json, "error"), "code");
-    if (!code) return 200;
-    switch (code->valueint) {
-    case KF_MCP_UNKNOWN_METHOD: return 404;
-    case KF_MCP_INTERNAL: return 200;
-    default: return 400;
-    }
+    if (!code || code->valueint == KF_MCP_INTERNAL) return 200;
+    if (revision != KF_MCP_2026_07) return cJSON_IsNull(get(json, "id")) ? 400 : 200;
+    return code->valueint == KF_MCP_UNKNOWN_METHOD ? 404 : 400;
 }
 
 /* Decides about the revision. False with an error response. */
@@ -97,15 +96,14 @@ char *kf_mcp_post(kf_mcp *server, const kf_mcp_http *post, int *status)
     session->closed_too = post->closed;
     kf_auto(cJSON) message = kf_json_parse(post->body, post->size, KF_MCP_BYTES, "body", NULL);
     kf_auto(cJSON) fault = NULL;
-    char *answer;
     if (message && !choose(session, post, message, &fault)) {
-        answer = cJSON_PrintUnformatted(fault);
-    } else {
-        kf_mcp_request *request = kf_mcp_accept(session, post->body, post->size);
-        *status = 202;
-        if (!request) return NULL;
-        answer = kf_mcp_run(request);
+        *status = 400;
+        return cJSON_PrintUnformatted(fault);
     }
-    *status = answer ? status_of(answer) : 500;
+    kf_mcp_request *request = kf_mcp_accept(session, post->body, post->size);
+    *status = 202;
+    if (!request) return NULL;
+    char *answer = kf_mcp_run(request);
+    *status = answer ? status_of(answer, session->revision) : 500;
     return answer;
 }

@@ -54,6 +54,10 @@ static const char *relative(const kf_served *served, const char *path)
  * every way out of the folder, also through symbolic links and races. */
 static int open_below(const kf_served *served, const char *path, kf_error *error)
 {
+    if (served->folder < 0) {
+        kf_fail(error, KF_ERROR_INPUT, "%s: this server reads no files; pass the source", path);
+        return -1;
+    }
     const char *rest = relative(served, path);
     if (!rest) {
         kf_fail(error, KF_ERROR_INPUT,

@@ -13,7 +13,7 @@
 #define KF_SERVED_BYTES (256u << 10)
 
 typedef struct kf_served {
-    /* O_PATH; -1: not open */
+    /* O_PATH; -1: no folder is served */
     int folder;
     /* its real path */
     char *path;

@@ -27,7 +27,7 @@
 #define KF_WEB_IDLE_SECONDS 60
 #define KF_WEB_BODY_SECONDS 60.0
 #define KF_WEB_LISTENERS 8
-#define KF_WEB_TABLES 4
+#define KF_WEB_TABLES 8
 /* Most parts of a path that a '*' stands for. */
 #define KF_ROUTE_PARTS 3
 

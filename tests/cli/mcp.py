@@ -2,6 +2,7 @@
 """kforge mcp on the CPU device: a session that writes, fails, repairs, profiles and submits a kernel; garbage;
 cancellation; secrets; a client that is killed. Usage: mcp.py BIN"""
 import ctypes
+import http.client
 import json
 import os
 import shutil
@@ -12,7 +13,7 @@ import sys
 import tempfile
 import time
 
-from mcp_session import Session, environment
+from mcp_session import Server, Session, environment
 
 program = os.path.join(os.path.abspath(sys.argv[1]), "kforge")
 source_root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -138,6 +139,41 @@ def secrets():
     assert s.close() == 0, s.errors
 
 
+def over_http():
+    """POST /mcp of kforge serve: JSON, events once there is progress, wrong headers, a client that goes."""
+    server = Server(program, work)
+    host = server.url.removeprefix("http://")
+    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {},
+            "progressToken": 7}
+
+    def post(params, method="tools/call", name="kforge_eval", **headers):
+        connection = http.client.HTTPConnection(host)
+        connection.request("POST", "/mcp", json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params | {"_meta": meta}}),
+                           {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2026-07-28",
+                            "Mcp-Method": method, "Mcp-Name": name} | headers)
+        return connection.getresponse()
+
+    answer = post({}, method="tools/list")
+    assert answer.status == 200 and len(json.load(answer)["result"]["tools"]) == 11
+    answer = post({"name": "kforge_note"})
+    assert answer.status == 400 and json.load(answer)["error"]["code"] == -32020
+    answer = post({}, method="nothing")
+    assert answer.status == 404 and json.load(answer)["error"]["code"] == -32601
+    # Timing twice takes longer than the second after which there is progress.
+    long = {"name": "kforge_eval", "arguments": {"task": TASK, "source": "// http\n" + kernel(), "mode": "verify", "wait_s": 600}}
+    answer = post(long)
+    assert answer.getheader("Content-Type") == "text/event-stream", answer.getheaders()
+    events = [json.loads(line.removeprefix(b"data: ")) for line in answer.read().splitlines() if line.startswith(b"data: ")]
+    assert events[0]["params"]["progressToken"] == 7 and events[-1]["id"] == 1 and "status" in events[-1]["result"]["structuredContent"]
+    long["arguments"]["source"] = "// another by http\n" + kernel()
+    answer = post(long)
+    answer.readline()
+    answer.close()
+    answer = post({"name": "kforge_scan", "arguments": {"file": "mine.cu"}}, name="kforge_scan")
+    assert json.load(answer)["result"]["isError"]
+    assert server.close() == 0
+
+
 def killed_client():
     """After kill -9 of a client in the middle of a judgement, no process of the server is left."""
     ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER: orphans become children of this process
@@ -173,7 +209,7 @@ def killed_client():
 
 os.mkdir(root)
 try:
-    for part in (session_of_an_agent, garbage_and_a_long_call, secrets, killed_client):
+    for part in (session_of_an_agent, garbage_and_a_long_call, secrets, over_http, killed_client):
         begin = time.monotonic()
         part()
         print("%s: %.1f s" % (part.__name__, time.monotonic() - begin), flush=True)

@@ -45,7 +45,8 @@ async def use(client, label):
     assert verdict["ok"] and verdict["candidate"], verdict
     assert seen == sorted(seen), seen
     failed = await client.call_tool("kforge_eval", {"task": "axpy", "file": "../secret.cu"})
-    assert field(failed, "is_error", "isError") and "below the served folder" in failed.content[0].text, failed
+    refusal = "reads no files" if label.startswith("http") else "below the served folder"
+    assert field(failed, "is_error", "isError") and refusal in failed.content[0].text, failed
     try:
         await client.call_tool("kforge_nothing", {})
         raise AssertionError("an unknown tool is no error")

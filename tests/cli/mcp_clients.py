@@ -8,7 +8,7 @@ import sys
 import tempfile
 import venv
 
-from mcp_session import environment
+from mcp_session import Server, environment
 
 VERSIONS = ("2.3.0", "1.30.0")
 program = os.path.join(os.path.abspath(sys.argv[1]), "kforge")
@@ -37,8 +37,13 @@ if None in pythons:
 work = tempfile.mkdtemp(prefix="kforge-mcp.")
 try:
     shutil.copy(os.path.join(tasks, "axpy", "baseline.cu"), os.path.join(work, "good.cu"))
-    for python in pythons:
-        subprocess.run([python, "-I", os.path.join(here, "mcp_client.py"), program, work], env=environment(work), cwd=work,
-                       check=True, timeout=600)
+    server = Server(program, work)
+    try:
+        for python in pythons:
+            subprocess.run([python, "-I", os.path.join(here, "mcp_client.py"), program, work, server.url + "/mcp"],
+                           env=environment(work), cwd=work, check=True, timeout=600)
+    finally:
+        status = server.close()
+    assert status == 0, status
 finally:
     shutil.rmtree(work)

@@ -89,3 +89,17 @@ class Session:
         self.process.stdout.close()
         self.process.stderr.close()
         return status
+
+
+class Server:
+    """`kforge serve` on a free port."""
+
+    def __init__(self, program, folder, *options):
+        self.process = subprocess.Popen([program, "serve", "--port", "0", "--device", "cpu", *options], stdout=subprocess.PIPE,
+                                        env=environment(folder), cwd=folder, text=True)
+        self.url = self.process.stdout.readline().split()[-1]
+
+    def close(self):
+        self.process.terminate()
+        self.process.stdout.close()
+        return self.process.wait(60)
