@@ -10,7 +10,7 @@ set_target_properties(make_store PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BIN
 add_dependencies(test_helpers make_store)
 
 foreach(name completion docs doctor export export_learn gpu_faults gpu_silent help install redteam run scan
-        show store store_care task terminal trust verdict)
+        show store store_care task terminal timing_lock trust verdict)
   add_test(NAME cli.${name} COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/${name}.sh ${CMAKE_BINARY_DIR}/bin)
   set_tests_properties(cli.${name} PROPERTIES TIMEOUT 300)
 endforeach()
@@ -24,3 +24,10 @@ foreach(name libcuda.so.1 libnvidia-ml.so.1 libnvrtc.so.13)
   set_target_properties(${target} PROPERTIES PREFIX "" SUFFIX "" OUTPUT_NAME ${name} NO_SONAME ON LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/fake_driver)
   add_dependencies(test_helpers ${target})
 endforeach()
+
+# The server, with simulated workers.
+add_test(NAME cli.serve COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cli/serve.py ${CMAKE_BINARY_DIR}/bin)
+set_tests_properties(cli.serve PROPERTIES TIMEOUT 300)
+add_test(NAME stress.serve COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/stress/serve.py 2000)
+set_tests_properties(stress.serve PROPERTIES TIMEOUT 600 ENVIRONMENT BIN=${CMAKE_BINARY_DIR}/bin)
+kf_tier(full stress.serve)

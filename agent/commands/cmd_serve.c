@@ -170,7 +170,7 @@ const kf_command kf_command_serve = {
         "kforge serve --devices all my_task\tuses all GPUs, and offers a task of your own, too\n"
         "kforge serve --listen 0.0.0.0:8642 --token token.txt\tserves other machines\n"
         "kforge serve --listen unix:/run/user/1000/kforge.sock\tserves programs of this user\n",
-    .most_arguments = KF_OPTION_LIST_MAX,
+    .most_arguments = 100000,
     .options = options,
     .settings_size = sizeof(settings),
     .run = run,

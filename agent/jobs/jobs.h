@@ -125,6 +125,9 @@ typedef struct kf_submission {
     double deadline_seconds;
     /* kf_service_find finds the ticket, also some time after it is final. */
     bool kept;
+    /* Another name under which kf_service_find finds the kept ticket. NULL: none. A later ticket
+     * with the same name hides an earlier one. */
+    const char *alias;
     /* "person", "mcp", "serve", …: the proposer in the store. NULL: "service". */
     const char *proposer;
     /* Called once when the ticket is no longer waiting, perhaps before kf_service_submit returns.
@@ -194,8 +197,8 @@ typedef struct kf_judgement {
 
 /* Returns the ticket's id: 20 random hexadecimal digits. */
 const char *kf_ticket_id(const kf_ticket *ticket);
-/* Returns kf_submission.data. */
-void *kf_ticket_data(const kf_ticket *ticket);
+/* Returns kf_submission.data of a submission with this `free_data`. NULL: another kind of data. */
+void *kf_ticket_data(const kf_ticket *ticket, void (*free_data)(void *data));
 kf_ticket_state kf_ticket_state_now(kf_ticket *ticket);
 /* Waits until the ticket is final, at most `seconds`. Returns its state. */
 kf_ticket_state kf_ticket_wait(kf_ticket *ticket, double seconds);
@@ -217,7 +220,7 @@ bool kf_ticket_unwatch(kf_ticket *ticket, const void *context);
 void kf_ticket_release(kf_ticket *ticket);
 KF_DEFINE_AUTO(kf_ticket, kf_ticket_release)
 
-/* Returns a new reference to the kept ticket with this id; NULL: unknown or forgotten. */
+/* Returns a new reference to the kept ticket with this id or alias; NULL: unknown or forgotten. */
 kf_ticket *kf_service_find(kf_service *service, const char *id);
 
 /* ---- answers --------------------------------------------------------------------------------- */

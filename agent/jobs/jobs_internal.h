@@ -85,6 +85,8 @@ struct kf_ticket {
     /* Times of kf_now. `began` and `deadline`: 0 if there is no such time. */
     double submitted, began, ended, deadline;
     struct kf_watcher *watchers;
+    /* NULL: there is no alias. */
+    char *alias;
     void *data;
     void (*free_data)(void *data);
     pthread_cond_t changed;

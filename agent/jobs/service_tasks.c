@@ -155,14 +155,16 @@ kf_task *kf_service_task(kf_service *service, const char *word, kf_error *error)
                     word);
         return task;
     }
-    if (!service->tasks.allow_paths && !is_name(word)) {
+    if (service->tasks.allow_paths) return kf_named_task_load(word, error);
+    kf_error why = {0};
+    kf_task *task = is_name(word) ? kf_named_task_load(word, &why) : NULL;
+    /* The reason may name folders of this machine, which is no business of a client. */
+    if (!task)
         kf_fail(error, KF_ERROR_INPUT,
-                "task: \"%.100s\" is neither a name nor a hash; send a bundle for a task of your "
-                "own (\"kforge task bundle\")",
+                "task: there is no task \"%.100s\"; send a bundle for a task of your own (\"kforge "
+                "task bundle\")",
                 word);
-        return NULL;
-    }
-    return kf_named_task_load(word, error);
+    return task;
 }
 
 /* Returns a reference to the task of this name, loaded anew if the last look is too old. */

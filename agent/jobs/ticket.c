@@ -35,15 +35,17 @@ kf_ticket *kf_ticket_new(kf_service *service, const kf_submission *submission)
     ticket->submitted = kf_now();
     if (submission->deadline_seconds > 0)
         ticket->deadline = ticket->submitted + submission->deadline_seconds;
-    if (submission->done) {
-        ticket->watchers = calloc(1, sizeof *ticket->watchers);
-        if (!ticket->watchers) {
-            free(ticket);
-            return NULL;
-        }
+    ticket->alias = submission->alias ? strdup(submission->alias) : NULL;
+    ticket->watchers = submission->done ? calloc(1, sizeof *ticket->watchers) : NULL;
+    if ((submission->alias && !ticket->alias) || (submission->done && !ticket->watchers)) {
+        free(ticket->alias);
+        free(ticket->watchers);
+        free(ticket);
+        return NULL;
+    }
+    if (ticket->watchers)
         *ticket->watchers =
             (kf_watcher){.done = submission->done, .context = submission->done_context};
-    }
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -63,6 +65,7 @@ static void unref(kf_ticket *ticket)
     }
     if (ticket->free_data) ticket->free_data(ticket->data);
     pthread_cond_destroy(&ticket->changed);
+    free(ticket->alias);
     free(ticket);
 }
 
@@ -80,9 +83,9 @@ const char *kf_ticket_id(const kf_ticket *ticket)
     return ticket->id;
 }
 
-void *kf_ticket_data(const kf_ticket *ticket)
+void *kf_ticket_data(const kf_ticket *ticket, void (*free_data)(void *data))
 {
-    return ticket->data;
+    return ticket->free_data == free_data ? ticket->data : NULL;
 }
 
 /* ---- with the lock held ---------------------------------------------------------------------- */
@@ -293,8 +296,8 @@ kf_ticket *kf_service_find(kf_service *service, const char *id)
 {
     kf_ticket *found = NULL;
     pthread_mutex_lock(&service->lock);
-    for (kf_ticket *t = service->first_kept; t && !found; t = t->next_kept)
-        if (strcmp(t->id, id) == 0) found = t;
+    for (kf_ticket *t = service->first_kept; t; t = t->next_kept)
+        if (strcmp(t->id, id) == 0 || (t->alias && strcmp(t->alias, id) == 0)) found = t;
     if (found) found->references++;
     pthread_mutex_unlock(&service->lock);
     return found;

@@ -1,13 +1,11 @@
 /* POST /v1/judge and /v1/judge/batch, and the jobs that clients poll. */
-#include <math.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "judge_request.h"
-#include "kforge/file.h"
 #include "kforge/json.h"
+#include "polling.h"
 #include "serve.h"
 
 #define NDJSON "application/x-ndjson"
@@ -259,7 +257,8 @@ static void answer_state(kf_exchange *exchange, unsigned status, kf_ticket *tick
     bool made = cJSON_AddStringToObject(json, "job", kf_ticket_id(ticket)) &&
                 cJSON_AddStringToObject(json, "state", kf_ticket_state_name(state));
     if (made && state >= KF_TICKET_DONE) {
-        cJSON *result = kf_judge_request_answer(ticket, kf_ticket_data(ticket), &ignored);
+        cJSON *result =
+            kf_judge_request_answer(ticket, kf_ticket_data(ticket, kf_judge_wish_free), &ignored);
         made = result && cJSON_AddItemToObject(json, "result", result);
     }
     kf_exchange_json(exchange, status, made ? kf_steal(&json) : NULL);
@@ -283,68 +282,26 @@ static kf_ticket *find_job(kf_exchange *exchange)
 {
     kf_ticket *ticket =
         kf_service_find(kf_exchange_context(exchange), kf_exchange_part(exchange, 0));
+    if (ticket && !kf_ticket_data(ticket, kf_judge_wish_free)) {
+        kf_ticket_release(ticket);
+        ticket = NULL;
+    }
     if (!ticket)
         kf_exchange_error(exchange, 404, "there is no such job", kf_exchange_path(exchange),
                           "Submit it again: the verdict is stored, and comes at once.");
     return ticket;
 }
 
-/* A client that waits for the state of a job. */
-typedef struct polling {
-    kf_exchange *exchange;
-    kf_ticket *ticket;
-    double until;
-} polling;
-
-static void polled_job_done(void *context, kf_ticket *ticket)
-{
-    (void)ticket;
-    kf_exchange_wake(context);
-    kf_exchange_release(context);
-}
-
-static void polling_end(void *state)
-{
-    polling *p = state;
-    if (kf_ticket_unwatch(p->ticket, p->exchange)) kf_exchange_release(p->exchange);
-    kf_ticket_release(p->ticket);
-    free(p);
-}
-
-/* Reads a number of seconds from the query. False: the exchange is answered. */
-static bool read_wait(kf_exchange *exchange, const char *name, double *seconds)
-{
-    const char *text = kf_exchange_query(exchange, name);
-    char *end = NULL;
-    *seconds = text ? strtod(text, &end) : 0;
-    if (!text || (end != text && !*end && *seconds >= 0 && *seconds <= KF_SERVE_MOST_WAIT))
-        return true;
-    kf_exchange_error(exchange, 400, "expected a number of seconds from 0 to 600", name,
-                      "Wait for at most 600 seconds, and ask again.");
-    return false;
-}
-
 static void poll_job(kf_exchange *exchange)
 {
-    polling *p = kf_exchange_state(exchange);
-    if (!p) {
+    kf_ticket *ticket = kf_polled_ticket(exchange);
+    if (!ticket) {
         double seconds;
-        if (!read_wait(exchange, "wait", &seconds)) return;
-        kf_auto(kf_ticket) ticket = find_job(exchange);
-        if (!ticket) return;
-        if (seconds <= 0 || kf_ticket_state_now(ticket) >= KF_TICKET_DONE)
-            return answer_state(exchange, 200, ticket);
-        if (!(p = calloc(1, sizeof *p))) return no_memory(exchange);
-        *p = (polling){exchange, kf_steal(&ticket), kf_now() + seconds};
-        kf_exchange_set_state(exchange, p, polling_end);
-        if (!kf_ticket_watch(p->ticket, polled_job_done, kf_exchange_hold(exchange)))
-            kf_exchange_release(exchange);
+        if (!kf_poll_seconds(exchange, "wait", &seconds)) return;
+        if (!(ticket = find_job(exchange))) return;
+        if (!kf_poll(exchange, &ticket, 1, seconds)) return no_memory(exchange);
     }
-    double left = p->until - kf_now();
-    if (left <= 0 || kf_ticket_state_now(p->ticket) >= KF_TICKET_DONE)
-        answer_state(exchange, 200, p->ticket);
-    else
-        kf_exchange_wait(exchange, left);
+    if (kf_poll_again(exchange)) answer_state(exchange, 200, ticket);
 }
 
 static void cancel_job(kf_exchange *exchange)

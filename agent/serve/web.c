@@ -14,7 +14,7 @@
 #include "kforge/file.h"
 
 /* Bytes of a rejected body that are read, so that the client can read the answer. */
-#define DRAINED_BYTES (4u << 20)
+#define DRAINED_BYTES (32u << 20)
 #define CONNECTION_BYTES (16u << 10)
 
 /* ---- routes ---------------------------------------------------------------------------------- */
@@ -196,7 +196,7 @@ static void completed(void *argument, struct MHD_Connection *connection, void **
     exchange->is_gone = true;
     pthread_mutex_unlock(&exchange->http->lock);
     if (exchange->end) exchange->end(exchange->state);
-    if (exchange->answer.response) MHD_destroy_response(exchange->answer.response);
+    if (exchange->answer.response) exchange->http->mhd->destroy_response(exchange->answer.response);
     exchange->answer.response = NULL;
     kf_exchange_release(exchange);
 }
@@ -218,8 +218,10 @@ static bool start(kf_web *http, kf_web_listener *listener, kf_error *error)
                                        {MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_BYTES, NULL},
                                        {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)completed, NULL},
                                        {MHD_OPTION_END, 0, NULL}};
-    listener->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL,
+    /* Not epoll: the library uses its edges, and then misses the end of a client that sends and
+     * closes at once. */
+    listener->daemon = http->mhd->start_daemon(
+        MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL,
         handle, listener, MHD_OPTION_ARRAY, options, MHD_OPTION_END);
     /* MHD_stop_daemon closes the socket. */
     if (listener->daemon) listener->socket = -1;
@@ -268,12 +270,14 @@ static bool open_all(kf_web *http, kf_error *error)
 
 kf_web *kf_web_open(const kf_web_options *options, kf_error *error)
 {
-    if (!check_options(options, error)) return NULL;
+    const kf_mhd_library *mhd = check_options(options, error) ? kf_mhd_load(error) : NULL;
+    if (!mhd) return NULL;
     kf_auto(kf_web) http = calloc(1, sizeof *http);
     if (!http) {
         kf_fail_memory(error, "a server");
         return NULL;
     }
+    http->mhd = mhd;
     http->options = options;
     http->watch.epoll = http->watch.wake = -1;
     pthread_mutex_init(&http->lock, NULL);
@@ -294,7 +298,7 @@ void kf_web_close(kf_web *http)
     /* No connection may be suspended when its daemon stops. */
     kf_web_watch_end(http);
     for (size_t i = 0; i < http->listener_count; i++) {
-        if (http->listeners[i].daemon) MHD_stop_daemon(http->listeners[i].daemon);
+        if (http->listeners[i].daemon) http->mhd->stop_daemon(http->listeners[i].daemon);
         kf_web_unlisten(&http->listeners[i]);
     }
     /* Other threads may hold a last reference for a moment. */

@@ -8,7 +8,7 @@
  * call only kf_exchange_wake, kf_exchange_write, kf_exchange_close, kf_exchange_hold and
  * kf_exchange_release.
  *
- * Errors are JSON: {"error":{"what","where","todo"}}. */
+ * Errors are JSON: {"error":{"what","where","todo","status"}}. */
 #ifndef KFORGE_WEB_H
 #define KFORGE_WEB_H
 

@@ -77,12 +77,14 @@ const char *kf_exchange_part(const kf_exchange *exchange, size_t index)
 
 const char *kf_exchange_header(const kf_exchange *exchange, const char *name)
 {
-    return MHD_lookup_connection_value(exchange->connection, MHD_HEADER_KIND, name);
+    return exchange->http->mhd->lookup_connection_value(exchange->connection, MHD_HEADER_KIND,
+                                                        name);
 }
 
 const char *kf_exchange_query(const kf_exchange *exchange, const char *name)
 {
-    return MHD_lookup_connection_value(exchange->connection, MHD_GET_ARGUMENT_KIND, name);
+    return exchange->http->mhd->lookup_connection_value(exchange->connection, MHD_GET_ARGUMENT_KIND,
+                                                        name);
 }
 
 const char *kf_exchange_body(const kf_exchange *exchange, size_t *size)
@@ -120,10 +122,10 @@ static void answer_with(kf_exchange *exchange, unsigned status, const char *type
     kf_exchange_answer *answer = &exchange->answer;
     if (!text) status = 500, type = "application/json";
     answer->status = status;
-    answer->response =
-        text
-            ? MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE)
-            : MHD_create_response_from_buffer(strlen(no_memory), no_memory, MHD_RESPMEM_PERSISTENT);
+    answer->response = text ? exchange->http->mhd->create_response_from_buffer(
+                                  strlen(text), text, MHD_RESPMEM_MUST_FREE)
+                            : exchange->http->mhd->create_response_from_buffer(
+                                  strlen(no_memory), no_memory, MHD_RESPMEM_PERSISTENT);
     if (text && !answer->response) free(text);
     kf_exchange_add_header(exchange, "Content-Type", type);
     exchange->phase = KF_EXCHANGE_ANSWERED;
@@ -148,7 +150,8 @@ void kf_exchange_error(kf_exchange *exchange, unsigned status, const char *what,
     cJSON *error = cJSON_AddObjectToObject(json, "error");
     bool made = error && cJSON_AddStringToObject(error, "what", what) &&
                 cJSON_AddStringToObject(error, "where", where) &&
-                cJSON_AddStringToObject(error, "todo", todo);
+                cJSON_AddStringToObject(error, "todo", todo) &&
+                cJSON_AddNumberToObject(error, "status", status);
     kf_exchange_json(exchange, status, made ? kf_steal(&json) : NULL);
 }
 
@@ -157,10 +160,11 @@ bool kf_exchange_send(kf_exchange *exchange)
     kf_exchange_answer *answer = &exchange->answer;
     if (!answer->response) return false;
     for (size_t i = 0; i < answer->header_count; i++)
-        MHD_add_response_header(answer->response, answer->names[i], answer->values[i]);
-    bool queued =
-        MHD_queue_response(exchange->connection, answer->status, answer->response) == MHD_YES;
-    MHD_destroy_response(answer->response);
+        exchange->http->mhd->add_response_header(answer->response, answer->names[i],
+                                                 answer->values[i]);
+    bool queued = exchange->http->mhd->queue_response(exchange->connection, answer->status,
+                                                      answer->response) == MHD_YES;
+    exchange->http->mhd->destroy_response(answer->response);
     answer->response = NULL;
     return queued;
 }
@@ -203,8 +207,8 @@ void kf_exchange_stream(kf_exchange *exchange, const char *type)
     kf_exchange_answer *answer = &exchange->answer;
     answer->status = 200;
     answer->is_stream = true;
-    answer->response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16384, read_stream,
-                                                         kf_exchange_hold(exchange), end_stream);
+    answer->response = exchange->http->mhd->create_response_from_callback(
+        MHD_SIZE_UNKNOWN, 16384, read_stream, kf_exchange_hold(exchange), end_stream);
     if (!answer->response) kf_exchange_release(exchange);
     kf_exchange_add_header(exchange, "Content-Type", type);
     exchange->phase = KF_EXCHANGE_ANSWERED;

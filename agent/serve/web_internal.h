@@ -3,9 +3,9 @@
 #ifndef KFORGE_WEB_INTERNAL_H
 #define KFORGE_WEB_INTERNAL_H
 
-#include <microhttpd.h>
 #include <pthread.h>
 
+#include "microhttpd_library.h"
 #include "web.h"
 #include "kforge/buffer.h"
 
@@ -81,6 +81,7 @@ typedef struct kf_web_watch {
 } kf_web_watch;
 
 struct kf_web {
+    const kf_mhd_library *mhd;
     const kf_web_options *options;
     pthread_mutex_t lock;
     kf_web_listener listeners[KF_WEB_LISTENERS];

@@ -16,8 +16,8 @@
 
 static int socket_of(const kf_exchange *exchange)
 {
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(exchange->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    const union MHD_ConnectionInfo *info = exchange->http->mhd->get_connection_info(
+        exchange->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     return info ? info->connect_fd : -1;
 }
 
@@ -38,7 +38,7 @@ void kf_web_suspend(kf_exchange *exchange, double wake_at)
     exchange->next = http->watch.first;
     if (exchange->next) exchange->next->previous = exchange;
     http->watch.first = exchange;
-    MHD_suspend_connection(exchange->connection);
+    exchange->http->mhd->suspend_connection(exchange->connection);
     epoll_ctl(http->watch.epoll, EPOLL_CTL_ADD, socket_of(exchange), &event);
     if (isfinite(wake_at)) wake_thread(http);
 }
@@ -52,7 +52,7 @@ void kf_web_resume(kf_exchange *exchange)
     *(exchange->previous ? &exchange->previous->next : &http->watch.first) = exchange->next;
     if (exchange->next) exchange->next->previous = exchange->previous;
     epoll_ctl(http->watch.epoll, EPOLL_CTL_DEL, socket_of(exchange), NULL);
-    MHD_resume_connection(exchange->connection);
+    exchange->http->mhd->resume_connection(exchange->connection);
 }
 
 /* Resumes exchanges past their time. Returns the milliseconds until the next one; -1: none. */

@@ -261,10 +261,10 @@ static bool fill(kf_verdict *verdict, const kf_job *job, const char *how)
         return kf_verdict_add_finding(verdict, status == KF_COMPILE_ERROR ? NULL : workload, status,
                                       blame, "fake", NAN, NAN, "as the test asked");
     }
-    double speed = speed_of(job);
+    double speed = job->options.check_only ? NAN : speed_of(job);
     workload->status = KF_CORRECT;
     workload->speedup = (kf_interval){speed, speed * 0.99, speed * 1.01};
-    workload->pairs = 8;
+    workload->pairs = job->options.check_only ? 0 : 8;
     workload->baseline_seconds = 1e-3;
     workload->candidate_seconds = 1e-3 / speed;
     verdict->reverified =

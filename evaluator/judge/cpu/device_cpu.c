@@ -15,6 +15,7 @@
 #include "kforge/sandbox.h"
 #include "paths.h"
 #include "python.h"
+#include "timing_lock.h"
 
 #define PROBE_BYTES (64u << 20)
 #define PROBE_PASSES 3
@@ -109,8 +110,25 @@ static bool measure_bandwidth(kf_cpu_device *cpu, kf_error *error)
 static void cpu_free(kf_device *device)
 {
     kf_cpu_device *cpu = (kf_cpu_device *)device;
+    if (cpu->lock >= 0) close(cpu->lock);
     free(cpu->cache);
     free(cpu);
+}
+
+/* Builds and checks may go on in other processes. Only one of them times, because two that time at
+ * once share the processors. */
+static bool cpu_time_alone(kf_device *device, bool take, const volatile int *stop, kf_error *error)
+{
+    kf_cpu_device *cpu = (kf_cpu_device *)device;
+    if (take == cpu->is_locked) return true;
+    if (!take) {
+        kf_timing_lock_give_back(cpu->lock);
+    } else if ((cpu->lock < 0 && (cpu->lock = kf_timing_lock_open("cpu", error)) < 0) ||
+               !kf_timing_lock_take(cpu->lock, stop, error)) {
+        return false;
+    }
+    cpu->is_locked = take;
+    return true;
 }
 
 static bool cpu_describe(const kf_device *device, cJSON *object)
@@ -283,6 +301,7 @@ static const kf_device_operations cpu_operations = {
     .floor_seconds = cpu_floor,
     .measure_ceilings = cpu_measure_ceilings,
     .sample = cpu_sample,
+    .time_alone = cpu_time_alone,
     .buffers.sets_new = kf_cpu_sets_new,
     .buffers.sets_free = kf_cpu_sets_free,
     .buffers.hand_over = kf_cpu_hand_over,
@@ -320,6 +339,7 @@ kf_device *kf_device_cpu_open(kf_parallel *parallel, const char *cache, kf_error
         return NULL;
     }
     cpu->parallel = parallel;
+    cpu->lock = -1;
     cpu->head.operations = &cpu_operations;
     cpu->threads = kf_parallel_threads(cpu->parallel);
     cpu->memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);

@@ -14,6 +14,9 @@ typedef struct kf_cpu_device {
     uint64_t memory_bytes;
     /* Folder for precompiled headers. Owned, may be NULL. */
     char *cache;
+    /* The lock for timing, -1 before its first use, and whether this process has it. */
+    int lock;
+    bool is_locked;
 } kf_cpu_device;
 
 /* Computes the first digits of a hash over kforge's own files that candidates are compiled with and

@@ -242,6 +242,10 @@ typedef struct kf_device_operations {
     /* Takes or gives back the right to time on this device, which one process at a time has. NULL
      * if no other process can disturb. */
     bool (*reserve)(kf_device *device, bool take, const volatile int *stop, kf_error *error);
+    /* The same for the parts of a measurement that are timed, on a device that several processes
+     * may use at a time otherwise. Giving back what was not taken has no effect. NULL: `reserve`
+     * covers it. */
+    bool (*time_alone)(kf_device *device, bool take, const volatile int *stop, kf_error *error);
     /* Announces a request for these counters ("all" or names), so that the pool can start a runner
      * ahead (KF_RUNNER_COUNT). False: no runner can count. NULL without counters. */
     bool (*expect_count)(kf_device *device, struct kf_runner_pool *pool, const char *wanted);

@@ -138,6 +138,17 @@ static bool know_baseline(kf_measurement *r, kf_error *error)
     return true;
 }
 
+/* Waits for the right to time, or gives it back. Waiting for other jobs does not count. */
+static bool time_alone(kf_measurement *r, bool take, kf_error *error)
+{
+    kf_workbench *bench = r->bench;
+    if (!r->device->time_alone || (take && (r->over || !r->schedule.timed))) return true;
+    kf_clock_pause(&bench->clock, kf_now());
+    bool done = r->device->time_alone(bench->device, take, bench->stop, error);
+    kf_clock_resume(&bench->clock, KF_PAUSE_JOB, kf_now());
+    return done;
+}
+
 static bool measure(kf_measurement *r, kf_error *error)
 {
     kf_workbench *bench = r->bench;
@@ -167,7 +178,10 @@ static bool measure(kf_measurement *r, kf_error *error)
     /* those times are of one process: a new one has to be measured */
     r->history.recalled = r->history.recalled && kf_runner_calls(r->runners[BASELINE]) > 0;
     if (r->history.recalled) kf_measurement_use_known(r);
+    if (!time_alone(r, true, error)) return false;
     if (!r->over && !r->history.recalled && !know_baseline(r, error)) return false;
+    /* A candidate that hangs in its first calls must not hold others up. */
+    if (!time_alone(r, false, error)) return false;
     /* The memory of an earlier candidate has to be free before the next one begins. */
     if (r->history.recalled && !kf_runner_pool_settle(bench->pool, false, error)) return false;
     /* Pairs cannot show a difference smaller than that of two processes of one program. */
@@ -186,6 +200,7 @@ static bool measure(kf_measurement *r, kf_error *error)
     if (!r->over && r->schedule.timed && !kf_measurement_start_idle(r, error)) return false;
     double seconds;
     if (!r->over && r->schedule.timed && !kf_measurement_first_calls(r, error)) return false;
+    if (!time_alone(r, true, error)) return false;
     if (!r->over && r->schedule.timed && !kf_measurement_warm_up(r, CANDIDATE, &seconds, error))
         return false;
     if (!r->over && !measure_pairs(r, error)) return false;
@@ -229,6 +244,8 @@ bool kf_measure_workload(kf_workbench *bench, kf_error *error)
     r.choices.state = kf_secret_draw(bench->secret, bench->attempt ? "choices/1" : "choices/0",
                                      (uint32_t)bench->workload, 0);
     bool done = measure(&r, error), clean = is_clean(&r, done);
+    /* Not earlier: figures may need times of the baseline alone. */
+    time_alone(&r, false, NULL);
     if (clean) kf_measurement_keep_trusted(&r);
     release(&r, clean);
     kf_runner_pool_resume(bench->pool);

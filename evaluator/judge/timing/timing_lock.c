@@ -22,7 +22,7 @@ int kf_timing_lock_open(const char *name, kf_error *error)
     if (fd < 0)
         kf_fail(
             error, KF_ERROR_MACHINE,
-            "%s: cannot open: %s. This file keeps two processes from timing on one GPU: make it "
+            "%s: cannot open: %s. This file keeps two processes from timing on one device: make it "
             "readable, or remove it",
             path, strerror(errno));
     return fd;

@@ -8,8 +8,8 @@
 
 #include "kforge/error.h"
 
-/* Returns a descriptor for the lock of the device with this name (a GPU's UUID), or -1 with an
- * error. close() unlocks it too. */
+/* Returns a descriptor for the lock of the device with this name (a GPU's UUID, "cpu"), or -1 with
+ * an error. close() unlocks it too. */
 int kf_timing_lock_open(const char *name, kf_error *error);
 /* Waits for the lock. False with KF_ERROR_BUSY once *stop (may be NULL) is set. */
 bool kf_timing_lock_take(int lock, const volatile int *stop, kf_error *error);
