@@ -32,6 +32,8 @@ enum kf_exit {
     KF_EXIT_MACHINE = 3,
     /* The budget was spent before anything was correct. */
     KF_EXIT_BUDGET = 4,
+    /* For `eval --reply`: the reply has no usable source. */
+    KF_EXIT_NO_SOURCE = 5,
     KF_EXIT_INTERRUPTED = 130,
 };
 

@@ -14,6 +14,7 @@ const kf_exit_row kf_exit_rows[] = {
     {KF_EXIT_INPUT, "usage or bad input"},
     {KF_EXIT_MACHINE, "the machine lacks or refuses something"},
     {KF_EXIT_BUDGET, "budget spent before anything correct"},
+    {KF_EXIT_NO_SOURCE, "the model's reply holds no usable source"},
     {KF_EXIT_INTERRUPTED, "interrupted"},
     {0, NULL},
 };

@@ -20,6 +20,9 @@ typedef struct kf_view {
     /* Bold titles. */
     bool color;
     bool json;
+    /* The candidate's file in messages of its compiler, which knows it as candidate.cu. NULL: as it
+     * is. */
+    const char *source_name;
 } kf_view;
 
 static inline kf_view kf_view_of(const kf_invocation *invocation, bool json)

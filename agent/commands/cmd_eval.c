@@ -1,11 +1,11 @@
-/* `kforge eval`: judges one candidate with the same worker and protocol as a search. */
-#include <math.h>
+/* `kforge eval`: judges candidates with the same worker and protocol as a search. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "command_line.h"
 #include "devices.h"
+#include "eval_candidate.h"
+#include "eval_output.h"
 #include "kforge/counters.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
@@ -13,14 +13,13 @@
 #include "kforge/signature.h"
 #include "named_task.h"
 #include "search.h"
-#include "show.h"
-#include "table.h"
+#include "verdict_brief.h"
 #include "workers.h"
 
 typedef struct settings {
-    const char *store, *device, *baseline, *sandbox, *counters, *replay, *sign;
+    const char *store, *device, *baseline, *sandbox, *counters, *replay, *sign, *reply;
     double seconds, timeout;
-    bool check_only, asan, sanitize, verify, kernelbench, keep, json;
+    bool check_only, asan, sanitize, verify, kernelbench, keep, json, brief, verbose;
     kf_option_list flags, workers;
 } settings;
 
@@ -120,33 +119,73 @@ static void tell_replay(FILE *log, const kf_verdict *before, const kf_verdict *n
 
 /* ---- judging --------------------------------------------------------------------------------- */
 
-static kf_job *make_job(const settings *wanted, const char *task_path, const char *source_path,
-                        kf_error *error)
+#define KF_EVAL_FILES 64
+
+/* All candidates of one call, and where they are. */
+typedef struct session {
+    const kf_invocation *invocation;
+    const settings *wanted;
+    kf_eval_candidate candidates[KF_EVAL_FILES];
+    kf_job *jobs[KF_EVAL_FILES];
+    kf_eval_result results[KF_EVAL_FILES];
+    size_t count, judged;
+    /* The verdict of --replay, or NULL. */
+    kf_verdict *before;
+    kf_store *store;
+    kf_workers *workers;
+    /* For --json with several candidates. */
+    cJSON *all;
+    char step[128];
+} session;
+
+static void session_free(session *s)
+{
+    kf_workers_close(s->workers);
+    kf_store_close(s->store);
+    kf_verdict_free(s->before);
+    cJSON_Delete(s->all);
+    for (size_t i = 0; i < s->count; i++) {
+        kf_eval_candidate_free(&s->candidates[i]);
+        kf_job_free(s->jobs[i]);
+        kf_verdict_free(s->results[i].verdict);
+    }
+}
+
+/* Sets the options of a job that are texts. */
+static bool set_texts(kf_job *job, const settings *wanted, kf_error *error)
+{
+    kf_job_options *o = &job->options;
+    bool counted = strcmp(wanted->counters, "none") != 0;
+    if (wanted->baseline && !kf_task_baseline_named(job->task, wanted->baseline))
+        return kf_fail(error, KF_ERROR_INPUT, "%s: no baseline named \"%s\"",
+                       kf_task_name(job->task), wanted->baseline);
+    if (wanted->baseline) o->baseline = strdup(wanted->baseline);
+    if (counted) o->counters = strdup(wanted->counters);
+    if (wanted->device && *wanted->device) {
+        free(job->device);
+        job->device = strdup(wanted->device);
+    }
+    bool made = job->device && (o->baseline || !wanted->baseline) && (o->counters || !counted);
+    return made || kf_fail_memory(error, "the candidates");
+}
+
+static kf_job *make_job(const settings *wanted, const char *task_path,
+                        const kf_eval_candidate *candidate, kf_error *error)
 {
     kf_task *task = kf_named_task_load(task_path, error);
     if (!task) return NULL;
-    size_t size;
-    kf_autofree char *source = kf_file_read(source_path, KF_SOURCE_BYTES, &size, error);
-    if (!source || !kf_source_check(source, size, source_path, error)) {
-        kf_task_free(task);
-        return NULL;
-    }
     uint64_t chance = 0;
     char id[32];
     kf_random(&chance, sizeof chance);
     snprintf(id, sizeof id, "eval-%016llx", (unsigned long long)chance);
-    kf_auto(kf_job) job =
-        kf_job_new(id, task, source, size, wanted->flags.items, wanted->flags.count, error);
-    if (!job) return NULL;
+    const char *flags[KF_JOB_FLAGS];
+    bool own = !wanted->flags.count && candidate->flag_count;
+    for (size_t i = 0; i < candidate->flag_count; i++) flags[i] = candidate->flags[i];
+    kf_auto(kf_job) job = kf_job_new(id, task, candidate->source, candidate->size,
+                                     own ? flags : (const char *const *)wanted->flags.items,
+                                     own ? candidate->flag_count : wanted->flags.count, error);
+    if (!job || !set_texts(job, wanted, error)) return NULL;
     kf_job_options *o = &job->options;
-    if (wanted->device && *wanted->device) {
-        free(job->device);
-        job->device = strdup(wanted->device);
-        if (!job->device) {
-            kf_fail_memory(error, "the candidates");
-            return NULL;
-        }
-    }
     o->seconds = wanted->seconds;
     o->timeout_seconds = wanted->timeout;
     o->check_only = wanted->check_only;
@@ -154,35 +193,9 @@ static kf_job *make_job(const settings *wanted, const char *task_path, const cha
     o->sanitize = wanted->sanitize;
     o->verify = wanted->verify;
     o->kernelbench = wanted->kernelbench;
-    if (strcmp(wanted->counters, "none") != 0 && !(o->counters = strdup(wanted->counters))) {
-        kf_fail_memory(error, "the candidates");
-        return NULL;
-    }
-    size_t length = strlen(source_path);
-    o->torch = length > 3 && strcmp(source_path + length - 3, ".py") == 0;
+    o->torch = candidate->python;
     o->strict_sandbox = strcmp(wanted->sandbox, "strict") == 0;
-    if (!wanted->baseline) return kf_steal(&job);
-    if (!kf_task_baseline_named(job->task, wanted->baseline)) {
-        kf_fail(error, KF_ERROR_INPUT, "%s: no baseline named \"%s\"", task_path, wanted->baseline);
-        return NULL;
-    }
-    o->baseline = strdup(wanted->baseline);
-    if (!o->baseline) kf_fail_memory(error, "the candidates");
-    return o->baseline ? kf_steal(&job) : NULL;
-}
-
-/* Gets the verdict. False on an error or an interrupt. */
-static bool judge(const kf_invocation *invocation, kf_workers *workers, const kf_job *job,
-                  kf_workers_result *result, kf_error *error)
-{
-    if (!kf_workers_submit(workers, job, 1, error)) return false;
-    int got;
-    while ((got = kf_workers_wait(workers, 1, result, error)) == 0)
-        if (*invocation->interrupts) return kf_fail(error, KF_ERROR_BUSY, "interrupted");
-    if (got < 0) return false;
-    if (result->outcome == KF_WORKERS_JUDGED) return true;
-    bool refused = result->outcome == KF_WORKERS_REFUSED;
-    return kf_fail(error, refused ? KF_ERROR_INPUT : KF_ERROR_MACHINE, "%s", result->error.text);
+    return kf_steal(&job);
 }
 
 /* Signs the text that is printed and stored. */
@@ -198,64 +211,150 @@ static bool sign(kf_workers_result *result, const char *key, kf_error *error)
     return true;
 }
 
-static bool keep(kf_store *store, const settings *wanted, const kf_job *job,
-                 const kf_workers *workers, const kf_workers_result *result,
-                 kf_store_recorded *recorded, kf_error *error)
+static bool keep(session *s, const kf_job *job, const kf_workers_result *result, int64_t *candidate,
+                 kf_error *error)
 {
     kf_auto(cJSON) bundle = kf_task_bundle(job->task);
     kf_autofree char *text = bundle ? cJSON_PrintUnformatted(bundle) : NULL;
     kf_autofree char *device =
-        kf_search_environment_id(kf_workers_environment_id(workers), wanted->baseline);
+        kf_search_environment_id(kf_workers_environment_id(s->workers), s->wanted->baseline);
     kf_autofree char *counters =
         result->verdict->counters ? cJSON_PrintUnformatted(result->verdict->counters) : NULL;
     if (!text || !device || (result->verdict->counters && !counters))
         return kf_fail_memory(error, "the candidates");
     const char *hash = kf_task_hash(job->task);
-    return kf_store_put_task(store, hash, kf_task_name(job->task), text, strlen(text), error) &&
-           kf_store_record(store,
-                           &(kf_store_attempt_new){.task = hash,
-                                                   .outcome = KF_ATTEMPT_JUDGED,
-                                                   .proposer = "person",
-                                                   .step = "eval",
-                                                   .content.source = job->source,
-                                                   .content.source_size = job->source_size,
-                                                   .content.flags = (const char *const *)job->flags,
-                                                   .content.flag_count = job->flag_count,
-                                                   .verdict = result->verdict,
-                                                   .verdict_json = result->json,
-                                                   .verdict_size = result->json_size,
-                                                   .counters = counters,
-                                                   .device = device},
-                           recorded, error);
+    kf_store_recorded recorded;
+    if (!kf_store_put_task(s->store, hash, kf_task_name(job->task), text, strlen(text), error) ||
+        !kf_store_record(s->store,
+                         &(kf_store_attempt_new){.task = hash,
+                                                 .outcome = KF_ATTEMPT_JUDGED,
+                                                 .proposer = "person",
+                                                 .step = "eval",
+                                                 .content.source = job->source,
+                                                 .content.source_size = job->source_size,
+                                                 .content.flags = (const char *const *)job->flags,
+                                                 .content.flag_count = job->flag_count,
+                                                 .verdict = result->verdict,
+                                                 .verdict_json = result->json,
+                                                 .verdict_size = result->json_size,
+                                                 .counters = counters,
+                                                 .device = device},
+                         &recorded, error))
+        return false;
+    *candidate = recorded.candidate;
+    return true;
 }
 
-/* True if the timed pairs gave no figure. */
-static bool is_lost_in_noise(const kf_verdict *verdict)
+/* True if the verdict goes into the store. A check without timing or a sanitised build does not,
+ * because its verdict must not replace a measurement. */
+static bool is_kept(const session *s, const kf_job *job, const kf_verdict *verdict)
 {
-    int pairs = 0;
-    for (size_t i = 0; i < verdict->workload_count; i++) pairs += verdict->workloads[i].pairs;
-    return verdict->status == KF_CORRECT && isnan(verdict->speedup.value) && pairs > 0;
+    bool on_cpu = strncmp(verdict->device, "cpu", 3) == 0;
+    return s->store && !job->options.check_only && !job->options.asan &&
+           !(s->wanted->sanitize && on_cpu);
 }
 
-static void print(const kf_view *view, const kf_verdict *verdict, const char *file)
+/* Prints one line of JSON, with the file's name if there are several. */
+static bool print_brief(const session *s, const kf_eval_result *result, kf_error *error)
 {
-    char speedup[KF_FIGURE], interval[KF_FIGURE];
-    fprintf(view->out, "%s: %s", file, kf_status_name(verdict->status));
-    if (is_lost_in_noise(verdict))
-        fputs(", speed not measured: its calls are shorter than this machine's timing noise; retry "
-              "with a larger --seconds",
-              view->out);
-    else if (verdict->status == KF_CORRECT && !isnan(verdict->speedup.value))
-        fprintf(view->out, ", speedup %s %s%s", kf_figure_speedup(verdict->speedup, speedup),
-                kf_figure_interval(verdict->speedup, interval),
-                verdict->reverified ? ", measured twice" : "");
-    fputc('\n', view->out);
-    if (verdict->message && verdict->message[0] && verdict->status != KF_CORRECT)
-        fprintf(view->out, "%s\n", verdict->message);
-    if (verdict->blame != KF_BLAME_NOBODY && verdict->blame != KF_BLAME_CANDIDATE)
-        fprintf(view->out, "the fault is the %s's, not the candidate's\n",
-                kf_blame_name(verdict->blame));
-    kf_show_verdict(view, verdict);
+    char id[32];
+    snprintf(id, sizeof id, "c%lld", (long long)result->stored);
+    kf_auto(cJSON) json = kf_verdict_brief(result->verdict, result->stored ? id : NULL);
+    if (!json || (s->count > 1 && !cJSON_AddStringToObject(json, "file", result->name)))
+        return kf_fail_memory(error, "a verdict");
+    return kf_eval_print_line(s->invocation->output, json, error);
+}
+
+/* Keeps the whole verdict of one of several candidates for the end. */
+static bool add_json(session *s, size_t i, const kf_workers_result *result, kf_error *error)
+{
+    kf_auto(cJSON) row = cJSON_CreateObject();
+    kf_auto(cJSON) verdict =
+        kf_json_parse(result->json, result->json_size, KF_JOB_BYTES, "verdict", error);
+    bool made = row && verdict && cJSON_AddStringToObject(row, "file", s->results[i].name) &&
+                cJSON_AddItemToObject(row, "verdict", verdict);
+    if (!made) return kf_fail_memory(error, "a verdict");
+    kf_steal(&verdict);
+    cJSON_ReplaceItemInArray(s->all, (int)i, kf_steal(&row));
+    return true;
+}
+
+static bool show(session *s, size_t i, const kf_workers_result *result, kf_error *error)
+{
+    const settings *wanted = s->wanted;
+    kf_view view = kf_view_of(s->invocation, wanted->json);
+    if (wanted->json && s->count > 1) return add_json(s, i, result, error);
+    if (wanted->brief) return print_brief(s, &s->results[i], error);
+    if (wanted->json)
+        fprintf(view.out, "%s\n", result->json);
+    else
+        kf_eval_print(&view, &s->results[i],
+                      &(kf_eval_style){.verbose = wanted->verbose,
+                                       .counters = strcmp(wanted->counters, "none") != 0,
+                                       .sanitizer = wanted->sanitize,
+                                       .check_only = wanted->check_only,
+                                       .store = wanted->store});
+    fflush(view.out);
+    return true;
+}
+
+/* Signs, stores and prints one verdict. */
+static bool take(session *s, kf_workers_result *result, kf_error *error)
+{
+    size_t i = (size_t)result->ticket;
+    kf_eval_result *place = &s->results[i];
+    if (result->outcome != KF_WORKERS_JUDGED) {
+        bool refused = result->outcome == KF_WORKERS_REFUSED;
+        return kf_fail(error, refused ? KF_ERROR_INPUT : KF_ERROR_MACHINE, "%s",
+                       result->error.text);
+    }
+    if (s->judged++ == 0 && !s->wanted->device && !s->wanted->workers.count)
+        kf_devices_explain_cpu(s->invocation->log, kf_workers_hardware(s->workers),
+                               kf_judge_gpu_trouble);
+    if (s->wanted->sign && !sign(result, s->wanted->sign, error)) return false;
+    if (s->before) tell_replay(s->invocation->log, s->before, result->verdict);
+    kf_error unkept = {0};
+    bool kept = !is_kept(s, s->jobs[i], result->verdict) ||
+                keep(s, s->jobs[i], result, &place->stored, &unkept);
+    place->verdict = result->verdict;
+    result->verdict = NULL;
+    if (!show(s, i, result, error)) return false;
+    return kept || kf_fail_copy(error, &unkept);
+}
+
+/* How often the present step is looked at. */
+#define STEP_SECONDS 0.2
+
+static void show_step(session *s)
+{
+    char words[128];
+    const char *step = kf_workers_doing(s->workers);
+    if (s->count > 1)
+        snprintf(words, sizeof words, "%zu of %zu judged; %s", s->judged, s->count,
+                 *step ? step : "starting");
+    else
+        snprintf(words, sizeof words, "%s", *step ? step : "starting");
+    kf_eval_show_step(s->invocation, s->wanted->verbose, words, s->step);
+}
+
+/* Gets all verdicts. False on an error or an interrupt. */
+static bool judge(session *s, kf_error *error)
+{
+    bool steps = s->invocation->terminal || s->wanted->verbose;
+    for (size_t i = 0; i < s->count; i++)
+        if (!kf_workers_submit(s->workers, s->jobs[i], (int64_t)i, error)) return false;
+    while (s->judged < s->count) {
+        __attribute__((cleanup(kf_workers_result_free))) kf_workers_result result = {0};
+        int got = kf_workers_wait(s->workers, steps ? STEP_SECONDS : 1, &result, error);
+        if (got <= 0 && *s->invocation->interrupts)
+            return kf_fail(error, KF_ERROR_BUSY, "interrupted");
+        if (got < 0) return false;
+        if (got == 0 && steps) show_step(s);
+        if (got == 0) continue;
+        if (s->invocation->terminal) kf_eval_show_step(s->invocation, false, "", s->step);
+        if (!take(s, &result, error)) return false;
+    }
+    return true;
 }
 
 static int status_of(const kf_verdict *verdict)
@@ -267,52 +366,122 @@ static int status_of(const kf_verdict *verdict)
                                              : KF_EXIT_NOTHING;
 }
 
-static int run(const kf_invocation *invocation, const void *values, kf_error *error)
+/* ---- the command ----------------------------------------------------------------------------- */
+
+static bool check_options(const kf_invocation *invocation, const settings *wanted, kf_error *error)
 {
-    const settings *wanted = values;
+    size_t files = invocation->argument_count - 1;
     if (wanted->verify && (wanted->check_only || wanted->asan))
         return kf_fail(error, KF_ERROR_INPUT,
                        "--verify times the candidate, but %s does not; give one of them",
-                       wanted->asan ? "--asan" : "--check-only") -
-               1;
-    if (!kf_counters_check(wanted->counters, error)) return kf_fail_prefix(error, "--counters") - 1;
-    kf_auto(kf_job) job =
-        make_job(wanted, invocation->arguments[0], invocation->arguments[1], error);
-    kf_auto(kf_verdict) before = job && wanted->replay ? read_verdict(wanted->replay, error) : NULL;
-    if (!job || (wanted->replay && (!before || !repeat(&job, before, wanted->replay, error))))
-        return -1;
-    /* A check without timing or a sanitised build is not stored, because its verdict must not
-     * replace a measurement. The store is opened before the judging to find errors early. */
-    bool kept = wanted->keep && !job->options.check_only && !job->options.asan && !before;
-    kf_auto(kf_store) store = kept ? kf_store_open(wanted->store, KF_STORE_CREATE, error) : NULL;
-    if (kept && !store) return -1;
-    kf_auto(kf_workers) workers =
-        kf_workers_open(wanted->workers.items, wanted->workers.count,
-                        &(kf_workers_options){.device = wanted->device}, error);
-    if (!workers) return -1;
-    __attribute__((cleanup(kf_workers_result_free))) kf_workers_result result = {0};
-    if (!judge(invocation, workers, job, &result, error)) return -1;
-    if (!wanted->device && !wanted->workers.count)
-        kf_devices_explain_cpu(invocation->log, kf_workers_hardware(workers), kf_judge_gpu_trouble);
-    if (wanted->sign && !sign(&result, wanted->sign, error)) return -1;
-    if (before) tell_replay(invocation->log, before, result.verdict);
-    kf_view view = kf_view_of(invocation, wanted->json);
-    if (wanted->json)
-        fprintf(view.out, "%s\n", result.json);
-    else
-        print(&view, result.verdict, invocation->arguments[1]);
-    fflush(view.out);
-    /* On the CPU device a sanitised candidate is another program without timing. */
-    if (wanted->sanitize && strncmp(result.verdict->device, "cpu", 3) == 0) kept = false;
-    if (!kept) return status_of(result.verdict);
-    kf_store_recorded recorded;
-    if (!keep(store, wanted, job, workers, &result, &recorded, error)) return -1;
-    kf_autobuffer rest = {0};
-    if (wanted->store) kf_command_append_option(&rest, "store", wanted->store);
-    if (!wanted->json)
-        fprintf(view.out, "\nstored as c%lld: kforge show c%lld%s\n", (long long)recorded.candidate,
-                (long long)recorded.candidate, rest.data ? rest.data : "");
-    return status_of(result.verdict);
+                       wanted->asan ? "--asan" : "--check-only");
+    if (wanted->json && wanted->brief)
+        return kf_fail(error, KF_ERROR_INPUT, "--json and --brief exclude each other");
+    if (wanted->reply && files)
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "--reply has the candidate, so \"%s\" is one too many",
+                       invocation->arguments[1]);
+    if (!wanted->reply && !files)
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "eval: no candidate; give a file, \"-\" for the standard input, a stored "
+                       "candidate like c4, or --reply FILE");
+    if (wanted->replay && files > 1)
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "--replay repeats the verdict of one file, not of %zu", files);
+    size_t standard = 0;
+    for (size_t i = 1; i <= files; i++) standard += strcmp(invocation->arguments[i], "-") == 0;
+    if (standard > 1)
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "\"-\" is given twice; the standard input is one file");
+    return kf_counters_check(wanted->counters, error) || kf_fail_prefix(error, "--counters");
+}
+
+/* Reads all candidates and makes their jobs. *no_source: the reply has no usable source. */
+static bool prepare(session *s, bool *no_source, kf_error *error)
+{
+    const char *const *words = s->invocation->arguments;
+    kf_auto(kf_task) task = kf_named_task_load(words[0], error);
+    *no_source = false;
+    if (!task) return false;
+    size_t count = s->wanted->reply ? 1 : s->invocation->argument_count - 1;
+    for (size_t i = 0; i < count; i++) {
+        kf_eval_candidate *c = &s->candidates[i];
+        s->count = i + 1;
+        bool read = s->wanted->reply
+                        ? kf_eval_candidate_from_reply(s->wanted->reply, task, c, no_source, error)
+                        : kf_eval_candidate_read(words[i + 1], kf_task_is_torch(task),
+                                                 s->wanted->store, c, error);
+        s->jobs[i] = read ? make_job(s->wanted, words[0], c, error) : NULL;
+        if (!s->jobs[i]) return false;
+        s->results[i] = (kf_eval_result){.name = c->name, .is_file = c->is_file};
+    }
+    if (!s->wanted->replay) return true;
+    s->before = read_verdict(s->wanted->replay, error);
+    return s->before && repeat(&s->jobs[0], s->before, s->wanted->replay, error);
+}
+
+/* Opens the store before the judging, to find errors early, and the workers. */
+static bool open_all(session *s, kf_error *error)
+{
+    const settings *wanted = s->wanted;
+    bool kept =
+        wanted->keep && !s->jobs[0]->options.check_only && !s->jobs[0]->options.asan && !s->before;
+    if (kept && !(s->store = kf_store_open(wanted->store, KF_STORE_CREATE, error))) return false;
+    s->workers = kf_workers_open(wanted->workers.items, wanted->workers.count,
+                                 &(kf_workers_options){.device = wanted->device}, error);
+    if (!s->workers || !wanted->json || s->count == 1) return s->workers != NULL;
+    s->all = cJSON_CreateArray();
+    for (size_t i = 0; i < s->count; i++) cJSON_AddItemToArray(s->all, cJSON_CreateNull());
+    return s->all || kf_fail_memory(error, "the verdicts");
+}
+
+/* Prints the status of a reply without a source. */
+static int say_no_source(const session *s, const kf_error *why, kf_error *error)
+{
+    const settings *wanted = s->wanted;
+    kf_auto(cJSON) json = kf_brief_no_source(why->text);
+    if (!json) return kf_fail_memory(error, "a verdict") - 1;
+    if (wanted->brief || wanted->json)
+        return kf_eval_print_line(s->invocation->output, json, error) ? KF_EXIT_NO_SOURCE : -1;
+    fprintf(s->invocation->output, "%s: " KF_STATUS_NO_SOURCE ": %s\nnext: %s\n",
+            s->candidates[0].name, why->text,
+            cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, "next")));
+    return KF_EXIT_NO_SOURCE;
+}
+
+static bool finish(session *s, kf_error *error)
+{
+    kf_view view = kf_view_of(s->invocation, s->wanted->json);
+    if (s->all) {
+        cJSON *json = cJSON_CreateObject();
+        bool made = json && cJSON_AddStringToObject(json, "schema", "kforge-evals/1") &&
+                    cJSON_AddItemToObject(json, "results", s->all);
+        if (made) s->all = NULL;
+        return kf_print_json(view.out, json, error);
+    }
+    if (s->count > 1 && !s->wanted->json && !s->wanted->brief)
+        kf_eval_print_ranking(&view, s->results, s->count);
+    return true;
+}
+
+static int run(const kf_invocation *invocation, const void *values, kf_error *error)
+{
+    kf_error why = {0};
+    __attribute__((cleanup(session_free))) session s = {.invocation = invocation, .wanted = values};
+    bool no_source;
+    if (!check_options(invocation, s.wanted, error)) return -1;
+    if (!prepare(&s, &no_source, &why))
+        return no_source ? say_no_source(&s, &why, error) : kf_fail_copy(error, &why) - 1;
+    if (!open_all(&s, error)) return -1;
+    bool judged = judge(&s, error);
+    if (invocation->terminal) kf_eval_show_step(invocation, false, "", s.step);
+    if (!judged || !finish(&s, error)) return -1;
+    int status = KF_EXIT_DONE;
+    for (size_t i = 0; i < s.count; i++) {
+        int one = status_of(s.results[i].verdict);
+        if (one > status) status = one;
+    }
+    return status;
 }
 
 static const kf_option options[] = {
@@ -390,29 +559,47 @@ static const kf_option options[] = {
      .fallback = "true",
      .help = "Keep candidate and verdict in the store (default; --no-keep does not)."},
     KF_ROW_STORE(settings),
+    {.name = "reply",
+     .type = KF_OPTION_PATH,
+     .argument = "FILE",
+     .offset = offsetof(settings, reply),
+     .help = "Judge the source in a model's whole reply; - reads the standard input."},
+    {.name = "brief",
+     .type = KF_OPTION_FLAG,
+     .offset = offsetof(settings, brief),
+     .help = "Write one line of JSON with status, speedup, errors and the next step."},
+    {.name = "verbose",
+     .letter = 'v',
+     .type = KF_OPTION_FLAG,
+     .offset = offsetof(settings, verbose),
+     .help = "Show the steps, all figures and all findings."},
     KF_ROW_JSON(settings),
     {0},
 };
 
 const kf_command kf_command_eval = {
     .name = "eval",
-    .synopsis = "TASK FILE.cu",
-    .summary = "Judge one candidate: check it and measure its speed",
+    .synopsis = "TASK FILE.cu…",
+    .summary = "Judge candidates: check them and measure their speed",
     .description = "Compiles the candidate, runs it on fresh inputs in a sandbox, compares it with "
                    "the oracle, and times it against the baseline. TASK is a task.json, its "
                    "folder, or the name of a task in tasks/ or of one that comes with kforge "
-                   "(`kforge list --tasks`).\n\nExit status: 0 correct, 1 not correct, 2 bad input "
-                   "or a broken task, 3 the machine or the judge failed.",
+                   "(`kforge list --tasks`). FILE is a file, - for the standard input, or a "
+                   "stored candidate like c4. Several candidates are ranked.\n\nExit status: 0 "
+                   "correct, 1 not correct, 2 bad input or a broken task, 3 the machine or the "
+                   "judge failed, 5 the reply holds no usable source.",
     .examples =
         "kforge eval tasks/axpy mine.cu\tchecks and times mine.cu\n"
+        "kforge eval tasks/axpy a.cu b.cu c4\tranks three candidates\n"
+        "kforge eval tasks/axpy --reply answer.md\tjudges the source in a model's reply\n"
         "kforge eval tasks/axpy mine.cu --sanitize\tfinds accesses out of bounds and races, with "
         "source lines\n"
         "kforge eval tasks/axpy mine.cu --counters all\tshows the limits and stalls of its "
         "kernels\n"
         "kforge eval tasks/axpy mine.cu --json --sign key > verdict.json\twrites a signed verdict\n"
         "kforge eval tasks/axpy mine.cu --replay verdict.json\trepeats it with the same inputs\n",
-    .least_arguments = 2,
-    .most_arguments = 2,
+    .least_arguments = 1,
+    .most_arguments = KF_EVAL_FILES + 1,
     .options = options,
     .settings_size = sizeof(settings),
     .run = run,

@@ -27,7 +27,8 @@ static bool read_source(const kf_submission *submission, const kf_task *task, kf
     }
     kf_error why = {0};
     input->source =
-        kf_extract_source(submission->reply, submission->reply_size, kf_task_entry(task), &why);
+        kf_extract_candidate(submission->reply, submission->reply_size, kf_task_entry(task),
+                             kf_task_is_torch(task), &input->python, &why);
     if (input->source) {
         input->size = strlen(input->source);
         if (kf_source_check(input->source, input->size, "reply", &why)) return true;
@@ -62,9 +63,7 @@ static bool fill_input(const kf_submission *submission, kf_work_input *input, ch
         return false;
     if (*reason) return true;
     input->mode = submission->mode;
-    input->python = submission->python;
-    if (submission->reply && kf_task_is_torch(task))
-        input->python = strstr(input->source, "class ModelNew") != NULL;
+    if (submission->source) input->python = submission->python;
     if (input->python && !kf_task_is_torch(task))
         return kf_fail(error, KF_ERROR_INPUT,
                        "source: task %s has no problem file in Python; send a CUDA source",

@@ -167,7 +167,7 @@ static kf_mcp_request *new_request(kf_mcp_session *session, size_t count)
     return request;
 }
 
-/* Makes a request whose answer is an error without an id. */
+/* Makes a request that is answered with an error without an id. */
 static kf_mcp_request *refuse(kf_mcp_session *session, int code, const char *why)
 {
     kf_mcp_request *request = new_request(session, 1);

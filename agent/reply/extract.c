@@ -416,3 +416,8 @@ char *kf_extract_candidate(const char *reply, size_t size, const char *entry, bo
     *python = source && best.python;
     return source;
 }
+
+bool kf_source_is_python(const char *source, size_t size)
+{
+    return kf_python_looks(source, size);
+}

@@ -53,26 +53,6 @@ cJSON *kf_serve_error_json(const kf_serve_error *failure, const kf_judge_wish *w
     return kf_steal(&json);
 }
 
-void kf_serve_fail(kf_exchange *exchange, const kf_serve_error *failure)
-{
-    if (failure->status == 429) kf_exchange_add_header(exchange, "Retry-After", "1");
-    kf_exchange_json(exchange, failure->status, kf_serve_error_json(failure, NULL));
-}
-
-cJSON *kf_serve_body(kf_exchange *exchange)
-{
-    size_t size;
-    kf_error why = {0};
-    kf_serve_error failure;
-    const char *text = kf_exchange_body(exchange, &size);
-    kf_auto(cJSON) json = kf_json_parse(text, size, 0, "body", &why);
-    if (json && cJSON_IsObject(json)) return kf_steal(&json);
-    if (json) kf_fail(&why, KF_ERROR_INPUT, "body: expected a JSON object");
-    kf_serve_error_set(&failure, 400, &why, "Send one JSON object; docs/guide/serve.md has it.");
-    kf_serve_fail(exchange, &failure);
-    return NULL;
-}
-
 /* ---- requests -------------------------------------------------------------------------------- */
 
 void kf_judge_wish_free(void *wish)
@@ -108,7 +88,7 @@ static bool read_flags(kf_json_reader *reader, const char *flags[KF_JOB_FLAGS], 
     return true;
 }
 
-static bool read_choice(kf_json_reader *reader, kf_judge_mode mode, kf_judge_wish *wish)
+bool kf_judge_choice_read(kf_json_reader *reader, kf_judge_mode mode, kf_judge_wish *wish)
 {
     const char *name = kf_json_string_or(reader, "reward", NULL);
     const cJSON *shape = kf_json_object_or_null(reader, "shape");
@@ -159,7 +139,7 @@ static bool read_submission(kf_json_reader *reader, kf_submission *s, kf_judge_w
         return kf_json_complain(reader, "source", "expected exactly one of source and reply");
     if (s->source) s->source_size = strlen(s->source);
     if (s->reply) s->reply_size = strlen(s->reply);
-    return read_choice(reader, s->mode, wish) && kf_json_finish(reader);
+    return kf_judge_choice_read(reader, s->mode, wish) && kf_json_finish(reader);
 }
 
 static const char *todo_of(kf_refusal refusal)

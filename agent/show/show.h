@@ -22,8 +22,16 @@ bool kf_show_tree(const kf_view *view, kf_store *store, const kf_store_run *run,
  */
 bool kf_show_candidate(const kf_view *view, kf_store *store, const kf_store_candidate *candidate,
                        bool samples, kf_error *error);
-/* Shows figures, findings and the compiler's output of a verdict as text. */
+/* Shows figures and findings of a verdict as text. */
 void kf_show_verdict(const kf_view *view, const kf_verdict *verdict);
+/* Show the compiler's output of a candidate that does not compile, hardware counters, and the tools
+ * of compute-sanitizer. The last two are parts of kf_show_verdict. */
+void kf_show_build_log(const kf_view *view, const kf_verdict *verdict);
+void kf_show_counters(const kf_view *view, const kf_verdict *verdict);
+void kf_show_sanitizer(const kf_view *view, const kf_verdict *verdict);
+/* Returns the text with view->source_name for the compiler's name of the candidate. The caller
+ * frees; NULL without memory. */
+char *kf_show_named(const kf_view *view, const char *text);
 /* Writes only the source. On a terminal (`view->width` is not 0) it removes control characters. */
 bool kf_show_source(const kf_view *view, kf_store *store, const kf_store_candidate *candidate,
                     kf_error *error);

@@ -1,5 +1,6 @@
 /* Shows one candidate: its latest valid verdict with every figure, its origin and its descendants.
  */
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -12,6 +13,9 @@
 #include "table.h"
 #include "terminal.h"
 
+/* The names of the candidate's file in a build. */
+static const char *const build_names[] = {"candidate.cu", "candidate.py"};
+
 #define MAX_RELATIVES 20
 #define LOG_LINES 20
 
@@ -22,6 +26,25 @@ static kf_verdict *read_verdict(kf_store *store, int64_t id, kf_error *error)
     kf_auto(cJSON) json =
         text ? kf_json_parse(text, size, KF_STORE_BLOB_BYTES, "verdict in the store", error) : NULL;
     return json ? kf_verdict_from_json(json, error) : NULL;
+}
+
+char *kf_show_named(const kf_view *view, const char *text)
+{
+    kf_autobuffer named = {0};
+    for (const char *at = text; *at;) {
+        size_t length = 0;
+        bool begins = at == text || !(isalnum((unsigned char)at[-1]) || strchr("_-./", at[-1]));
+        for (size_t i = 0; i < sizeof build_names / sizeof *build_names && begins; i++)
+            if (strncmp(at, build_names[i], strlen(build_names[i])) == 0)
+                length = strlen(build_names[i]);
+        bool ends = length && !isalnum((unsigned char)at[length]) && at[length] != '_';
+        if (ends && view->source_name)
+            kf_buffer_string(&named, view->source_name);
+        else
+            kf_buffer_append(&named, at, ends ? length : 1);
+        at += ends ? length : 1;
+    }
+    return kf_buffer_take(&named);
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */
@@ -102,6 +125,12 @@ static void print_timings(const kf_view *view, const kf_verdict *verdict)
     kf_table_print(&table, view->out, view->width, 0, view->color);
 }
 
+/* Exact outputs have no tolerance. */
+static void error_cell(kf_table *table, double value)
+{
+    kf_table_cell(table, isnan(value) ? "-" : "%.3g", value);
+}
+
 static void print_errors(const kf_view *view, const kf_verdict *verdict)
 {
     kf_autotable table = {0};
@@ -112,6 +141,7 @@ static void print_errors(const kf_view *view, const kf_verdict *verdict)
     kf_table_add_column(&table, "MAX ERROR", KF_RIGHT, false);
     kf_table_add_column(&table, "ALLOWED", KF_RIGHT, false);
     kf_table_add_column(&table, "WRONG", KF_RIGHT, false);
+    kf_table_add_column(&table, "OF ALL SETS", KF_RIGHT, false);
     kf_table_add_column(&table, "WHERE", KF_LEFT, true);
     for (size_t i = 0; i < verdict->workload_count; i++) {
         const kf_workload_verdict *workload = &verdict->workloads[i];
@@ -120,11 +150,12 @@ static void print_errors(const kf_view *view, const kf_verdict *verdict)
             char figure[KF_FIGURE];
             kf_table_cell(&table, "%s", workload->workload);
             kf_table_cell(&table, "%s", workload->outputs[o].argument);
-            kf_table_cell(&table, "%.3g", figures->rms);
-            kf_table_cell(&table, "%.3g", figures->allowed_rms);
-            kf_table_cell(&table, "%.3g", figures->max);
-            kf_table_cell(&table, "%.3g", figures->allowed_max);
+            error_cell(&table, figures->rms);
+            error_cell(&table, figures->allowed_rms);
+            error_cell(&table, figures->max);
+            error_cell(&table, figures->allowed_max);
             kf_table_cell(&table, "%s", kf_figure_count((double)figures->mismatched, figure));
+            kf_table_cell(&table, "%s", kf_figure_count((double)figures->compared, figure));
             kf_table_cell(&table, "%s", figures->pattern);
         }
     }
@@ -142,8 +173,9 @@ static void print_finding(const kf_view *view, const char *workload, const kf_fi
         kf_buffer_format(&text, ", limit %.4g", finding->limit);
     if (!isnan(finding->measured)) kf_buffer_string(&text, "]");
     fprintf(view->out, "  ");
-    if (text.data)
-        kf_text_wrap(view->out, text.data, text.size, view->width ? view->width : 100, 4, true);
+    kf_autofree char *named = text.data ? kf_show_named(view, text.data) : NULL;
+    if (named)
+        kf_text_wrap(view->out, named, strlen(named), view->width ? view->width : 100, 4, true);
 }
 
 static void print_findings(const kf_view *view, const kf_verdict *verdict)
@@ -218,7 +250,7 @@ static void print_dry_run(const kf_view *view, const kf_verdict *verdict)
 
 /* Prints "sanitizer memcheck 0, racecheck 0, initcheck 1 on workload ragged", or why it did not
  * run. */
-static void print_sanitizer(const kf_view *view, const kf_verdict *verdict)
+void kf_show_sanitizer(const kf_view *view, const kf_verdict *verdict)
 {
     const cJSON *said = cJSON_GetObjectItemCaseSensitive(verdict->provenance, "sanitizer"), *tool;
     const char *note = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(said, "note")),
@@ -243,7 +275,7 @@ static void print_sanitizer(const kf_view *view, const kf_verdict *verdict)
 }
 
 /* Prints each line of the text, wrapped at the width of the screen. */
-static void print_counters(const kf_view *view, const kf_verdict *verdict)
+void kf_show_counters(const kf_view *view, const kf_verdict *verdict)
 {
     kf_autobuffer text = {0};
     kf_counters_words(verdict->counters, &text);
@@ -289,18 +321,20 @@ static void print_kernelbench(const kf_view *view, const kf_verdict *verdict)
             kf_status_name(verdict->status));
 }
 
-static void print_log(const kf_view *view, const kf_verdict *verdict)
+/* Prints the first lines. Nothing if the candidate compiles. */
+void kf_show_build_log(const kf_view *view, const kf_verdict *verdict)
 {
     const cJSON *log = cJSON_GetObjectItemCaseSensitive(verdict->build, "log");
+    if (verdict->status != KF_COMPILE_ERROR && verdict->status != KF_UNSUPPORTED_DEVICE) return;
     if (!cJSON_IsString(log) || !log->valuestring[0]) return;
-    kf_heading(view, "The compiler said");
-    const char *line = log->valuestring;
+    kf_autofree char *text = kf_show_named(view, log->valuestring);
+    const char *line = text ? text : log->valuestring;
     for (int i = 0; *line && i < LOG_LINES; i++) {
         size_t size = strcspn(line, "\n");
-        fprintf(view->out, "  %.*s\n", (int)size, line);
+        fprintf(view->out, "%.*s\n", (int)size, line);
         line += size + (line[size] != '\0');
     }
-    if (*line) fprintf(view->out, "  … (--json has all of it)\n");
+    if (*line) fprintf(view->out, "… (--json has all of it)\n");
 }
 
 /* ---- relatives ------------------------------------------------------------------------------- */
@@ -511,14 +545,12 @@ void kf_show_verdict(const kf_view *view, const kf_verdict *verdict)
         kf_text_wrap(view->out, layers.data, layers.size, view->width ? view->width : 100, 10,
                      true);
     }
-    print_sanitizer(view, verdict);
+    kf_show_sanitizer(view, verdict);
     print_timings(view, verdict);
     print_errors(view, verdict);
-    print_counters(view, verdict);
+    kf_show_counters(view, verdict);
     print_findings(view, verdict);
     print_kernelbench(view, verdict);
-    if (verdict->status == KF_COMPILE_ERROR || verdict->status == KF_UNSUPPORTED_DEVICE)
-        print_log(view, verdict);
 }
 
 bool kf_show_candidate(const kf_view *view, kf_store *store, const kf_store_candidate *candidate,
@@ -532,6 +564,11 @@ bool kf_show_candidate(const kf_view *view, kf_store *store, const kf_store_cand
         candidate->verdict ? read_verdict(store, candidate->verdict, error) : NULL;
     if (candidate->verdict && !verdict) return false;
     if (verdict) kf_show_verdict(view, verdict);
+    if (verdict &&
+        (verdict->status == KF_COMPILE_ERROR || verdict->status == KF_UNSUPPORTED_DEVICE)) {
+        kf_heading(view, "The compiler said");
+        kf_show_build_log(view, verdict);
+    }
     if (!print_flags(view, store, candidate, NULL, error)) return false;
     if (!print_ancestors(view, store, candidate, NULL, error) ||
         !print_children(view, store, candidate, NULL, error))

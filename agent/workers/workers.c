@@ -18,6 +18,11 @@
 /* Time for channels to close by themselves. */
 #define CLOSE_SECONDS 0.4
 
+const char *kf_workers_doing(const kf_workers *workers)
+{
+    return workers->doing;
+}
+
 const char *kf_workers_news(kf_workers *workers)
 {
     if (!workers->has_news) return NULL;

@@ -134,6 +134,9 @@ void kf_workers_result_free(kf_workers_result *result);
 /* Takes back the jobs that no worker has begun. Returns their number and their tickets, at most
  * `most`. */
 size_t kf_workers_withdraw(kf_workers *workers, int64_t *tickets, size_t most);
+/* Returns the last step of a job that a worker named: "compiling", "timing large, 2 of 3". ""
+ * before the first. */
+const char *kf_workers_doing(const kf_workers *workers);
 /* Returns a line about the last worker that failed or was given up since the last call. NULL: no
  * worker did. Borrowed until the next call. */
 const char *kf_workers_news(kf_workers *workers);

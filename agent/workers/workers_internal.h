@@ -94,6 +94,8 @@ struct kf_workers {
     /* Workers rejected because of another environment. */
     size_t rejected;
     kf_error last;
+    /* The last step that a worker named. */
+    char doing[64];
     bool has_news;
     char news[KF_NEWS_BYTES];
     bool out_of_memory;

@@ -65,7 +65,7 @@ typedef struct pipe_channel {
      * life. */
     double silent_at;
     /* What it did then, for messages. */
-    char doing[32];
+    char doing[64];
     /* The jobs of the worker, in the order sent. */
     kf_pending *jobs;
     size_t job_count;
@@ -417,7 +417,10 @@ static bool take_alive(pipe_channel *p, const char *text, size_t size)
     const cJSON *schema = cJSON_GetObjectItemCaseSensitive(json, "schema"),
                 *doing = cJSON_GetObjectItemCaseSensitive(json, "doing");
     if (!cJSON_IsString(schema) || strcmp(schema->valuestring, KF_ALIVE_SCHEMA) != 0) return false;
-    if (cJSON_IsString(doing)) snprintf(p->doing, sizeof p->doing, "%s", doing->valuestring);
+    if (cJSON_IsString(doing)) {
+        snprintf(p->doing, sizeof p->doing, "%s", doing->valuestring);
+        snprintf(p->channel.pool->doing, sizeof p->doing, "%s", doing->valuestring);
+    }
     expect_life(p);
     return true;
 }

@@ -4,7 +4,7 @@ TRL's GRPO:    GRPOTrainer(..., reward_funcs=[kforge_reward], train_dataset=...)
 verl:          custom_reward_function.path=kforge_reward.py custom_reward_function.name=compute_score
                … name=compute_scores with reward_model.reward_manager=batch: a whole batch at once, over all devices
 
-JUDGE_TASKS is the folder of the tasks, JUDGE_DEVICES the devices ("cuda:0,cuda:1"; default "cpu"): one judges one candidate at a time, so a batch is spread
+The judge finds the source in a reply as the search does: the block that defines the entry, fenced or not. JUDGE_TASKS is the folder of the tasks, JUDGE_DEVICES the devices ("cuda:0,cuda:1"; default "cpu"): one judges one candidate at a time, so a batch is spread
 over them. The judge runs candidates in a sandbox and times them from outside.
 
 What blames the machine, the task or the judge says nothing of the completion and is never a reward. It is judged again, JUDGE_TRIES times in all with
@@ -14,7 +14,6 @@ pauses of JUDGE_PAUSE seconds and more. If that does not help, TRL gets None, wh
 import json
 import os
 import queue
-import re
 import subprocess
 import tempfile
 import time
@@ -34,21 +33,15 @@ class Unjudged(RuntimeError):
     """No verdict on the completion could be had: the machine's, the task's or the judge's fault."""
 
 
-def code_of(completion):
-    """The last fenced block of a reply, which is text or a list of messages."""
+def verdict_of(task, completion):
+    """The judge's verdict, a kforge-verdict/1, or {"status": "no_source", ...} for a reply without code; None and a text without one."""
     text = completion if isinstance(completion, str) else completion[-1]["content"]
-    blocks = re.findall(r"```[a-zA-Z+]*[ \t]*\r?\n(.*?)```", text, re.DOTALL)
-    return blocks[-1] if blocks else None
-
-
-def verdict_of(task, source):
-    """What the judge says, a kforge-verdict/1; None and a text when it said nothing."""
     device = free.get()
     try:
-        with tempfile.NamedTemporaryFile("w", suffix=".cu", encoding="utf-8", errors="replace", newline="") as file:
-            file.write(source)
+        with tempfile.NamedTemporaryFile("w", suffix=".md", encoding="utf-8", errors="replace", newline="") as file:
+            file.write(text)
             file.flush()
-            command = [KFORGE, "eval", os.path.join(TASKS, task), file.name, "--device", device, "--json", "--no-keep"]
+            command = [KFORGE, "eval", os.path.join(TASKS, task), "--reply", file.name, "--device", device, "--json", "--no-keep"]
             done = subprocess.run(command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
     finally:
         free.put(device)
@@ -61,6 +54,8 @@ def verdict_of(task, source):
 
 def kevin(verdict):
     """0.3 for being correct, plus the speedup (Kevin-32B); as `kforge export --reward kevin`. None: no reward, good or bad."""
+    if verdict is not None and verdict["status"] == "no_source":
+        return 0.0
     if verdict is None or verdict["blame"] in ("machine", "task", "judge"):
         return None
     if verdict["status"] != "correct":
@@ -74,13 +69,10 @@ def kevin(verdict):
 
 
 def score(task, completion, needed=False):
-    source = code_of(completion)
-    if source is None:
-        return 0.0
     for attempt in range(TRIES):
         if attempt:
             time.sleep(PAUSE * 2 ** (attempt - 1))
-        verdict, message = verdict_of(task, source)
+        verdict, message = verdict_of(task, completion)
         reward = kevin(verdict)
         if reward is not None:
             return reward

@@ -11,6 +11,7 @@
  * the folder of --keep). */
 #include "cpucc.h"
 #include "cpucc_config.h"
+#include "cpucc_messages.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -31,6 +32,7 @@
 /* The pragma that stands for the precompiled header is among the first bytes. */
 #define MARK_WITHIN 4096
 #define EXPANDED_LIMIT (64u << 20)
+#define TRACED_LIMIT (256u << 20)
 
 typedef struct driver {
     kf_cpucc_options options;
@@ -119,6 +121,9 @@ static void add_flags(driver *d, kf_cpucc_command *command)
     if (options->no_contraction) kf_cpucc_add(command, "-ffp-contract=off");
     if (options->unroll) kf_cpucc_add(command, "-funroll-loops");
     kf_cpucc_add(command, "-w");
+    /* kforge writes the lines of code itself, from the candidate's file (cpucc_messages.c). */
+    kf_cpucc_add(command, "-fno-diagnostics-show-caret");
+    kf_cpucc_add(command, "-fdiagnostics-column-unit=byte");
     kf_cpucc_add(command, "-fmax-errors=20");
 }
 
@@ -167,30 +172,6 @@ static int run(driver *d, const kf_cpucc_command *command, kf_buffer *messages, 
     return kf_cpucc_run(command, d->folder, messages, error);
 }
 
-/* Writes the compiler's messages with the candidate's names: the body of kernel k, which the
- * compiler knows as the function "run" of a struct in k, becomes k again. */
-static int show_messages(const kf_buffer *messages)
-{
-    static const char member[] = "static member function \u2018static void ",
-                      body[] = "::kfcpu_body::run(", quote[] = "\u2019";
-    for (const char *at = messages->data, *end = at + messages->size; at && at < end;) {
-        const char *next = at;
-        while (next < end && strncmp(next, member, sizeof member - 1) != 0 &&
-               strncmp(next, body, sizeof body - 1) != 0)
-            next++;
-        fwrite(at, 1, (size_t)(next - at), stderr);
-        if (next < end && *next == 's') {
-            fputs("function \u2018void ", stderr);
-            next += sizeof member - 1;
-        } else if (next < end) {
-            const char *close = strstr(next, quote);
-            next = close ? close : end;
-        }
-        at = next;
-    }
-    return KF_CPUCC_COMPILE_ERROR;
-}
-
 static int show_finding(const kf_rewrite_finding *finding)
 {
     fprintf(stderr, "%s:%ld: unsupported on the CPU device: %s (%s)\n", finding->file,
@@ -198,15 +179,35 @@ static int show_finding(const kf_rewrite_finding *finding)
     return KF_CPUCC_UNSUPPORTED;
 }
 
+/* Shows messages about the sources themselves, or about their rewritten texts if there are places.
+ */
+static int show_messages(const driver *d, const char *text, kf_places *const *places)
+{
+    kf_cpucc_messages messages = {.headers = "/lib/kforge/cpu/", .count = d->options.file_count};
+    kf_autobuffer output = {0};
+    for (int i = 0; i < messages.count; i++) {
+        kf_error ignored;
+        size_t size;
+        messages.files[i] = d->options.files[i];
+        messages.texts[i] = kf_file_read(messages.files[i], EXPANDED_LIMIT, &size, &ignored);
+        messages.places[i] = places ? places[i] : NULL;
+    }
+    kf_cpucc_messages_write(&messages, text ? text : "", &output);
+    for (int i = 0; i < messages.count; i++) free((char *)messages.texts[i]);
+    fwrite(output.data ? output.data : "", 1, output.size, stderr);
+    return KF_CPUCC_COMPILE_ERROR;
+}
+
 /* Runs g++ -E. With `precompiled`, the output leaves out the text of the precompiled header.
  * Without it, g++ reads only the header's macros. */
-static int preprocess(driver *d, const char *file, const char *expanded, bool precompiled,
-                      kf_error *error)
+static int run_preprocessor(driver *d, const char *file, const char *expanded, bool precompiled,
+                            bool traced, kf_buffer *messages, kf_error *error)
 {
     kf_cpucc_command command = {0};
     add_flags(d, &command);
     add_header(d, precompiled ? "-include" : "-imacros", &command);
     kf_cpucc_add(&command, "-E");
+    if (traced) kf_cpucc_add(&command, "-fdebug-cpp");
     kf_cpucc_add(&command, "-fpch-preprocess");
     kf_cpucc_add(&command, "-include");
     kf_cpucc_add(&command, "%s/cpu/include/kfcpu_keep.h", d->prefix);
@@ -216,16 +217,23 @@ static int preprocess(driver *d, const char *file, const char *expanded, bool pr
     kf_cpucc_add(&command, "-x");
     kf_cpucc_add(&command, "c++");
     kf_cpucc_add(&command, "%s", file);
-    kf_autobuffer messages = {.limit = MESSAGES_LIMIT};
-    int status = run(d, &command, &messages, error);
+    int status = run(d, &command, messages, error);
     kf_cpucc_command_free(&command);
+    return status;
+}
+
+static int preprocess(driver *d, const char *file, const char *expanded, bool precompiled,
+                      kf_error *error)
+{
+    kf_autobuffer messages = {.limit = MESSAGES_LIMIT};
+    int status = run_preprocessor(d, file, expanded, precompiled, false, &messages, error);
     if (status <= 0) return status;
     char line[2048];
     if (messages.size && kf_cpucc_missing_header(messages.data, line, sizeof line)) {
         fprintf(stderr, "%s\n", line);
         return KF_CPUCC_UNSUPPORTED;
     }
-    return show_messages(&messages);
+    return show_messages(d, messages.data, NULL);
 }
 
 /* Reads a whole .cu file, expanded. The precompiled header does not fit other flags or another
@@ -303,6 +311,66 @@ static bool is_blamed(const char *messages, const char *word)
     return false;
 }
 
+/* What the messages about one rewritten file need. */
+typedef struct traced_file {
+    char *source, *expanded, *traced;
+    kf_rewrite_result rewritten;
+    kf_places *places;
+} traced_file;
+
+/* Reads the file's texts again, and has g++ say where each token comes from. Leaves `places` NULL
+ * if that fails: the messages then keep the places of the rewritten text. */
+static void trace(driver *d, int number, traced_file *file)
+{
+    kf_error error;
+    kf_autobuffer ignored = {.limit = MESSAGES_LIMIT};
+    kf_autofree char *expanded = NULL, *traced = NULL;
+    size_t size, traced_size = 0;
+    if (asprintf(&expanded, "%s/%d.ii", d->folder, number) < 0) expanded = NULL;
+    if (asprintf(&traced, "%s/%d.traced", d->folder, number) < 0) traced = NULL;
+    if (!expanded || !traced) return;
+    const char *name = d->options.files[number];
+    file->source = kf_file_read(name, EXPANDED_LIMIT, &traced_size, &error);
+    file->expanded = kf_file_read(expanded, EXPANDED_LIMIT, &size, &error);
+    if (!file->expanded ||
+        !kf_rewrite(file->expanded, size, d->options.asan, &file->rewritten, &error))
+        return;
+    /* Marks take ten times the text's own size. */
+    bool small = size < TRACED_LIMIT / 100;
+    for (int attempt = 0; attempt < 2 && small && !file->places; attempt++) {
+        if (run_preprocessor(d, name, traced, attempt == 0, true, &ignored, &error) != 0) break;
+        free(file->traced);
+        file->traced = kf_file_read(traced, TRACED_LIMIT, &traced_size, &error);
+        if (!file->traced) break;
+        file->places = kf_places_new(name, file->source, file->expanded, size, file->traced,
+                                     traced_size, &file->rewritten);
+    }
+    if (!file->places)
+        file->places =
+            kf_places_new(name, file->source, file->expanded, size, NULL, 0, &file->rewritten);
+}
+
+/* Shows the messages of the compiler about the rewritten files. */
+static int show_traced(driver *d, const char *messages)
+{
+    traced_file *files = calloc((size_t)d->options.file_count + 1, sizeof *files);
+    kf_places *places[KF_CPUCC_FILES] = {0};
+    for (int i = 0; files && i < d->options.file_count; i++) {
+        if (is_cuda(d->options.files[i])) trace(d, i, &files[i]);
+        places[i] = files[i].places;
+    }
+    int status = show_messages(d, messages, places);
+    for (int i = 0; files && i < d->options.file_count; i++) {
+        kf_places_free(files[i].places);
+        kf_rewrite_free(&files[i].rewritten);
+        free(files[i].source);
+        free(files[i].expanded);
+        free(files[i].traced);
+    }
+    free(files);
+    return status;
+}
+
 static int compile(driver *d, kf_error *error)
 {
     kf_cpucc_command *command = &d->compile;
@@ -330,7 +398,7 @@ static int compile(driver *d, kf_error *error)
         fprintf(stderr, "%s\n", line);
         return KF_CPUCC_UNSUPPORTED;
     }
-    return show_messages(&messages);
+    return show_traced(d, messages.data);
 }
 
 static int build(driver *d, kf_error *error)
@@ -367,7 +435,7 @@ static int precompile(driver *d, kf_error *error)
     kf_cpucc_add(&d->compile, "%s", d->options.output);
     kf_autobuffer messages = {.limit = MESSAGES_LIMIT};
     int status = run(d, &d->compile, &messages, error);
-    return status <= 0 ? status : show_messages(&messages);
+    return status <= 0 ? status : show_messages(d, messages.data, NULL);
 }
 
 static bool make_folder(driver *d, kf_error *error)

@@ -417,9 +417,25 @@ static void edit_shared(rewriter *r, uint32_t start, uint32_t end, bool dynamic)
     kf_edit_add(&r->edits, KF_EDIT_REPLACE, start, end, text.data ? text.data : "", text.size);
 }
 
+/* True if only words, scopes and their brackets come before `__shared__`. Otherwise the statement
+ * before it has no end, and an edit would hide that. */
+static bool is_specifier_list(const rewriter *r, uint32_t start, uint32_t index)
+{
+    for (uint32_t i = start; i < index; i++) {
+        uint32_t close = close_of(r, i);
+        bool specifier = kind_of(r, i) == KF_TOKEN_WORD || kind_of(r, i) == KF_TOKEN_DIRECTIVE ||
+                         is(r, i, "::") || is(r, i, "<") || is(r, i, ">") || is(r, i, ",") ||
+                         close != KF_NO_TOKEN;
+        if (!specifier) return false;
+        if (close != KF_NO_TOKEN) i = close;
+    }
+    return true;
+}
+
 static uint32_t read_shared(rewriter *r, uint32_t index)
 {
     uint32_t start = declaration_start(r, index), end = index;
+    if (!is_specifier_list(r, start, index)) return index + 1;
     while (end < r->tokens.count && end < index + 1024 && !is(r, end, ";") && !is(r, end, "}")) {
         uint32_t close = close_of(r, end);
         end = close == KF_NO_TOKEN ? end + 1 : close + 1;
@@ -614,12 +630,12 @@ bool kf_rewrite(const char *text, size_t size, bool sanitize, kf_rewrite_result 
     rewriter r = {.result = result, .sanitize = sanitize};
     if (!kf_tokens_read(&r.tokens, text, size, error)) return false;
     result->text.limit = 4 * size + (1u << 16); /* far more than real code grows */
-    r.edits.texts.limit = result->text.limit;
+    /* A mark before each token (kf_flatten). */
+    r.edits.texts.limit = 20 * result->text.limit;
     read_all(&r);
     bool ok = !r.failed && !r.edits.failed;
     if (ok) {
-        kf_edits_apply(&r.edits, &r.tokens, &result->text);
-        ok = !result->text.failed;
+        ok = kf_edits_apply(&r.edits, &r.tokens, result) && !result->text.failed;
     }
     if (!ok)
         kf_fail(error, KF_ERROR_MEMORY,
@@ -634,5 +650,6 @@ bool kf_rewrite(const char *text, size_t size, bool sanitize, kf_rewrite_result 
 void kf_rewrite_free(kf_rewrite_result *result)
 {
     kf_buffer_free(&result->text);
+    free(result->copies);
     *result = (kf_rewrite_result){0};
 }

@@ -25,6 +25,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "kforge/buffer.h"
 #include "kforge/error.h"
@@ -42,8 +43,17 @@ typedef struct kf_rewrite_finding {
     char word[64];
 } kf_rewrite_finding;
 
+/* A part of the new text that is a copy of the old one. The rest is new. */
+typedef struct kf_rewrite_copy {
+    uint32_t to, from, size;
+} kf_rewrite_copy;
+
 typedef struct kf_rewrite_result {
     kf_buffer text;
+    /* In the order of the new text. Messages of the compiler find their places by it
+     * (rewrite_places.h). */
+    kf_rewrite_copy *copies;
+    size_t copy_count;
     /* In the order of the text; further findings are dropped. */
     kf_rewrite_finding findings[KF_REWRITE_FINDINGS];
     size_t finding_count;

@@ -55,45 +55,106 @@ static int compare_edits(const void *left, const void *right)
     return (a->order > b->order) - (a->order < b->order);
 }
 
-/* Copies the white space and comments between token `index` and the one before it. */
-static void copy_gap(const kf_tokens *tokens, uint32_t index, bool only_newlines, kf_buffer *output)
+/* Before a token in the text of an edit: this byte, its offset and its size. Only marked tokens may
+ * hold the byte themselves. */
+#define MARK '\1'
+#define MARK_SIZE 17
+
+typedef struct writer {
+    const kf_tokens *tokens;
+    kf_rewrite_result *result;
+    size_t capacity;
+    bool failed; /* out of memory */
+} writer;
+
+/* Writes a part of the old text, and notes where it comes from. */
+static void copy(writer *w, uint32_t from, uint32_t size)
 {
+    kf_rewrite_result *result = w->result;
+    kf_rewrite_copy *last = result->copy_count ? &result->copies[result->copy_count - 1] : NULL;
+    uint32_t to = (uint32_t)result->text.size;
+    if (!size) return;
+    kf_buffer_append(&result->text, w->tokens->text + from, size);
+    if (last && last->to + last->size == to && last->from + last->size == from) {
+        last->size += size;
+        return;
+    }
+    if (result->copy_count == w->capacity) {
+        size_t capacity = w->capacity ? w->capacity * 2 : 256;
+        kf_rewrite_copy *copies = realloc(result->copies, capacity * sizeof *copies);
+        if (!copies) {
+            w->failed = true;
+            return;
+        }
+        result->copies = copies;
+        w->capacity = capacity;
+    }
+    result->copies[result->copy_count++] = (kf_rewrite_copy){to, from, size};
+}
+
+/* Reads the 8 digits of a mark. (sscanf would take the time of the whole text.) */
+static uint32_t read_hex(const char *digits)
+{
+    char word[9] = "";
+    memcpy(word, digits, 8);
+    return (uint32_t)strtoul(word, NULL, 16);
+}
+
+/* Writes the text of an edit without its marks. */
+static void write_edit(writer *w, const char *text, size_t size)
+{
+    for (size_t i = 0; i < size;) {
+        const char *mark = memchr(text + i, MARK, size - i);
+        size_t plain = mark ? (size_t)(mark - text) - i : size - i;
+        kf_buffer_append(&w->result->text, text + i, plain);
+        i += plain;
+        if (!mark) return;
+        uint32_t from = read_hex(mark + 1), length = read_hex(mark + 9);
+        copy(w, from, length);
+        i += MARK_SIZE + length;
+    }
+}
+
+/* Copies the white space and comments between token `index` and the one before it. */
+static void copy_gap(writer *w, uint32_t index, bool only_newlines)
+{
+    const kf_tokens *tokens = w->tokens;
     uint32_t from = index ? tokens->list[index - 1].offset + tokens->list[index - 1].size : 0;
     uint32_t to = tokens->list[index].offset;
     if (!only_newlines) {
-        kf_buffer_append(output, tokens->text + from, to - from);
+        copy(w, from, to - from);
         return;
     }
     for (uint32_t i = from; i < to; i++)
-        if (tokens->text[i] == '\n') kf_buffer_append(output, "\n", 1);
+        if (tokens->text[i] == '\n') kf_buffer_append(&w->result->text, "\n", 1);
 }
 
 /* Keeps the newlines inside a removed token (raw strings, continued lines), so that line numbers
  * stay. */
-static void remove_token(const kf_tokens *tokens, uint32_t index, kf_buffer *output)
+static void remove_token(writer *w, uint32_t index)
 {
-    const kf_token *token = &tokens->list[index];
-    const char *text = tokens->text + token->offset;
+    const kf_token *token = &w->tokens->list[index];
+    const char *text = w->tokens->text + token->offset;
     if (token->kind == KF_TOKEN_DIRECTIVE) {
         bool marker =
             token->size > 2 && text[0] == '#' && text[1] == ' ' && text[2] >= '0' && text[2] <= '9';
         if (marker) {
-            kf_buffer_append(output, text, token->size);
+            copy(w, token->offset, token->size);
             return;
         }
     }
     for (uint32_t i = 0; i < token->size; i++)
-        if (text[i] == '\n') kf_buffer_append(output, "\n", 1);
+        if (text[i] == '\n') kf_buffer_append(&w->result->text, "\n", 1);
 }
 
-void kf_edits_apply(kf_edits *edits, const kf_tokens *tokens, kf_buffer *output)
+bool kf_edits_apply(kf_edits *edits, const kf_tokens *tokens, kf_rewrite_result *result)
 {
     if (edits->count) qsort(edits->list, edits->count, sizeof *edits->list, compare_edits);
     size_t next = 0;
     uint32_t removed_until = 0; /* tokens before this one are being removed */
+    writer w = {.tokens = tokens, .result = result};
     for (uint32_t i = 0; i <= tokens->count; i++) {
-        bool removed_before = i < removed_until;
-        copy_gap(tokens, i, removed_before, output);
+        copy_gap(&w, i, i < removed_until);
         for (; next < edits->count && edits->list[next].token == i &&
                edits->list[next].place != KF_EDIT_AFTER;
              next++) {
@@ -102,17 +163,17 @@ void kf_edits_apply(kf_edits *edits, const kf_tokens *tokens, kf_buffer *output)
                 if (i < removed_until) continue;
                 removed_until = edit->last + 1;
             }
-            kf_buffer_append(output, edits->texts.data + edit->text, edit->size);
+            write_edit(&w, edits->texts.data + edit->text, edit->size);
         }
         const kf_token *token = &tokens->list[i];
         if (i < removed_until)
-            remove_token(tokens, i, output);
+            remove_token(&w, i);
         else
-            kf_buffer_append(output, tokens->text + token->offset, token->size);
+            copy(&w, token->offset, token->size);
         for (; next < edits->count && edits->list[next].token == i; next++)
-            kf_buffer_append(output, edits->texts.data + edits->list[next].text,
-                             edits->list[next].size);
+            write_edit(&w, edits->texts.data + edits->list[next].text, edits->list[next].size);
     }
+    return !w.failed;
 }
 
 void kf_flatten(const kf_tokens *tokens, uint32_t first, uint32_t last, kf_buffer *output)
@@ -127,6 +188,8 @@ void kf_flatten(const kf_tokens *tokens, uint32_t first, uint32_t last, kf_buffe
         }
         if (blank) kf_buffer_append(output, " ", 1);
         blank = false;
+        kf_buffer_format(output, "%c%08x%08x", MARK, (unsigned)token->offset,
+                         (unsigned)token->size);
         kf_buffer_append(output, tokens->text + token->offset, token->size);
     }
 }

@@ -30,10 +30,12 @@ void kf_edit_string(kf_edits *edits, kf_edit_place place, uint32_t token, const 
 /* Adds an edit before token `token` that comes before all other edits there. */
 void kf_edit_first(kf_edits *edits, uint32_t token, const char *text);
 void kf_edits_free(kf_edits *edits);
-/* Writes the text with all edits applied. Of overlapping replacements only the first counts. */
-void kf_edits_apply(kf_edits *edits, const kf_tokens *tokens, kf_buffer *output);
+/* Writes the text with all edits applied, and its copies. Of overlapping replacements only the
+ * first counts. False without memory for the copies. */
+bool kf_edits_apply(kf_edits *edits, const kf_tokens *tokens, kf_rewrite_result *result);
 /* Writes the tokens [first, last) on one line: white space becomes one blank, directives and
- * comments disappear. */
+ * comments disappear. A mark before each token says where it comes from. kf_edits_apply removes the
+ * marks, so the output must go into an edit. */
 void kf_flatten(const kf_tokens *tokens, uint32_t first, uint32_t last, kf_buffer *output);
 
 /* A function that a CUDA qualifier declares. */

@@ -250,6 +250,21 @@ static void start_ahead(kf_judge *judge, const kf_prepared *p, bool more)
     kf_runner_pool_expect(judge->pool, KF_RUNNER_TORCH, strict, count);
 }
 
+void kf_judge_watch(kf_judge *judge, void (*step)(void *context, const char *words), void *context)
+{
+    judge->step = step;
+    judge->step_context = context;
+}
+
+static void say_step(const kf_judge *judge, const kf_problem *problem, int number, int count)
+{
+    char words[64];
+    if (!judge->step) return;
+    snprintf(words, sizeof words, "%s %.40s, %d of %d", problem->timed ? "timing" : "checking",
+             problem->workload, number, count);
+    judge->step(judge->step_context, words);
+}
+
 /* Measures the workloads in their turns. The first failure ends the round. */
 static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
 {
@@ -260,6 +275,7 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
     double budget = options->seconds > 0 ? options->seconds : r->judge->device->default_seconds,
            deadline = r->deadline;
     int timed_left, left = count_workloads(r->judge, task, problem, &timed_left);
+    int number = 0, count = left;
     double least = timed_left ? MIN_PART * budget / timed_left : 0;
     bool one_runner = r->judge->device->slow_start && !options->asan,
          built = kf_prepared_is_built(r->prepared);
@@ -317,6 +333,7 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
                 .verdict = verdict,
                 .result = result};
             double started = kf_now(), before = deadline;
+            say_step(r->judge, problem, ++number, count);
             if (!kf_measure_workload(&bench, error)) return false;
             r->layers = bench.found.layers ? bench.found.layers : r->layers;
             r->secondhand = r->secondhand || bench.found.secondhand;

@@ -16,6 +16,9 @@ struct kf_judge {
     /* NULL without a cache. */
     char *cache;
     char *environment_id;
+    /* kf_judge_watch */
+    void (*step)(void *context, const char *words);
+    void *step_context;
     /* Of the builds in the cache: baselines, oracles. */
     pthread_mutex_t trusted_locks[2];
 };

@@ -17,8 +17,10 @@
  * measures one while it compiles others. It answers them in any order. "alive":true says that it
  * writes signs of life for jobs that ask for them (job.h).
  *
- * Sign of life: {"schema":"kforge-alive/1","id":…,"doing":"compiling"} or "measuring". It is about
- * one of the worker's jobs. An agent that missed KF_ALIVE_MISSED of them gives the worker up.
+ * Sign of life: {"schema":"kforge-alive/1","id":…,"doing":"compiling"}, or "measuring", or
+ * the judge's step in words ("timing large, 2 of 3"). It is about one of the worker's jobs. A
+ * worker also writes one when the step changes. An agent that missed KF_ALIVE_MISSED of them gives
+ * the worker up.
  */
 #ifndef KFORGE_WORKER_PROTOCOL_H
 #define KFORGE_WORKER_PROTOCOL_H

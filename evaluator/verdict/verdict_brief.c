@@ -14,6 +14,8 @@
 #define SUMMARY_BYTES 180
 #define ERROR_BYTES 90
 #define HASH_DIGITS 12
+/* An interval with a larger ratio of its ends says little. */
+#define WIDE 1.5
 /* A workload this close to the device's least time has little left to gain. */
 #define NEAR_FLOOR 1.15
 
@@ -157,13 +159,14 @@ static void summarize_correct(const kf_verdict *verdict, kf_buffer *text)
 static void summarize_mismatch(const decision *d, const kf_output_check *output, kf_buffer *text)
 {
     const kf_error_figures *f = &output->figures;
-    kf_buffer_format(text, "%s in workload %s: %s[%lld] expected %.6g, got %.6g",
-                     strcmp(d->finding->rule, "output.inaccurate") == 0 ? "inexact" : "wrong",
+    bool inexact = strcmp(d->finding->rule, "output.inaccurate") == 0;
+    kf_buffer_format(text, "%s%s in workload %s: %s[%lld] expected %.6g, got %.6g",
+                     kf_status_name(d->finding->status), inexact ? " (inexact)" : "",
                      d->workload->workload, output->argument, (long long)f->first_index,
                      f->first_expected, f->first_got);
     if (isfinite(f->allowed_max) && f->allowed_max > 0)
-        kf_buffer_format(text, ", error %.3g, limit %.3g", f->max, f->allowed_max);
-    if (f->pattern[0]) kf_buffer_format(text, "; %s", f->pattern);
+        kf_buffer_format(text, ", largest error %.3g, limit %.3g", f->max, f->allowed_max);
+    if (f->pattern[0]) kf_buffer_format(text, " (%s)", f->pattern);
 }
 
 char *kf_verdict_summary(const kf_verdict *verdict)
@@ -176,8 +179,7 @@ char *kf_verdict_summary(const kf_verdict *verdict)
     } else if (output) {
         summarize_mismatch(&d, output, &text);
     } else if (d.finding) {
-        for (const char *c = kf_status_name(verdict->status); *c; c++)
-            kf_buffer_append(&text, *c == '_' ? " " : c, 1);
+        kf_buffer_string(&text, kf_status_name(verdict->status));
         if (d.workload) kf_buffer_format(&text, " in workload %s", d.workload->workload);
         kf_buffer_format(&text, ": %s", d.finding->text);
     } else {
@@ -298,6 +300,7 @@ static const struct {
     {"last row", "Check the bound of the row loop: the last row is wrong."},
     {"every ", "Check the stride of the loop: wrong elements are evenly spaced."},
     {"everywhere", "Check formula, constants and index order: nearly every element is wrong."},
+    {"element", "Check the bounds and the index: the wrong elements lie together."},
     {"rows ", "Check the tile's bounds: one rectangle of the output is wrong."},
     {"column ", "Check the index of that column."},
     {"row ", "Check the index of that row."},
@@ -391,6 +394,9 @@ static void step_of_correct(const kf_verdict *verdict, kf_buffer *text)
         kf_buffer_string(text, "Time it: its results are right.");
     else if (has_flag_with(verdict, "verify.disagrees"))
         kf_buffer_string(text, "Measure again on a quiet machine: two measurements disagree.");
+    else if (!(verdict->speedup.high <= WIDE * verdict->speedup.low))
+        kf_buffer_string(text, "Measure again with a larger --seconds on a quiet machine: the "
+                               "interval is too wide.");
     else if (far && ratio <= NEAR_FLOOR)
         kf_buffer_format(text,
                          "Stop here: every workload is within %.0f %% of the device's least "
@@ -417,7 +423,7 @@ char *kf_verdict_next(const kf_verdict *verdict)
         step_of_correct(verdict, &text);
         return kf_buffer_take(&text);
     }
-    if (strcmp(rule, "build.failed") == 0) {
+    if (strcmp(rule, "build.failed") == 0 || (d.finding && verdict->status == KF_COMPILE_ERROR)) {
         step_of_build(verdict, d.finding, &text);
         return kf_buffer_take(&text);
     }

@@ -119,9 +119,11 @@ typedef struct watch {
     double alive_seconds;
     /* When the last line was written. */
     double written;
-    /* The job in work, and what is done with it. doing NULL: there is no job. */
+    /* The job in work, and what is done with it. doing "": there is no job. */
     char id[KF_JOB_ID_BYTES + 1];
-    const char *doing;
+    char doing[64];
+    /* `doing` is not written yet. */
+    bool changed;
 } watch;
 
 static bool write_text(watch *w, const char *text)
@@ -140,21 +142,30 @@ static bool write_line(watch *w, const char *text, kf_error *error)
     return written || kf_fail(error, KF_ERROR_IO, "writing a verdict: %s", strerror(number));
 }
 
-/* Writes a sign of life if one is due. Omits it if the reader is so slow that a write could block.
+static char *print_alive(const watch *w)
+{
+    kf_auto(cJSON) json = cJSON_CreateObject();
+    kf_autofree char *doing = kf_text_clean(w->doing, strlen(w->doing), true);
+    bool made = doing && cJSON_AddStringToObject(json, "schema", KF_ALIVE_SCHEMA) &&
+                cJSON_AddStringToObject(json, "id", w->id) &&
+                cJSON_AddStringToObject(json, "doing", doing);
+    return made ? cJSON_PrintUnformatted(json) : NULL;
+}
+
+/* Writes a sign of life if one is due, or if there is another step. Omits it if the reader is so
+ * slow that a write could block.
  */
 static void write_alive(watch *w)
 {
     pthread_mutex_lock(&w->mutex);
     struct pollfd output = {.fd = w->output, .events = POLLOUT};
     /* A fifth earlier, because the next look is later. */
-    if (w->doing && w->alive_seconds > 0 && kf_now() - w->written >= 0.8 * w->alive_seconds &&
-        poll(&output, 1, 0) == 1 && output.revents == POLLOUT) {
-        /* Ids need no escapes (job.h). */
-        char line[KF_JOB_ID_BYTES + 100];
-        snprintf(line, sizeof line,
-                 "{\"schema\":\"" KF_ALIVE_SCHEMA "\",\"id\":\"%s\",\"doing\":\"%s\"}", w->id,
-                 w->doing);
-        write_text(w, line);
+    bool due = w->changed || kf_now() - w->written >= 0.8 * w->alive_seconds;
+    if (w->doing[0] && w->alive_seconds > 0 && due && poll(&output, 1, 0) == 1 &&
+        output.revents == POLLOUT) {
+        kf_autofree char *line = print_alive(w);
+        if (line) write_text(w, line);
+        w->changed = false;
     }
     pthread_mutex_unlock(&w->mutex);
 }
@@ -163,11 +174,23 @@ static void write_alive(watch *w)
 static void set_doing(watch *w, const kf_job *job, const char *doing)
 {
     pthread_mutex_lock(&w->mutex);
-    w->doing = job ? doing : NULL;
+    if (!job) doing = "";
+    w->changed = w->changed || strcmp(w->doing, doing) != 0;
+    snprintf(w->doing, sizeof w->doing, "%s", doing);
     if (job) {
         snprintf(w->id, sizeof w->id, "%s", job->id);
         w->alive_seconds = job->alive_seconds;
     }
+    pthread_mutex_unlock(&w->mutex);
+}
+
+/* Notes the judge's step. A kf_judge_watch function. */
+static void take_step(void *context, const char *words)
+{
+    watch *w = context;
+    pthread_mutex_lock(&w->mutex);
+    w->changed = w->changed || strcmp(w->doing, words) != 0;
+    snprintf(w->doing, sizeof w->doing, "%s", words);
     pthread_mutex_unlock(&w->mutex);
 }
 
@@ -341,6 +364,7 @@ bool kf_worker_serve(kf_judge *judge, int input, int output, const volatile int 
     kf_autofree char *hello = kf_worker_hello(judge, error);
     watch w = {.stop = stop, .output = output};
     if (!hello || !watch_start(&w, error)) return false;
+    kf_judge_watch(judge, take_step, &w);
     reader r = {.input = input};
     kf_job_queue h;
     bool served = write_line(&w, hello, error) && kf_job_queue_open(&h, judge, error);
@@ -348,6 +372,7 @@ bool kf_worker_serve(kf_judge *judge, int input, int output, const volatile int 
         served = serve(&h, &r, &w, error);
         kf_job_queue_close(&h);
     }
+    kf_judge_watch(judge, NULL, NULL);
     watch_end(&w);
     kf_buffer_free(&r.line);
     return served;

@@ -5,6 +5,9 @@
 
 #include "kforge/error.h"
 
+/* Sets the root for programs that use libkforge, before the first call of kf_root. Later calls do
+ * nothing. $KFORGE_ROOT is stronger. */
+void kf_root_set(const char *path);
 /* Returns $KFORGE_ROOT, else the parent of the folder that the running program is in. Borrowed;
  * fixed for the process. */
 const char *kf_root(void);

@@ -73,6 +73,10 @@ const char *kf_judge_environment_id(const kf_judge *judge);
  * memory. */
 cJSON *kf_judge_describe(const kf_judge *judge);
 
+/* Sets a function that gets each step of a job in words, at most 63 bytes ("timing large, 2 of 3"),
+ * on the judge's thread. NULL: no function. */
+void kf_judge_watch(kf_judge *judge, void (*step)(void *context, const char *words), void *context);
+
 /* Judges one job. Every failure becomes a verdict, with three exceptions that return NULL: no
  * memory for a verdict; a lost device (KF_ERROR_MACHINE); an interruption (KF_ERROR_BUSY
  * "interrupted"). After a lost device the candidate has no verdict, and this judge must not be used

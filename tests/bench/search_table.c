@@ -136,6 +136,13 @@ const char *kf_judge_environment_id(const kf_judge *judge)
     return "cpu, verdicts from a table";
 }
 
+void kf_judge_watch(kf_judge *judge, void (*step)(void *context, const char *words), void *context)
+{
+    (void)judge;
+    (void)step;
+    (void)context;
+}
+
 cJSON *kf_judge_describe(const kf_judge *judge)
 {
     (void)judge;

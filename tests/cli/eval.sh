@@ -1,5 +1,5 @@
 #!/bin/bash
-# kforge eval: statuses, stored results and refused input. Then the real judge, once.
+# kforge eval: statuses, stored results and refused input; replies, several files, the brief verdict. Then the real judge.
 source "$(dirname "$0")/lib.sh"
 fake=$bin/../tests/fake_worker
 task=$root/tasks/axpy
@@ -7,13 +7,18 @@ candidate() { printf '// fake: %s\n' "$@" >mine.cu; }
 
 candidate "speed nan"
 expect 0 eval "$task" mine.cu --workers "$fake" --no-keep
-says "correct, speed not measured: its calls are shorter than this machine's timing noise"
+says "correct, speed not measured"
+says "a call is shorter than this machine's timing noise"
 expect 0 eval "$task" mine.cu --workers "$fake" --no-keep --json
 json 'o["message"] == "correct; speed not measured" and o["speedup"]["value"] == "nan"' # lib.sh knows it by that
 candidate "speed 1.5"
 expect 0 eval "$task" mine.cu --workers "$fake"
 says "correct, speedup 1.50x [1.48, 1.52]"
-says "stored as c1"
+says "(stored as c1)"
+[ "$(wc -l <out)" = 2 ] || fail "not two lines: $out"
+expect 0 eval "$task" mine.cu --workers "$fake" -v
+says "WORKLOAD"
+says "kforge show c1"
 expect 0 eval "$task" mine.cu --workers "$fake" --json --flag=-DBLOCK=64
 json 'o["schema"] == "kforge-verdict/1" and o["status"] == "correct"'
 expect 0 eval "$task" mine.cu --workers "$fake" --verify
@@ -42,10 +47,86 @@ expect 1 eval "$task" mine.cu --workers "$fake"
 says "wrong_result"
 candidate "status compile_error"
 expect 1 eval "$task" mine.cu --workers "$fake"
-says "error: as the test asked"
+says "mine.cu: compile_error"
+says "mine.cu:1: error: as the test asked"
+says "next: Fix line 1 first."
+case $out in *candidate.cu*) fail "the compiler's name of the file is shown: $out" ;; esac
 candidate "status interference"
 expect 3 eval "$task" mine.cu --workers "$fake"
 says "the fault is the machine's"
+# One line of JSON
+expect 3 eval "$task" mine.cu --workers "$fake" --brief
+json 'o["status"] == "interference" and o["ok"] is False and o["speedup"] is None and o["next"] and o["errors"] == []'
+candidate "speed 1.5"
+expect 0 eval "$task" mine.cu --workers "$fake" --brief
+json 'o["status"] == "correct" and o["ok"] and o["speedup"] == [1.5, 1.485, 1.515] and o["candidate"] == "c1"'
+[ "$(wc -l <out)" = 1 ] || fail "not one line: $out"
+expect 2 eval "$task" mine.cu --workers "$fake" --brief --json
+complains "--json and --brief"
+
+# Several candidates, one of them in the store, are ranked
+printf '// fake: speed 1.2\n' >slow.cu
+printf '// fake: speed 1.8\n' >fast.cu
+printf '// fake: status crash\n' >broken.cu
+expect 1 eval "$task" slow.cu broken.cu c1 fast.cu --workers "$fake"
+says "RANK"
+[ "$(sed -n '/^RANK/,$p' out | awk '{ print $2 }' | tr '\n' ' ')" = "FILE fast.cu c1 slow.cu crash " ] || fail "ranked otherwise: $out"
+expect 0 eval "$task" slow.cu fast.cu --workers "$fake"
+says "2     slow.cu"
+expect 0 eval "$task" slow.cu fast.cu --workers "$fake" --json
+json 'o["schema"] == "kforge-evals/1" and [r["file"] for r in o["results"]] == ["slow.cu", "fast.cu"]'
+json '[round(r["verdict"]["speedup"]["value"], 3) for r in o["results"]] == [1.2, 1.8]'
+expect 0 eval "$task" slow.cu fast.cu --workers "$fake" --brief
+[ "$(grep -c '"file":"' out)" = 2 ] || fail "not a line for each file: $out"
+expect 2 eval "$task" slow.cu c999 --workers "$fake"
+complains "999"
+expect 0 eval "$task" c1 --workers "$fake" --json
+json 'round(o["speedup"]["value"], 3) == 1.5'
+
+# The standard input, and the steps
+printf '// fake: speed 1.3\n// fake: sleep 0.7\n' >nap.cu
+"$program" eval "$task" - --workers "$fake" -v --no-keep <nap.cu >out 2>err || fail "the standard input: $(cat err)"
+out=$(cat out) err=$(cat err)
+says "the standard input: correct, speedup 1.30x"
+case $err in *"timing fake, 1 of 1"*) ;; *) fail "no steps: $err" ;; esac
+"$program" eval "$task" - --workers "$fake" --no-keep <nap.cu >out 2>err || fail "the standard input: $(cat err)"
+[ ! -s err ] || fail "steps without a terminal: $(cat err)"
+expect 2 eval "$task" - - --workers "$fake"
+complains "twice"
+
+# A model's whole reply goes through the search's extractor
+source='#include <stdint.h>
+// fake: speed 1.5
+extern "C" void axpy(const float *x, float *y, float a, int64_t n, void *stream) { (void)n; }'
+usage='int main() { axpy(x, y, 2.0f, 1 << 20, 0); return 0; } // a much longer block that only calls the kernel, and the last one'
+reply() { printf "$@" >reply.md; }
+reply 'Here:\n```cuda\n%s\n```\nUse it so:\n```cpp\n%s\n```\n' "$source" "$usage"
+expect 0 eval "$task" --reply reply.md --workers "$fake"
+says "reply.md: correct, speedup 1.50x"
+"$program" eval "$task" --reply - --workers "$fake" --brief <reply.md >out || fail "a reply on the standard input"
+grep -q '"status":"correct"' out || fail "a reply on the standard input: $(cat out)"
+for form in '%s\n' '~~~cuda\n%s\n~~~\n' '```cuda\n%s\n' '```\n%s\n```\n' '<think>no</think>\n```c++\n%s\n```\n'; do
+    reply "$form" "$source"
+    expect 0 eval "$task" --reply reply.md --workers "$fake" --no-keep
+    says "speedup 1.50x"
+done
+reply '```python\nimport torch\nsource = """\n%s\n"""\n```\n' "$source"
+expect 5 eval "$task" --reply reply.md --workers "$fake"
+says "reply.md: no_source: the reply holds Python, and CUDA at most in its strings"
+says "next: "
+reply 'I cannot.\n'
+expect 5 eval "$task" --reply reply.md --workers "$fake" --brief
+json 'o["status"] == "no_source" and not o["ok"] and o["next"]'
+expect 5 eval "$task" --reply reply.md --workers "$fake" --json
+json 'o["status"] == "no_source"'
+: >reply.md
+expect 5 eval "$task" --reply reply.md --workers "$fake"
+says "the reply is empty"
+expect 2 eval "$task" mine.cu --reply reply.md --workers "$fake"
+complains "one too many"
+expect 2 eval "$task" --reply nowhere.md --workers "$fake"
+complains "nowhere.md"
+
 candidate "worker die"
 expect 3 eval "$task" mine.cu --workers "$fake"
 complains "3 workers failed"
@@ -54,6 +135,7 @@ candidate "speed 1.5"
 expect 2 eval "$task" mine.cu --workers "$fake" --device cuda:1
 complains "this worker has cpu, not cuda:1"
 expect 2 eval "$task"
+complains "no candidate"
 expect 2 eval "$task" nowhere.cu
 complains "nowhere.cu"
 expect 2 eval "$task" mine.cu --flag=-I/etc
@@ -103,7 +185,7 @@ extern "C" void axpy(const float *x, float *y, float a, int64_t n, cudaStream_t 
 END
 expect 1 eval "$task" behind.cu --device cpu --sanitize
 says "AddressSanitizer"
-says "candidate.cu:6"
+says "behind.cu:6"
 case $out in *"stored as"*) fail "a sanitised build was stored" ;; esac
 
 # A baseline that is wrong is the task's fault, whatever the candidate does, and its error makes no tolerance
@@ -112,6 +194,7 @@ for error in 20 100; do
     sed -i "s/y\[i\] = a \* x\[i\]/& + (i == 7 ? $error.0f : 0.0f)/" "wrong$error/baseline.cu"
     expect 2 eval "wrong$error" "$root/tests/selftest/scale/baseline.cu" --device cpu --no-keep
     says "the task's baseline disagrees with its oracle: y: its error is"
+    says "next: Repair the task"
 done
 
 # The next process deletes the temporary folders of killed ones. Folders that are locked, new or

@@ -52,6 +52,8 @@
 
 struct kf_judge {
     const char *hardware, *environment_id;
+    void (*step)(void *context, const char *words);
+    void *step_context;
     double sleep, jitter;
     unsigned short chance[3]; /* of erand48 */
 };
@@ -78,6 +80,12 @@ const char *kf_judge_hardware(const kf_judge *judge)
 const char *kf_judge_environment_id(const kf_judge *judge)
 {
     return judge->environment_id;
+}
+
+void kf_judge_watch(kf_judge *judge, void (*step)(void *context, const char *words), void *context)
+{
+    judge->step = step;
+    judge->step_context = context;
 }
 
 cJSON *kf_judge_describe(const kf_judge *judge)
@@ -281,6 +289,7 @@ kf_verdict *kf_judge_run(kf_judge *judge, const kf_job *job, const volatile int 
     double seconds =
         line_of(job->source, "sleep", rest, sizeof rest) ? strtod(rest, NULL) : judge->sleep;
     size_t number = write_log(job);
+    if (judge->step) judge->step(judge->step_context, "timing fake, 1 of 1");
     if (!misbehaves(job, how, sizeof how)) how[0] = '\0';
     misbehave(how);
     if (!is_let_through(number, stopped) ||

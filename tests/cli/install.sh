@@ -6,7 +6,8 @@ source "$(dirname "$0")/lib.sh"
 cmake --install "$bin/.." --prefix "$work/prefix" --strip >log 2>&1 || { cat log >&2; exit 1; }
 for file in bin/kforge bin/kforge-cpucc bin/kforge-runner lib/kforge/libkfcpu.so lib/kforge/cpu/include/cuda_runtime.h share/man/man1/kforge.1 \
     share/bash-completion/completions/kforge share/zsh/site-functions/_kforge share/kforge/tasks/row_softmax/task.json \
-    share/kforge/skills/kforge/SKILL.md share/doc/kforge/AGENTS.md share/doc/kforge/LICENSE share/doc/kforge/README.md share/doc/kforge/docs/reference/commands.md; do
+    share/kforge/skills/kforge/SKILL.md share/doc/kforge/AGENTS.md share/doc/kforge/LICENSE share/doc/kforge/README.md share/doc/kforge/docs/reference/commands.md \
+    include/kforge.h; do
     [ -s "$work/prefix/$file" ] || fail "$file is not there"
 done
 size=$(du -sm prefix | cut -f 1)
@@ -55,6 +56,74 @@ rm -r "$HOME/.cache"
 HOME=/nonexistent expect_judged 0 eval axpy copy.cu --device cpu --check-only --no-keep
 [ ! -e "$HOME/.cache" ] || fail "made $HOME/.cache"
 cd ..
+
+# The library: a C program built with pkg-config, and threads of another language. (Programs need
+# the sanitizer's own flags to load a sanitised library.)
+library=$(find "$work/moved" -name libkforge.so.0)
+if ! nm -D "$library" | grep -q '__[at]san_'; then
+    got=$(nm -D --defined-only "$library" | sed -n 's/.* T \(.*\)@@KFORGE_0/\1/p' | tr '\n' ' ')
+    [ "$got" = "kforge_close kforge_extract kforge_free kforge_judge kforge_open kforge_reward " ] || fail "exports: $got"
+    [ "$(nm -D --defined-only "$library" | grep -c ' [TDBR] ')" = 6 ] || fail "exports more: $(nm -D --defined-only "$library")"
+    PKG_CONFIG_PATH=$(dirname "$(find "$work/moved" -name kforge.pc)")
+    export PKG_CONFIG_PATH
+    # shellcheck disable=SC2046
+    cc -Wall -Werror "$work/moved/share/doc/kforge/examples/example.c" $(pkg-config --cflags --libs kforge) -o example || fail "the example does not compile"
+    c++ -x c++ -fsyntax-only -Wall -Werror $(pkg-config --cflags kforge) - <<<'#include <kforge.h>' || fail "kforge.h is no C++"
+    [ "$(wc -l <"$work/moved/share/doc/kforge/examples/example.c")" -le 35 ] || fail "the example is long"
+    export LD_LIBRARY_PATH=${library%/*}
+    ./example '{"device":"tpu","store":false,"x":1}' '{}' 2>err && fail "unknown options are accepted"
+    grep -q '"what":"x: unknown key"' err || fail "$(cat err)"
+    cat >judge.py <<'END'
+import ctypes, json, sys, threading
+lib = ctypes.CDLL("libkforge.so.0")
+for name in ("open", "judge", "extract", "reward"):
+    getattr(lib, "kforge_" + name).restype = ctypes.c_void_p
+lib.kforge_free.argtypes = lib.kforge_close.argtypes = [ctypes.c_void_p]
+
+
+def call(name, request):
+    text = getattr(lib, "kforge_" + name)(ctypes.c_void_p(handle), json.dumps(request).encode())
+    answer = json.loads(ctypes.string_at(text))
+    lib.kforge_free(text)
+    return answer
+
+
+options = {"workers": [sys.argv[1]], "store": "library.db"}
+handle = lib.kforge_open(json.dumps(options).encode(), None)
+assert handle
+block = "```cuda\n// fake: speed %s\nextern \"C\" void axpy(const float *x) { int %s; }\n```\nUse it.\n"
+answers = {}
+threads = [threading.Thread(target=lambda n=n: answers.update({n: call("judge", {"task": "axpy", "reply": block % (1 + n / 4, "x%d" % n), "reward": "kevin"})})) for n in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+for n, answer in answers.items():
+    assert answer["status"] == "correct" and abs(answer["speedup"]["value"] - 1 - n / 4) < 1e-9, answer
+    assert answer["next"] and answer["summary"], answer
+assert len(answers) == 4 and abs(answers[2]["reward"] - 1.8) < 1e-9, answers
+again = call("judge", {"task": "axpy", "reply": block % (1.5, "x2")})
+assert again["cached"] and again["candidate"] == answers[2]["candidate"] and again["reward"] is None, again
+assert call("reward", {"answer": again, "reward": "kevin"}) == {"scorable": True, "reward": answers[2]["reward"]}
+assert call("reward", {"answer": dict(again, blame="machine", status="interference"), "reward": "kevin"}) == {"scorable": False, "reward": None}
+assert call("reward", {"answer": {"status": "no_source"}, "shape": {"no_source": -0.5}})["reward"] == -0.5
+assert call("reward", {"answer": again})["error"]["status"] == 400
+assert call("extract", {"task": "axpy", "reply": block % (1, "x")})["source"].startswith("// fake: speed 1\n")
+assert call("extract", {"task": "axpy", "reply": "no"})["error"]["status"] == 422
+assert call("judge", {"task": "axpy", "reply": "no"})["status"] == "no_source"
+assert call("judge", {"task": "nonesuch", "source": "int a;"})["error"]["status"] == 404
+assert call("judge", {"task": "axpy"})["error"]["status"] == 400
+assert call("judge", [1])["error"]["status"] == 400
+assert call("judge", {"task": "axpy", "source": "// fake: sleep 30\nint a;", "deadline_s": 0.2})["error"]["status"] == 504
+lib.kforge_close(handle)
+END
+    python3 judge.py "$bin/../tests/fake_worker" >err 2>&1 || fail "$(tail -5 err)"
+    # with the judge itself, which the library finds in its own installation
+    python3 -c 'import json, sys; print(json.dumps({"task": "axpy", "mode": "check", "reply": "```cuda\n" + open(sys.argv[1]).read() + "```\n"}))' "$work/moved/share/kforge/tasks/axpy/baseline.cu" >request
+    ./example '{"device":"cpu","workers":["local"],"store":false}' "$(cat request)" >answer || fail "the example: $(cat answer)"
+    grep -q '"status":"correct"' answer || fail "$(cat answer)"
+    unset LD_LIBRARY_PATH
+fi
 
 # The tarball.
 cpack --config "$bin/../CPackConfig.cmake" -G TGZ -B "$work/packages" >log 2>&1 || { cat log >&2; exit 1; }

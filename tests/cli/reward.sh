@@ -11,16 +11,18 @@ good = open(root + "/tasks/axpy/baseline.cu").read()
 wrong = good.replace("a * x[i] + y[i]", "a * x[i]")
 assert wrong != good
 cheat = open(root + "/tests/hostile/vecadd/oversized_answer.cu").read()
-wrap = lambda code: [{"role": "assistant", "content": "First\n```cpp\nint no;\n```\nSo:\n```cuda\n" + code + "```\nDone."}]
+wrap = lambda code: [{"role": "assistant", "content": "First\n```cpp\nint no;\n```\nSo:\n```cuda\n" + code + "```\nUse it so:\n```cpp\nint main() { axpy(x, y, 2.0f, n, 0); }\n```\n"}]
 completions = [wrap(good), wrap(wrong), wrap(cheat), wrap("int x = ;\n"), [{"role": "assistant", "content": "no code"}]]
 tasks = ["tasks/axpy", "tasks/axpy", "tests/selftest/vecadd", "tasks/axpy", "tasks/axpy"]
-verdict, _ = k.verdict_of(tasks[2], cheat)
+verdict, _ = k.verdict_of(tasks[2], completions[2])
 assert verdict["status"] == "cheating", verdict["status"]
 rewards = k.kforge_reward(completions, tasks, prompts=None)
 print(rewards)
 # None or 0.3: the machine is busy, and there is no verdict or no speed
-assert rewards[0] is None or rewards[0] >= 0.3, (rewards, "again it is " + k.verdict_of(tasks[0], good)[0]["message"])
+assert rewards[0] is None or rewards[0] >= 0.3, (rewards, "again it is " + k.verdict_of(tasks[0], completions[0])[0]["message"])
 assert rewards[1:] == [0.0, 0.0, 0.0, 0.0], rewards
+assert k.verdict_of(tasks[4], "no code")[0]["status"] == "no_source"
+assert k.verdict_of(tasks[0], "~~~cuda\n" + good)[0]["status"] in ("correct", "interference") # unclosed, other fences
 assert k.compute_score("kforge", completions[3][0]["content"], "tasks/axpy", {}) == 0.0
 assert k.compute_scores(["kforge"] * 2, [c[0]["content"] for c in completions[3:]], tasks[3:], [{}, {}]) == [0.0, 0.0]
 try:
@@ -34,7 +36,11 @@ END
 cat >judge <<'END'
 #!/usr/bin/env python3
 import json, os, re, sys
-words = re.search(r"say (.*)", open(sys.argv[3]).read()).group(1).split()
+found = re.search(r"say (.*)", open(sys.argv[sys.argv.index("--reply") + 1]).read())
+if not found:
+    print(json.dumps({"status": "no_source", "ok": False}))
+    sys.exit(5)
+words = found.group(1).split()
 name = "tries-" + re.sub(r"\W", "_", "_".join(words))
 tries = len(open(name).read()) if os.path.exists(name) else 0
 open(name, "a").write("x")
@@ -75,7 +81,6 @@ except k.Unjudged:
 assert k.kevin({"status": "correct", "blame": "nobody", "speedup": {"value": 1.1, "low": 0.9, "high": 1.2}}) == 1.3
 assert k.kevin({"status": "correct", "blame": "nobody", "speedup": {"value": "nan", "low": "nan", "high": "nan"}}) == 0.3
 # Any text of a model is a source.
-assert k.code_of("```\r\nint a;\r\n```") == "int a;\r\n" and k.code_of("```CUDA \nx\n```") == "x\n" and k.code_of("``` unclosed") is None
 assert k.kforge_reward([say("8.0 \ud800 \0 \U0001f680")], ["t"]) == [8.3]
 assert sorted(k.free.queue) == ["one", "two"]
 END

@@ -47,7 +47,7 @@ expect 0 prompt "$tasks/linear"
 says "It is this PyTorch module"
 says "nn.Linear(features_in, features_out)"
 
-expect_judged 0 eval "$tasks/relu" mine.py
+expect_judged 0 eval "$tasks/relu" mine.py -v
 says "KernelBench would say: correct (5 / 5)"
 says "kforge says: correct"
 says "stored as c1"
@@ -57,9 +57,14 @@ expect 0 show c1
 says "KernelBench would say: correct (5 / 5)"
 expect 1 eval "$tasks/relu" "$root/tests/torch/hostile/patched_allclose.py" --check-only --json
 json 'o["status"] == "wrong_result" and o["kernelbench"]["correctness"] and "runtime" not in o["kernelbench"]'
-expect 1 eval "$tasks/relu" "$root/tests/torch/bad/syntax.py" --no-keep
-says "candidate.py:5: error: SyntaxError"
+expect 1 eval "$tasks/relu" "$root/tests/torch/bad/syntax.py" --no-keep -v
+says "bad/syntax.py:5: error: SyntaxError"
+says "next: Fix line 5 first."
 says "KernelBench would say: does not compile"
+# A reply with a Python program that holds CUDA in a string
+printf '```python\nsource = """\nvoid relu() { }\n"""\n%s\n```\nUse it:\n```python\nprint(ModelNew()(x))\n```\n' "$(cat mine.py)" >reply.md
+expect 0 eval "$tasks/relu" --reply reply.md --check-only
+says "reply.md: correct"
 expect 0 task lint "$tasks/linear"
 # torch.compile is PyTorch 2's, and takes a C++ compiler and Python's headers. There also inputs without extents and weights that are not contiguous.
 mkdir compiled && sed 's#"baseline": {"kind": "torch", "file": "problem.py"}#"baseline": {"kind": "torch", "file": "problem.py", "compile": true}#' "$tasks/relu/task.json" >compiled/task.json

@@ -20,6 +20,13 @@ static const char *rewrite_as(const char *text, bool sanitize)
     kf_rewrite_free(&result);
     kf_error error;
     assert_true(kf_rewrite(text, strlen(text), sanitize, &result, &error));
+    size_t end = 0;
+    for (size_t i = 0; i < result.copy_count; i++) {
+        const kf_rewrite_copy *copy = &result.copies[i];
+        assert_true(copy->size && copy->to >= end && copy->to + copy->size <= result.text.size);
+        assert_memory_equal(result.text.data + copy->to, text + copy->from, copy->size);
+        end = copy->to + copy->size;
+    }
     return result.text.data ? result.text.data : "";
 }
 

@@ -109,6 +109,8 @@ static void a_mismatch_says_where_and_what_to_look_for(void **state)
         {"5 scattered, NaN", "overflow"},
         {"everywhere, zeros", "zero"},
         {"every 32nd from 0", "stride"},
+        {"element 4096", "bounds"},
+        {"elements 4096 to 4102", "bounds"},
         {"everywhere, not written", "every element"},
         {"everywhere, added to old values", "before adding"},
         {"an odd pattern", "reference"},
@@ -242,6 +244,7 @@ static void a_correct_verdict_says_how_far_the_floor_is(void **state)
     } rows[] = {
         {{1.40321, 1.31, 1.5}, 0.5e-3, "large: it takes 4 times the device's least time"},
         {{1.40321, 1.31, 1.5}, 1.9e-3, "Stop here"},
+        {{1.4, 0.6, 8}, 1.9e-3, "interval is too wide"},
         {{0.7, 0.6, 0.8}, 0, "0.7 times the baseline's speed"},
         {{NAN, NAN, NAN}, 0, "Time it"},
     };

@@ -10,13 +10,18 @@
 #include "kforge/cleanup.h"
 #include "kforge/file.h"
 
-static char root[4096];
+static char root[4096], root_of_library[4096];
+static pthread_once_t root_once = PTHREAD_ONCE_INIT;
 
 static void find_root(void)
 {
     const char *given = getenv("KFORGE_ROOT");
     if (given && given[0] == '/') {
         snprintf(root, sizeof root, "%s", given);
+        return;
+    }
+    if (root_of_library[0]) {
+        snprintf(root, sizeof root, "%s", root_of_library);
         return;
     }
     ssize_t length = readlink("/proc/self/exe", root, sizeof root - 1);
@@ -29,9 +34,17 @@ static void find_root(void)
 
 const char *kf_root(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, find_root);
+    pthread_once(&root_once, find_root);
     return root;
+}
+
+void kf_root_set(const char *path)
+{
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&mutex);
+    if (!root_of_library[0]) snprintf(root_of_library, sizeof root_of_library, "%s", path);
+    pthread_once(&root_once, find_root);
+    pthread_mutex_unlock(&mutex);
 }
 
 char *kf_root_file(const char *name, kf_error *error)
