@@ -36,7 +36,7 @@ struct kf_service {
     kf_ticket_state outcome;
     kf_verdict *verdict;
     kf_ticket tickets[8];
-    int count;
+    atomic_int count;
 };
 
 const char *kf_service_store(const kf_service *service)
@@ -76,7 +76,7 @@ kf_ticket *kf_service_submit(kf_service *service, const kf_submission *submissio
     snprintf(service->source, sizeof service->source, "%s", submission->source);
     snprintf(service->flag, sizeof service->flag, "%s",
              submission->flag_count ? submission->flags[0] : "");
-    kf_ticket *ticket = &service->tickets[service->count++];
+    kf_ticket *ticket = &service->tickets[service->count];
     *ticket = (kf_ticket){.service = service, .references = 1};
     ticket->judgement.verdict = service->verdict;
     ticket->judgement.status = service->verdict ? service->verdict->status : KF_JUDGE_ERROR;
@@ -84,6 +84,7 @@ kf_ticket *kf_service_submit(kf_service *service, const kf_submission *submissio
     ticket->judgement.next = (char *)"again";
     snprintf(ticket->judgement.task, KF_HASH_HEX, "%s", kf_task_hash(submission->loaded));
     atomic_store(&ticket->state, (int)service->outcome);
+    atomic_fetch_add(&service->count, 1);
     return ticket;
 }
 
