@@ -762,6 +762,30 @@ static void profiles_without_counters(void **state)
     call_fails(f, "kforge_profile", "{\"candidate\":\"c7\"}", "no such candidate");
 }
 
+static void profiles_with_counters(void **state)
+{
+    fixture *f = *state;
+    kf_error error = {0};
+    static const char counters[] =
+        "{\"candidate\":\"00\",\"workload\":\"main\",\"kernels\":[{\"name\":\"run\",\"part\":0.9,"
+        "\"registers\":40,\"local_bytes\":16,\"occupancy\":0.75,\"occupancy_limit\":\"registers\","
+        "\"metrics\":{\"sm__cycles\":5},\"roofline\":{\"bound\":\"dram\",\"percent\":88,\"stalls\":"
+        "[{\"name\":\"long_scoreboard\",\"percent\":62}]}},{\"name\":\"b\"},{\"name\":\"c\"}]}";
+    initialize(f, "2025-11-25");
+    record(f, "counted", 1.5, true);
+    kf_store *store = kf_store_open(f->service.store, KF_STORE_WRITE, &error);
+    assert_true(kf_store_put_counters(store, 1, "cpu test", counters, &error));
+    kf_store_close(store);
+    kf_auto(cJSON) profile = call_good(f, "kforge_profile", "{\"candidate\":\"c1\"}");
+    kf_autofree char *text = cJSON_PrintUnformatted(profile);
+    check_answer(
+        "{\"floor_share\":{\"main\":0.25},\"kernels\":[{\"name\":\"run\",\"registers\":40,"
+        "\"local_bytes\":16,\"occupancy\":0.75,\"bound\":\"dram\",\"percent\":88,\"stalls\":"
+        "[{\"name\":\"long_scoreboard\",\"percent\":62}]},{\"name\":\"b\"}]}",
+        "kforge_profile", text);
+    assert_null(strstr(text, "metrics"));
+}
+
 static void submits_in_fresh_processes(void **state)
 {
     fixture *f = *state;
@@ -1082,6 +1106,7 @@ int test_program(void)
         CASE(describes_a_task),
         CASE(shows_candidates),
         CASE(profiles_without_counters),
+        CASE(profiles_with_counters),
         CASE(submits_in_fresh_processes),
         CASE(scans_a_file),
         CASE(keeps_secrets),
