@@ -707,6 +707,7 @@ static void describes_a_task(void **state)
     initialize(f, "2025-11-25");
     kf_auto(cJSON) note =
         call_good(f, "kforge_note", "{\"task\":\"hidden\",\"text\":\"float4 loads pay\"}");
+    assert_true(cJSON_IsTrue(cJSON_GetObjectItem(note, "stored")));
     kf_auto(cJSON) task = call_good(f, "kforge_task", "{\"task\":\"hidden\"}");
     kf_autofree char *text = cJSON_PrintUnformatted(task);
     check_answer("{\"name\":\"hidden\",\"description\":\"Doubles x.\",\"workloads\":[{\"name\":"
@@ -990,6 +991,7 @@ static void cancels_a_post_when_the_connection_ends(void **state)
                                                           .size = sizeof body - 1,
                                                           .closed = &closed},
                                            &status);
+    assert_non_null(answer);
     assert_int_equal(kf_ticket_state_now(&f->service.tickets[0]), KF_TICKET_CANCELLED);
 }
 
