@@ -194,6 +194,28 @@ static bool hide(kf_workload_verdict *w)
     return true;
 }
 
+static bool names_hidden(const char *text, const kf_task *task, const char *device)
+{
+    for (int i = 0; task && i < kf_task_workload_count(task); i++) {
+        const char *name = kf_task_workload_name(task, i);
+        if (strstr(text, name) && kf_mcp_is_hidden(task, name, device)) return true;
+    }
+    return false;
+}
+
+/* Takes names of hidden workloads out of the findings on the whole verdict. *hidden becomes true if
+ * there were names. */
+static bool hide_names(kf_verdict *verdict, const kf_task *task, bool *hidden)
+{
+    for (size_t i = 0; i < verdict->finding_count; i++) {
+        kf_finding *finding = &verdict->findings[i];
+        if (!names_hidden(finding->text, task, verdict->device)) continue;
+        *hidden = true;
+        if (!kf_verdict_set_text(&finding->text, "in a workload that is not shown")) return false;
+    }
+    return true;
+}
+
 kf_verdict *kf_mcp_redacted(const kf_verdict *verdict, const kf_task *task)
 {
     kf_auto(cJSON) json = kf_verdict_to_json(verdict);
@@ -205,6 +227,7 @@ kf_verdict *kf_mcp_redacted(const kf_verdict *verdict, const kf_task *task)
         hidden = true;
         if (!hide(w)) return NULL;
     }
+    if (copy && !hide_names(copy, task, &hidden)) return NULL;
     if (hidden) kf_verdict_conclude(copy);
     return kf_steal(&copy);
 }

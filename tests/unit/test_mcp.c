@@ -668,6 +668,14 @@ static void hides_hidden_workloads(void **state)
     assert_null(strstr(text_of(hidden), "3133"));
     assert_non_null(strstr(text_of(hidden), "wrong_result"));
     kf_verdict_free(f->service.verdict);
+    f->service.verdict = new_verdict(KF_CORRECT, "main", "");
+    kf_verdict_add_finding(f->service.verdict, NULL, KF_OUT_OF_MEMORY, KF_BLAME_MACHINE,
+                           "memory.short", NAN, NAN, "too little memory in workload secretshape");
+    kf_verdict_conclude(f->service.verdict);
+    kf_auto(cJSON) named = call(f, "kforge_eval", "{\"task\":\"hidden\",\"file\":\"mine.cu\"}");
+    assert_null(strstr(text_of(named), "secretshape"));
+    assert_non_null(strstr(text_of(named), "out_of_memory"));
+    kf_verdict_free(f->service.verdict);
     f->service.verdict =
         new_verdict(KF_WRONG_RESULT, "main", "output y: 5 of 31337 elements are wrong");
     kf_auto(cJSON) shown = call(f, "kforge_eval", "{\"task\":\"hidden\",\"file\":\"mine.cu\"}");
