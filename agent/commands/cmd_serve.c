@@ -47,6 +47,10 @@ static bool open_service(const kf_invocation *invocation, const settings *wanted
                          kf_service **service, kf_error *error)
 {
     kf_devices devices = {0};
+    if (wanted->devices && wanted->device)
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "--devices %s and --device %s exclude each other; give one of them",
+                       wanted->devices, wanted->device);
     if (wanted->devices &&
         !kf_devices_parse(wanted->devices, kf_judge_gpu_count(), &devices, error))
         return kf_fail_prefix(error, "--devices");
@@ -81,20 +85,20 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     const char *standard[] = {own};
     kf_autofree char *token = wanted->token ? read_token(wanted->token, error) : NULL;
     if (wanted->token && !token) return -1;
+    kf_web_options options = {.listen = wanted->listen.count ? wanted->listen.items : standard,
+                              .listen_count = wanted->listen.count ? wanted->listen.count : 1,
+                              .token = token};
+    if (!kf_web_check(&options, error)) return -1;
     kf_auto(kf_service) service = NULL;
     if (!open_service(invocation, wanted, &service, error)) return -1;
+    const kf_route *const routes[] = {kf_serve_judge_routes, kf_serve_read_routes,
+                                      kf_serve_flashinfer_routes, kf_serve_kernelgym_routes};
+    for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
+        options.tables[options.table_count++] = (kf_route_table){routes[i], service};
     kf_auto(kf_mcp) mcp =
         kf_mcp_new(&(kf_mcp_settings){.root = wanted->root, .jobs = service}, error);
     if (!mcp) return -1;
-    kf_web_options options = {.listen = wanted->listen.count ? wanted->listen.items : standard,
-                              .listen_count = wanted->listen.count ? wanted->listen.count : 1,
-                              .token = token,
-                              .tables = {{kf_serve_judge_routes, service},
-                                         {kf_serve_read_routes, service},
-                                         {kf_serve_flashinfer_routes, service},
-                                         {kf_serve_kernelgym_routes, service},
-                                         {kf_serve_mcp_routes, mcp}},
-                              .table_count = 5};
+    options.tables[options.table_count++] = (kf_route_table){kf_serve_mcp_routes, mcp};
     kf_auto(kf_web) http = kf_web_open(&options, error);
     if (!http) return -1;
     const char *address;

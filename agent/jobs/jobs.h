@@ -25,8 +25,9 @@
  * KF_TICKET_CANCELLED. Work without a ticket that waits never starts. Work that a worker has begun
  * is finished, and its verdict is stored.
  *
- * Store. Every verdict that is an answer is stored. A correct result of CHECK is stored under an
- * environment of its own ("…, check only"), because it must not replace a measurement. */
+ * Store. Every verdict that is an answer is stored. A correct result of CHECK, or a timeout, is
+ * stored under an environment of its own ("…, check only"), because it must not replace a
+ * measurement. */
 #ifndef KFORGE_JOBS_H
 #define KFORGE_JOBS_H
 
@@ -190,8 +191,8 @@ typedef struct kf_judgement {
     /* "cpu", "cuda:0"; "" if no worker judged. */
     char device[16];
     double build_seconds, judge_seconds;
-    /* The verdict without its raw samples. NULL for `no_source` and for a job that all workers
-     * lost. */
+    /* The verdict without its raw samples, and with the first 8 KiB of the compiler's messages.
+     * NULL for `no_source` and for a job that all workers lost. */
     const kf_verdict *verdict;
 } kf_judgement;
 
@@ -291,6 +292,9 @@ typedef struct kf_service_figures {
     uint64_t judged;
 } kf_service_figures;
 void kf_service_read_figures(kf_service *service, kf_service_figures *figures);
+/* Returns {NAME: speedup} of all tasks in the store that have one in the workers' environment. NULL
+ * without a store or memory. */
+cJSON *kf_service_best(kf_service *service);
 /* Returns the cost of all model calls of the store's runs in USD. 0 without a store. */
 double kf_service_cost(kf_service *service);
 /* Returns the path of the store; NULL without one. Borrowed. For callers that open it themselves.

@@ -8,6 +8,8 @@
 #include "jobs_internal.h"
 #include "kforge/json.h"
 
+/* Of the compiler's messages in memory. */
+#define LOG_BYTES 8192
 /* Places of kf_shape behind the statuses. */
 #define NO_SOURCE KF_STATUS_COUNT
 #define FAILED (KF_STATUS_COUNT + 1)
@@ -59,9 +61,23 @@ static kf_judgement *with_texts(kf_judgement *judgement, char *summary, char *ne
     return NULL;
 }
 
-/* Drops what only the store keeps: raw samples and the description of the machine. */
+/* Cuts the compiler's messages, of which a hostile source may make much. */
+static void cut_log(cJSON *build)
+{
+    cJSON *log = cJSON_GetObjectItemCaseSensitive(build, "log");
+    if (!cJSON_IsString(log) || strlen(log->valuestring) <= LOG_BYTES) return;
+    size_t end = LOG_BYTES;
+    /* Not within a character of UTF-8. */
+    while (end > 0 && (log->valuestring[end] & 0xc0) == 0x80) end--;
+    log->valuestring[end] = '\0';
+    cJSON *shorter = cJSON_CreateString(log->valuestring);
+    if (shorter) cJSON_ReplaceItemInObjectCaseSensitive(build, "log", shorter);
+}
+
+/* Drops what only the store keeps: raw samples, the description of the machine, long messages. */
 static void strip(kf_verdict *verdict)
 {
+    cut_log(verdict->build);
     for (size_t i = 0; i < verdict->workload_count; i++) {
         free(verdict->workloads[i].samples);
         verdict->workloads[i].samples = NULL;
@@ -122,6 +138,9 @@ bool kf_judgement_counts(const kf_judgement *judgement)
 bool kf_judgement_answers(const kf_judgement *judgement, kf_judge_mode mode)
 {
     if (!kf_judgement_counts(judgement)) return false;
+    /* A check is built with less optimisation, so its time limit proves nothing about a time. */
+    if (judgement->mode == KF_MODE_CHECK && judgement->status == KF_TIMEOUT)
+        return mode == KF_MODE_CHECK;
     if (judgement->no_source || judgement->status != KF_CORRECT || mode == KF_MODE_CHECK)
         return true;
     return mode == KF_MODE_TIME ? judgement->speedup.value > 0 : judgement->reverified;

@@ -7,7 +7,8 @@
 #include "jobs_internal.h"
 #include "kforge/json.h"
 
-/* A correct result without a time must not stand for a candidate that was measured. */
+/* A correct result without a time must not stand for a candidate that was measured. Neither must
+ * the time limit of a check. */
 static char *environment_of(const kf_service *service, bool check_only)
 {
     char *text;
@@ -18,7 +19,8 @@ static char *environment_of(const kf_service *service, bool check_only)
 
 static bool answers(const kf_store_candidate *known, kf_judge_mode mode)
 {
-    kf_judgement figures = {.status = known->status,
+    kf_judgement figures = {.mode = KF_MODE_TIME,
+                            .status = known->status,
                             .blame = known->blame,
                             .speedup = known->speedup,
                             .reverified = known->reverified};
@@ -138,7 +140,8 @@ static bool record(kf_service *service, const kf_work_input *input, const kf_wor
     kf_store *store = service->pump.store;
     const kf_verdict *verdict = result->verdict;
     char form[KF_HASH_HEX];
-    bool check_only = input->mode == KF_MODE_CHECK && verdict->status == KF_CORRECT;
+    bool check_only = input->mode == KF_MODE_CHECK &&
+                      (verdict->status == KF_CORRECT || verdict->status == KF_TIMEOUT);
     kf_autofree char *environment = environment_of(service, check_only);
     if (!environment) return kf_fail_memory(error, "a verdict");
     if (!form_of(input, form, error)) return false;

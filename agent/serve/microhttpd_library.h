@@ -9,9 +9,10 @@
 
 // clang-format off
 #define KF_MHD_FUNCTIONS(ROW) \
-    ROW(start_daemon) ROW(stop_daemon) ROW(suspend_connection) ROW(resume_connection) ROW(get_connection_info) \
-    ROW(lookup_connection_value) ROW(create_response_from_buffer) ROW(create_response_from_callback) \
-    ROW(add_response_header) ROW(queue_response) ROW(destroy_response)
+    ROW(start_daemon) ROW(stop_daemon) ROW(suspend_connection) ROW(resume_connection) \
+    ROW(get_connection_info) ROW(lookup_connection_value) ROW(create_response_from_buffer) \
+    ROW(create_response_from_callback) ROW(add_response_header) ROW(queue_response) \
+    ROW(destroy_response)
 // clang-format on
 
 typedef struct kf_mhd_library {

@@ -119,15 +119,13 @@ static void add_label(kf_buffer *out, const char *text)
 
 static void add_best(kf_buffer *out, kf_service *service)
 {
-    kf_auto(cJSON) tasks = kf_service_tasks(service, NULL);
-    const cJSON *row;
+    kf_auto(cJSON) bests = kf_service_best(service);
+    const cJSON *best;
     metric(out, "kforge_best_speedup", "gauge", "Best speedup of a task in the store.");
-    cJSON_ArrayForEach(row, tasks)
+    cJSON_ArrayForEach(best, bests)
     {
-        const cJSON *best = cJSON_GetObjectItem(row, "best");
-        if (!cJSON_IsNumber(best)) continue;
         kf_buffer_string(out, "kforge_best_speedup{task=\"");
-        add_label(out, cJSON_GetObjectItem(row, "name")->valuestring);
+        add_label(out, best->string);
         kf_buffer_format(out, "\"} %.9g\n", best->valuedouble);
     }
 }

@@ -239,16 +239,18 @@ static void raise_descriptors(void)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static bool check_options(const kf_web_options *options, kf_error *error)
+bool kf_web_check(const kf_web_options *options, kf_error *error)
 {
     if (options->listen_count > KF_WEB_LISTENERS)
         return kf_fail(error, KF_ERROR_INPUT, "--listen: more than %d addresses", KF_WEB_LISTENERS);
-    for (size_t i = 0; i < options->listen_count; i++)
+    for (size_t i = 0; i < options->listen_count; i++) {
+        if (!kf_web_is_address(options->listen[i], error)) return false;
         if (!options->token && !kf_web_is_local(options->listen[i]))
             return kf_fail(error, KF_ERROR_INPUT,
                            "--listen \"%s\": an address that other machines reach needs --token "
                            "FILE",
                            options->listen[i]);
+    }
     return true;
 }
 
@@ -270,7 +272,7 @@ static bool open_all(kf_web *http, kf_error *error)
 
 kf_web *kf_web_open(const kf_web_options *options, kf_error *error)
 {
-    const kf_mhd_library *mhd = check_options(options, error) ? kf_mhd_load(error) : NULL;
+    const kf_mhd_library *mhd = kf_web_check(options, error) ? kf_mhd_load(error) : NULL;
     if (!mhd) return NULL;
     kf_auto(kf_web) http = calloc(1, sizeof *http);
     if (!http) {

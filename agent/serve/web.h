@@ -62,6 +62,8 @@ typedef struct kf_web_options {
     size_t table_count;
 } kf_web_options;
 
+/* Checks the addresses and the token, before anything is opened. kf_web_open checks them, too. */
+bool kf_web_check(const kf_web_options *options, kf_error *error);
 /* Opens the listeners and serves. KF_ERROR_INPUT for an address that is not loopback without a
  * token. `options` is borrowed until kf_web_close. */
 kf_web *kf_web_open(const kf_web_options *options, kf_error *error);

@@ -95,6 +95,8 @@ struct kf_web {
 
 /* ---- web_listen.c --------------------------------------------------------------------------- */
 
+/* True for the form of an address. */
+bool kf_web_is_address(const char *text, kf_error *error);
 /* Opens the socket of an address. The caller closes it with kf_web_unlisten. */
 bool kf_web_listen(kf_web_listener *listener, const char *text, kf_error *error);
 void kf_web_unlisten(kf_web_listener *listener);

@@ -43,6 +43,23 @@ bool kf_web_is_local(const char *text)
     return strcmp(host, "localhost") == 0 || strcmp(host, "::1") == 0;
 }
 
+/* True for the path of a unix socket. */
+static bool is_path(const char *path, kf_error *error)
+{
+    size_t most = sizeof(((struct sockaddr_un *)0)->sun_path) - 1;
+    return (*path && strlen(path) <= most) ||
+           kf_fail(error, KF_ERROR_INPUT,
+                   "--listen \"unix:%s\": expected a path of at most %zu bytes", path, most);
+}
+
+bool kf_web_is_address(const char *text, kf_error *error)
+{
+    char host[64], port[16];
+    return strncmp(text, UNIX_PREFIX, strlen(UNIX_PREFIX)) == 0
+               ? is_path(text + strlen(UNIX_PREFIX), error)
+               : split(text, host, port, error);
+}
+
 static void set_address(kf_web_listener *listener)
 {
     struct sockaddr_storage own;
@@ -97,10 +114,7 @@ static void remove_stale(const struct sockaddr_un *address)
 static bool listen_unix(kf_web_listener *listener, const char *path, kf_error *error)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    if (!*path || strlen(path) >= sizeof address.sun_path)
-        return kf_fail(error, KF_ERROR_INPUT,
-                       "--listen \"unix:%s\": expected a path of at most %zu bytes", path,
-                       sizeof address.sun_path - 1);
+    if (!is_path(path, error)) return false;
     snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
     remove_stale(&address);
     listener->is_unix = true;

@@ -401,6 +401,23 @@ static int compile(driver *d, kf_error *error)
     return show_traced(d, messages.data);
 }
 
+/* Compiles the file of --plain, and adds it to the link. */
+static int compile_plain(driver *d, kf_error *error)
+{
+    kf_cpucc_command command = {0};
+    add_flags(d, &command);
+    kf_cpucc_add(&command, "-fno-lto");
+    kf_cpucc_add(&command, "-c");
+    kf_cpucc_add(&command, "-o");
+    kf_cpucc_add(&command, "%s/plain.o", d->folder);
+    kf_cpucc_add(&command, "%s", d->options.plain);
+    kf_cpucc_add(&d->compile, "%s/plain.o", d->folder);
+    kf_autobuffer messages = {.limit = MESSAGES_LIMIT};
+    int status = run(d, &command, &messages, error);
+    kf_cpucc_command_free(&command);
+    return status <= 0 ? status : show_messages(&messages);
+}
+
 static int build(driver *d, kf_error *error)
 {
     if (!write_defines(d, error)) return -1;
@@ -421,6 +438,8 @@ static int build(driver *d, kf_error *error)
             if (status != 0) return status;
         }
     }
+    int plain = d->options.plain ? compile_plain(d, error) : 0;
+    if (plain != 0) return plain;
     return compile(d, error);
 }
 

@@ -35,6 +35,7 @@ typedef struct kf_cpucc_options {
     int include_count;
     const char *folders[KF_CPUCC_PATHS]; /* -I */
     int folder_count;
+    const char *plain;    /* a file without the device's header, or NULL */
     const char *standard; /* "gnu++17" */
     int optimize;         /* 0 to 3 */
     bool fast_math, no_contraction, unroll, asan, program, object, precompile, help, verbose,

@@ -28,6 +28,7 @@ const char kf_cpucc_usage[] =
     "                      (fast with --use_fast_math, asan with --asan), -o names the result\n"
     "  --precompiled FOLDER\n"
     "                      uses the headers in FOLDER that --precompile made\n"
+    "  --plain FILE        compiles FILE, too, without the device's header, which is faster\n"
     "  -v                  shows the compiler's commands\n"
     "  --version           shows the version of g++\n"
     "Other options of nvcc (-arch, -gencode, -maxrregcount, -lineinfo, -Xptxas, …) are ignored.\n"
@@ -56,6 +57,7 @@ enum action {
     XCOMPILER,
     PRECOMPILE,
     PRECOMPILED,
+    PLAIN,
 };
 
 /* How an option takes its value: JOINED as -xV, SEPARATE as -x V, EITHER as -xV or -x V, EQUALS as
@@ -90,6 +92,7 @@ static const struct option {
     {"--keep", SEPARATE, KEEP},
     {"--precompile", NONE, PRECOMPILE},
     {"--precompiled", EQUALS, PRECOMPILED},
+    {"--plain", EQUALS, PLAIN},
     {"--help", NONE, HELP},
     {"-h", NONE, HELP},
     {"--version", NONE, VERSION},
@@ -231,6 +234,7 @@ static bool apply(const struct option *option, const char *value, kf_cpucc_optio
     case KEEP: options->keep = value; return true;
     case PRECOMPILE: options->precompile = true; return true;
     case PRECOMPILED: options->precompiled = value; return true;
+    case PLAIN: options->plain = value; return true;
     case HELP: options->help = true; return true;
     case VERBOSE: options->verbose = true; return true;
     case VERSION: options->version = true; return true;

@@ -17,6 +17,7 @@ static void *build_candidate(void *context)
                                 .name = job->options.torch ? "candidate.py" : "candidate.cu",
                                 .flags = (const char *const *)job->flags,
                                 .asan = job->options.asan,
+                                .untimed = job->options.check_only,
                                 .seconds = job->options.build_seconds,
                                 .strict_sandbox = job->options.strict_sandbox,
                                 .directory = p->directory};

@@ -38,6 +38,8 @@ typedef struct kf_build_request {
     /* Libraries to link, with NULL at the end. NULL: those that the task allows to candidates. */
     const char *const *libraries;
     bool asan; /* AddressSanitizer */
+    /* The CPU device: the binary is checked and never timed, so it needs the least optimisation. */
+    bool untimed;
     /* Source lines of machine code, for compute-sanitizer. Equal programs then differ. */
     bool line_info;
     /* The limit of processor time. The wall-clock limit is KF_BUILD_TIMEOUT_FACTOR (kforge/job.h)
@@ -87,6 +89,10 @@ void kf_build_free(kf_build *build);
 /* Return the two generated files, for builds, tests and `task show`. The caller frees them. */
 char *kf_build_prototype_header(const kf_task *task, bool oracle);
 char *kf_build_shim(const kf_task *task, bool oracle);
+/* Returns a shim that needs no header of CUDA, which compiles ten times as fast: pointers are void
+ * *, which the C calling convention does not tell apart. NULL also for a scalar of another type
+ * than C's. The caller frees it. */
+char *kf_build_plain_shim(const kf_task *task, bool oracle);
 
 /* Computes the SHA-256 of an ELF64 file, every byte of it. The compilers get fixed file names and
  * leave out symbols, build ids and lines (build_cuda.c, cpucc.c). So texts that differ in comments,

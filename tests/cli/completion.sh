@@ -23,7 +23,7 @@ in_bash() {
 bash -n kforge.bash || fail "syntax"
 in_bash "list" kforge li
 in_bash "doctor*" kforge ""
-in_bash "--help lint new show" kforge task ""
+in_bash "--help bundle lint new show" kforge task ""
 in_bash "lint" kforge task li
 in_bash "--json" kforge list --js
 in_bash "--task --tasks" kforge list --t
@@ -58,7 +58,7 @@ in_zsh() {
 }
 zsh -n _kforge || fail "zsh syntax"
 in_zsh "list*" kforge ""
-in_zsh "--help lint new show" kforge task ""
+in_zsh "--help bundle lint new show" kforge task ""
 in_zsh "--json*" kforge list --
 in_zsh "bash zsh" kforge help --completion ""
 in_zsh "bash zsh" kforge help --completion=

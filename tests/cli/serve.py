@@ -16,7 +16,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from serve_lib import Server, WAIT, read_answer, wait_until
+from serve_lib import Server, WAIT, is_instrumented, read_answer, wait_until
 
 BIN = os.path.abspath(sys.argv[1])
 SOURCE = "__global__ void k() {}\nextern \"C\" void axpy() {}\n// fake: speed 1.5\n"
@@ -577,9 +577,7 @@ def memory(folder):
         wait_until(lambda: s.metric("kforge_queue_depth") == 255, "all jobs wait")
         status = open("/proc/%d/status" % s.process.pid).read()
         resident = int(status.split("VmRSS:")[1].split()[0])
-        instrumented = b"__asan" in open(BIN + "/kforge", "rb").read() or \
-            b"__tsan" in open(BIN + "/kforge", "rb").read()
-        assert instrumented or resident <= 64 << 10, resident
+        assert is_instrumented(BIN) or resident <= 64 << 10, resident
         open(go, "w").close()
         assert all(read_answer(c)[0] == 200 for c in held)
 

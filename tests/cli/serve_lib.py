@@ -46,8 +46,12 @@ class Server:
         if self.process.poll() is None:
             self.process.send_signal(number)
         status = self.process.wait(WAIT)
+        if self.log.closed:
+            return status
         self.process.stdout.close()
+        errors = self.errors()
         self.log.close()
+        assert not re.search("WARNING: ThreadSanitizer|ERROR: (Address|Leak)Sanitizer|runtime error:", errors), errors[-4000:]
         return status
 
     def request(self, method, path, body=None, headers=None, raw=False):
@@ -87,6 +91,12 @@ class Server:
     def metric(self, name):
         _, text, _ = self.request("GET", "/metrics", raw=True)
         return float(re.search(r"^%s (\S+)$" % re.escape(name), text.decode(), re.M)[1])
+
+
+def is_instrumented(bin_folder):
+    """True for programs with a sanitizer, which keeps freed memory."""
+    program = open(os.path.join(bin_folder, "kforge"), "rb").read()
+    return b"__asan" in program or b"__tsan" in program
 
 
 def wait_until(condition, what):

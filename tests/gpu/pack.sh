@@ -12,11 +12,16 @@ done
 cp "$build"/lib/kforge/libkflockdown.so "$build"/lib/kforge/libkftorch.so "$folder/lib/kforge/"
 cp -r "$build/lib/kforge/torch" "$folder/lib/kforge/"
 strip "$folder"/bin/* "$folder"/lib/kforge/*.so
-# Packs all linked libraries except the C library.
-for program in "$folder"/bin/*; do
+# Packs all linked libraries except the C library, and the one that `kforge serve` loads.
+server=$(ldconfig -p | sed -n 's/.*libmicrohttpd\.so\.12.*=> //p' | head -n 1)
+[ -z "$server" ] || cp -L "$server" "$folder/lib/"
+for program in "$folder"/bin/* $server; do
     ldd "$program" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p'
 done | sort -u | grep -Ev '/(libc|libm|ld-linux[^/]*|libpthread|libdl|librt)\.so' | while read -r library; do cp -L "$library" "$folder/lib/"; done
 cp -r "$source/tasks" "$folder/"
+mkdir -p "$folder/tests/cli" "$folder/tests/bench"
+cp "$source/tests/cli/serve_lib.py" "$folder/tests/cli/"
+cp "$source/tests/bench/bench_serve.py" "$folder/tests/bench/"
 cp -r "$source/tests/hostile" "$source/tests/honest" "$source/tests/selftest" "$source/tests/gpu" "$source/tests/torch" \
     "$source/tests/kernelbench" "$folder/tests/"
 # Tasks with one timed workload: NAME TASK SED: for what is counted in jobs.

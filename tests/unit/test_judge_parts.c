@@ -634,6 +634,11 @@ static void the_shim_calls_the_entry(void **state)
     assert_non_null(
         strstr(oracle, "axpy_oracle((const float *)buffers[0], (double *)buffers[1], "));
     assert_non_null(strstr(header, "axpy_oracle("));
+    /* The CPU device's own has no header of CUDA. */
+    char *plain = kf_build_plain_shim(task, false);
+    assert_non_null(strstr(plain, "void axpy(void *, void *, float, int64_t, void *);"));
+    assert_null(strstr(plain, "cuda_runtime.h"));
+    free(plain);
     free(shim);
     free(oracle);
     free(header);

@@ -46,10 +46,11 @@ static char *first_complaint(const kf_build_request *request, const char *log)
                   : strdup("the compiler failed without a message");
 }
 
-bool kf_build_write_sources(const kf_build_request *request, kf_error *error)
+bool kf_build_write_sources(const kf_build_request *request, const char *own_shim, kf_error *error)
 {
     kf_autofree char *header = kf_build_prototype_header(request->task, request->oracle);
-    kf_autofree char *shim = kf_build_shim(request->task, request->oracle);
+    kf_autofree char *shim =
+        own_shim ? strdup(own_shim) : kf_build_shim(request->task, request->oracle);
     if (!header || !shim)
         return kf_fail(error, KF_ERROR_INPUT, "task %s: no workload resolves, or out of memory",
                        kf_task_name(request->task));

@@ -10,8 +10,9 @@
 #define KF_BUILDS_KILLED 4
 #define KF_BUILDS_SHORT 2
 
-/* Writes kforge_prototype.h, kforge_shim.cpp and the source into the request's directory. */
-bool kf_build_write_sources(const kf_build_request *request, kf_error *error);
+/* Writes kforge_prototype.h, kforge_shim.cpp and the source into the request's directory.
+ * `own_shim` NULL: kf_build_shim. */
+bool kf_build_write_sources(const kf_build_request *request, const char *own_shim, kf_error *error);
 /* Returns the limits of a compiler and its child processes. A busy machine makes a build longer,
  * but does not add processor time. So processor time is limited to `seconds`, and wall-clock time
  * to KF_BUILD_TIMEOUT_FACTOR times that. `memory_bytes` 0: 4 GiB. */

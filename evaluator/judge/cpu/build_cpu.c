@@ -38,7 +38,8 @@ static bool build_once(const void *device, const kf_build_request *request, kf_b
     (void)device;
     *build = (kf_build){.status = KF_JUDGE_ERROR};
     kf_autofree char *compiler = kf_root_file("bin/kforge-cpucc", error);
-    if (!compiler || !kf_build_write_sources(request, error)) return false;
+    kf_autofree char *shim = kf_build_plain_shim(request->task, request->oracle);
+    if (!compiler || !kf_build_write_sources(request, shim, error)) return false;
 
     const char *argv[MAX_ARGV];
     int argc = 0;
@@ -48,6 +49,8 @@ static bool build_once(const void *device, const kf_build_request *request, kf_b
     argv[argc++] = "-include";
     argv[argc++] = "kforge_prototype.h";
     if (request->asan) argv[argc++] = "--asan";
+    /* Before the candidate's own flags, which may ask for another level. The header fits both. */
+    if (request->untimed) argv[argc++] = "-O1";
     kf_autofree char *headers = kf_precompiled_header(request->cache, header_variant(request));
     if (headers) {
         argv[argc++] = "--precompiled";
@@ -59,6 +62,7 @@ static bool build_once(const void *device, const kf_build_request *request, kf_b
         argv[argc++] = *flag;
     }
     argv[argc++] = request->name;
+    if (shim) argv[argc++] = "--plain";
     argv[argc++] = "kforge_shim.cpp";
     argv[argc] = NULL;
 

@@ -198,7 +198,8 @@ static bool build_once(const void *device, const kf_build_request *request, kf_b
         return kf_fail(
             error, KF_ERROR_INPUT,
             "AddressSanitizer is for device cpu; on a GPU compute-sanitizer does its work");
-    if (!kf_cuda_toolkit(toolkit, error) || !kf_build_write_sources(request, error)) return false;
+    if (!kf_cuda_toolkit(toolkit, error) || !kf_build_write_sources(request, NULL, error))
+        return false;
     snprintf(nvcc, sizeof nvcc, "%s/bin/nvcc", toolkit);
     if (!make_shim(gpu, request, toolkit, nvcc, error)) return false;
 
