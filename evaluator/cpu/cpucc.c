@@ -185,15 +185,8 @@ static int show_messages(const driver *d, const char *text, kf_places *const *pl
 {
     kf_cpucc_messages messages = {.headers = "/lib/kforge/cpu/", .count = d->options.file_count};
     kf_autobuffer output = {0};
-    for (int i = 0; i < messages.count; i++) {
-        kf_error ignored;
-        size_t size;
-        messages.files[i] = d->options.files[i];
-        messages.texts[i] = kf_file_read(messages.files[i], EXPANDED_LIMIT, &size, &ignored);
-        messages.places[i] = places ? places[i] : NULL;
-    }
+    for (int i = 0; i < messages.count; i++) messages.places[i] = places ? places[i] : NULL;
     kf_cpucc_messages_write(&messages, text ? text : "", &output);
-    for (int i = 0; i < messages.count; i++) free((char *)messages.texts[i]);
     fwrite(output.data ? output.data : "", 1, output.size, stderr);
     return KF_CPUCC_COMPILE_ERROR;
 }
@@ -415,7 +408,7 @@ static int compile_plain(driver *d, kf_error *error)
     kf_autobuffer messages = {.limit = MESSAGES_LIMIT};
     int status = run(d, &command, &messages, error);
     kf_cpucc_command_free(&command);
-    return status <= 0 ? status : show_messages(&messages);
+    return status <= 0 ? status : show_messages(d, messages.data, NULL);
 }
 
 static int build(driver *d, kf_error *error)

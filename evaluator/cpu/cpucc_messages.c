@@ -9,8 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kforge/file.h"
+
 /* The longest line of code that is shown. */
 #define CODE_BYTES 160
+#define CODE_FILES 8
+#define CODE_FILE_BYTES (4u << 20)
 
 static const char include_from[] = "In file included from ",
                   include_more[] = "                 from ";
@@ -37,6 +41,40 @@ static const char *read_place(const char *line, kf_place *place)
 static bool starts_with(const char *text, const char *word)
 {
     return strncmp(text, word, strlen(word)) == 0;
+}
+
+typedef struct kf_code_file {
+    char name[sizeof((kf_place *)0)->file];
+    /* NULL: it can't be read. */
+    char *text;
+} kf_code_file;
+
+typedef struct reading {
+    const kf_cpucc_messages *messages;
+    /* The next line. Lines end with NUL. */
+    char **lines;
+    size_t count, next;
+    kf_buffer *output;
+    /* The errors so far, to leave out repetitions. */
+    kf_buffer errors;
+    /* The last line about a function, which is written with the next message. */
+    const char *context;
+    /* The last files that messages were about. */
+    kf_code_file files[CODE_FILES];
+    size_t file_count;
+} reading;
+
+/* Returns the text of a file, or NULL. */
+static const char *text_of(reading *r, const char *name)
+{
+    kf_error ignored;
+    for (size_t i = 0; i < r->file_count; i++)
+        if (strcmp(r->files[i].name, name) == 0) return r->files[i].text;
+    if (r->file_count == CODE_FILES) free(r->files[--r->file_count].text);
+    kf_code_file *file = &r->files[r->file_count++];
+    snprintf(file->name, sizeof file->name, "%s", name);
+    file->text = kf_file_read(name, CODE_FILE_BYTES, NULL, &ignored);
+    return file->text;
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -84,18 +122,10 @@ static bool find_place(const kf_cpucc_messages *m, const char *text, kf_place *p
     return false;
 }
 
-/* Returns the candidate's own text of a file, or NULL. */
-static const char *text_of(const kf_cpucc_messages *m, const char *file)
-{
-    for (int i = 0; i < m->count; i++)
-        if (m->texts[i] && strcmp(m->files[i], file) == 0) return m->texts[i];
-    return NULL;
-}
-
 /* Sets an unknown column to the line's first character, and skips blanks before a macro's use. */
-static void settle_column(const kf_cpucc_messages *m, kf_place *place)
+static void settle_column(reading *r, kf_place *place)
 {
-    const char *line = kf_places_line(text_of(m, place->file), place->line);
+    const char *line = kf_places_line(text_of(r, place->file), place->line);
     if (!line) return;
     size_t at = place->column > 0 ? (size_t)place->column - 1 : 0;
     if (at > strcspn(line, "\n")) return;
@@ -104,9 +134,10 @@ static void settle_column(const kf_cpucc_messages *m, kf_place *place)
 }
 
 /* Writes the line of code and a caret below the column. */
-static void write_code(const kf_cpucc_messages *m, const kf_place *place, kf_buffer *output)
+static void write_code(reading *r, const kf_place *place)
 {
-    const char *line = kf_places_line(text_of(m, place->file), place->line);
+    kf_buffer *output = r->output;
+    const char *line = kf_places_line(text_of(r, place->file), place->line);
     size_t size = line ? strcspn(line, "\r\n") : 0;
     if (!line || !place->column || (size_t)place->column > size + 1) return;
     if (size > CODE_BYTES || !size) return;
@@ -131,18 +162,6 @@ static void write_place(const kf_place *place, kf_buffer *output)
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */
-
-typedef struct reading {
-    const kf_cpucc_messages *messages;
-    /* The next line. Lines end with NUL. */
-    char **lines;
-    size_t count, next;
-    kf_buffer *output;
-    /* The errors so far, to leave out repetitions. */
-    kf_buffer errors;
-    /* The last line about a function, which is written with the next message. */
-    const char *context;
-} reading;
 
 /* True if the message is about a macro of kforge's headers that the candidate used. Its place is
  * then the use, and its text names the macro. */
@@ -227,18 +246,17 @@ static void write_message(reading *r)
     }
     kf_autobuffer changed = {0};
     take_expansion(r, &place, &text, &changed);
-    if (find_place(r->messages, text, &place, &use) && !place.column)
-        settle_column(r->messages, &place);
+    if (find_place(r->messages, text, &place, &use) && !place.column) settle_column(r, &place);
     if (is_repeated(r, &place, text)) return;
     write_context(r);
     write_place(&place, r->output);
     write_line(r, text);
-    write_code(r->messages, &place, r->output);
+    write_code(r, &place);
     if (!use.line) return;
-    settle_column(r->messages, &use);
+    settle_column(r, &use);
     write_place(&use, r->output);
     kf_buffer_string(r->output, " note: in expansion of a macro\n");
-    write_code(r->messages, &use, r->output);
+    write_code(r, &use);
 }
 
 void kf_cpucc_messages_write(const kf_cpucc_messages *messages, const char *text, kf_buffer *output)
@@ -259,4 +277,5 @@ void kf_cpucc_messages_write(const kf_cpucc_messages *messages, const char *text
         write_message(&r);
     }
     kf_buffer_free(&r.errors);
+    while (r.file_count) free(r.files[--r.file_count].text);
 }

@@ -9,15 +9,14 @@
 typedef struct kf_cpucc_messages {
     /* The folder of kforge's headers, as it is in messages. */
     const char *headers;
-    /* The sources: their names, their texts (NULL: unknown), and their places (NULL: the messages
-     * are about the sources themselves). Borrowed. */
-    const char *files[KF_CPUCC_FILES];
-    const char *texts[KF_CPUCC_FILES];
+    /* The places of the rewritten sources. NULL: the messages are about the source itself.
+     * Borrowed. */
     const kf_places *places[KF_CPUCC_FILES];
     int count;
 } kf_cpucc_messages;
 
-/* Writes the messages of g++ -fno-diagnostics-show-caret. */
+/* Writes the messages of g++ -fno-diagnostics-show-caret, with the lines of code that they are
+ * about. */
 void kf_cpucc_messages_write(const kf_cpucc_messages *messages, const char *text,
                              kf_buffer *output);
 

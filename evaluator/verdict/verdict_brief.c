@@ -203,7 +203,6 @@ static const struct {
     {"baseline.wrong", "Repair the task: its baseline and its oracle disagree."},
     {"calls.early", "Read the inputs of a call inside that call."},
     {"calls.late", "Finish all work of a call in the call."},
-    {"calls.merged", "Do the whole work in every call."},
     {"code.known", "Use the stored verdict: this source gives the same binary."},
     {"device.busy", "Start all work inside the call and leave none behind."},
     {"device.error",

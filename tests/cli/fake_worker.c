@@ -289,9 +289,9 @@ kf_verdict *kf_judge_run(kf_judge *judge, const kf_job *job, const volatile int 
     double seconds =
         line_of(job->source, "sleep", rest, sizeof rest) ? strtod(rest, NULL) : judge->sleep;
     size_t number = write_log(job);
-    if (judge->step) judge->step(judge->step_context, "timing fake, 1 of 1");
     if (!misbehaves(job, how, sizeof how)) how[0] = '\0';
     misbehave(how);
+    if (judge->step) judge->step(judge->step_context, "timing fake, 1 of 1");
     if (!is_let_through(number, stopped) ||
         !nap(seconds + judge->jitter * erand48(judge->chance), stopped) ||
         (line_of(job->source, "until", file, sizeof file) && !wait_for(file, stopped))) {

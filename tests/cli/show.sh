@@ -96,7 +96,7 @@ expect 0 show c3 --samples
 expect 0 show c3 --run "$run"
 says "proposed  run $run, attempt 3"
 expect 0 show c4
-says "4,096  tail from 1044480"
+says "4,096    1,048,576  tail from 1044480"
 says "wrong_result (output.mismatch)"
 expect 0 show c5
 says "'idx' was not declared in this scope"

@@ -78,6 +78,11 @@ on_terminal 2 eval evil "$(printf 'none\033[2J.cu')"
 on_terminal 2 "$(printf 'none\033[2J')"
 grep -q "none" screen || fail "the message is empty: $(cat screen)"
 on_terminal 1 eval evil broken.cu --device cpu --check-only
+# The present step is a line that is drawn again, and gone at the end.
+printf '// fake: sleep 0.7\n' >nap.cu
+on_terminal 0 eval evil nap.cu --workers "$fake" --no-keep
+grep -q "$(printf '\r\033\\[Ktiming fake, 1 of 1')" screen || fail "no step: $(cat -v screen)"
+grep -q "$(printf '\r\033\\[Knap.cu: correct')" screen || fail "the step stays: $(cat -v screen)"
 
 # In a pipe: data is exact, text for people is clean.
 expect 0 show "c$best" --source
