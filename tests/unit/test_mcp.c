@@ -340,6 +340,12 @@ static void check_answer(const char *line, const char *question, const char *ans
     if (strchr(answer, '\n')) fail_msg("%s: more than one line", answer);
 }
 
+static void check_json(const char *pattern, const char *tool, const cJSON *json)
+{
+    kf_autofree char *text = cJSON_PrintUnformatted(json);
+    check_answer(pattern, tool, text);
+}
+
 /* Runs a file: "> message", then "< part of the answer" or none, and "! text that is not there". */
 static void test_table(void **state)
 {
@@ -702,9 +708,9 @@ static void lists_tasks(void **state)
     initialize(f, "2025-11-25");
     record(f, "fast", 2, true);
     kf_auto(cJSON) all = call_good(f, "kforge_tasks", "{}");
-    check_answer("{\"tasks\":[{\"name\":\"hidden\",\"family\":\"elementwise\",\"best\":2},"
-                 "{\"name\":\"installed\",\"family\":\"gemm\",\"best\":2}]}",
-                 "kforge_tasks", cJSON_PrintUnformatted(all));
+    check_json("{\"tasks\":[{\"name\":\"hidden\",\"family\":\"elementwise\",\"best\":2},"
+               "{\"name\":\"installed\",\"family\":\"gemm\",\"best\":2}]}",
+               "kforge_tasks", all);
     kf_auto(cJSON) some = call_good(f, "kforge_tasks", "{\"filter\":\"GEMM\"}");
     assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(some, "tasks")), 1);
 }
@@ -735,15 +741,15 @@ static void shows_candidates(void **state)
             fast = record(f, "one\n2\nthree\n", 3, false);
     assert_true(slow == 1 && fast == 2);
     kf_auto(cJSON) best = call_good(f, "kforge_best", "{\"task\":\"hidden\"}");
-    check_answer("{\"candidate\":\"c1\",\"speedup\":[1.5,1.485,1.515],\"verified\":true}",
-                 "kforge_best", cJSON_PrintUnformatted(best));
+    check_json("{\"candidate\":\"c1\",\"speedup\":[1.5,1.485,1.515],\"verified\":true}",
+               "kforge_best", best);
     assert_null(cJSON_GetObjectItem(best, "source"));
     kf_auto(cJSON) source = call_good(f, "kforge_best", "{\"task\":\"hidden\",\"source\":true}");
     assert_string_equal(cJSON_GetObjectItem(source, "source")->valuestring, "one\ntwo\nthree\n");
     kf_auto(cJSON) history = call_good(f, "kforge_history", "{\"task\":\"hidden\"}");
-    check_answer("{\"history\":[{\"candidate\":\"c2\",\"status\":\"correct\",\"speedup\":"
-                 "[3,2.97,3.03],\"move\":\"eval\"},{\"candidate\":\"c1\"}]}",
-                 "kforge_history", cJSON_PrintUnformatted(history));
+    check_json("{\"history\":[{\"candidate\":\"c2\",\"status\":\"correct\",\"speedup\":"
+               "[3,2.97,3.03],\"move\":\"eval\"},{\"candidate\":\"c1\"}]}",
+               "kforge_history", history);
     kf_auto(cJSON) latest = call_good(f, "kforge_history", "{\"task\":\"hidden\",\"limit\":1}");
     assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(latest, "history")), 1);
     kf_auto(cJSON) diff = call_good(f, "kforge_diff", "{\"a\":\"c1\",\"b\":\"c2\"}");
@@ -808,7 +814,7 @@ static void submits_in_fresh_processes(void **state)
     assert_true(f->service.fresh);
     assert_string_equal(f->service.source, "the source");
     kf_auto(cJSON) task = call_good(f, "kforge_task", "{\"task\":\"hidden\"}");
-    check_answer("{\"notes\":[\"fewer barriers\"]}", "kforge_task", cJSON_PrintUnformatted(task));
+    check_json("{\"notes\":[\"fewer barriers\"]}", "kforge_task", task);
 }
 
 static void scans_a_file(void **state)
