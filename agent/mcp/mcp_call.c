@@ -1,6 +1,10 @@
 /* What a tool may ask of its call: cancellation and progress. */
+#include "kforge/file.h"
 #include "kforge/json.h"
 #include "mcp_internal.h"
+
+/* between two notifications */
+#define INTERVAL_SECONDS 1.0
 
 bool kf_mcp_is_cancelled(const kf_mcp_call *call)
 {
@@ -12,7 +16,10 @@ bool kf_mcp_is_cancelled(const kf_mcp_call *call)
 void kf_mcp_progress(kf_mcp_call *call, double progress, double total, const char *message)
 {
     kf_mcp_session *session = call->session;
+    double now = kf_now();
     if (!call->progress_token || !session->send || !(progress > call->progress)) return;
+    if (now - call->notified < INTERVAL_SECONDS) return;
+    call->notified = now;
     call->progress = progress;
     kf_auto(cJSON) notification = cJSON_CreateObject();
     cJSON_AddStringToObject(notification, "jsonrpc", "2.0");

@@ -54,11 +54,14 @@ typedef struct kf_mcp_call {
     /* of the client's progress notifications; NULL: it wants none */
     const cJSON *progress_token;
     double progress;
+    /* kf_now of the begin or of the last notification */
+    double notified;
 } kf_mcp_call;
 
 /* True if the client has cancelled the call or gone. */
 bool kf_mcp_is_cancelled(const kf_mcp_call *call);
-/* Notifies the client of progress, if it asked for that. `progress` must grow. */
+/* Notifies the client of progress, if it asked for that, at most once a second. `progress` must
+ * grow. */
 void kf_mcp_progress(kf_mcp_call *call, double progress, double total, const char *message);
 
 /* Answers one valid request: a message with an id and a method. Returns the whole response; NULL

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "kforge/buffer.h"
+#include "kforge/file.h"
 #include "kforge/json.h"
 #include "kforge/verdict.h"
 #include "mcp_internal.h"
@@ -247,7 +248,8 @@ static cJSON *call_tool(kf_mcp_session *session, kf_mcp_revision revision, const
                         .session = session,
                         .revision = revision,
                         .cancelled = cancelled,
-                        .progress_token = progress_token(message)};
+                        .progress_token = progress_token(message),
+                        .notified = kf_now()};
     kf_auto(cJSON) empty = arguments ? NULL : cJSON_CreateObject();
     if (!arguments) arguments = empty;
     kf_error error = {0};

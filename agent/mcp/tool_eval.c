@@ -6,9 +6,8 @@
 #include "mcp_tools.h"
 #include "verdict_brief.h"
 
-/* between two looks at a cancellation, and between two notifications */
+/* between two looks at a cancellation */
 #define LOOK_SECONDS 0.1
-#define PROGRESS_SECONDS 1.0
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
@@ -79,7 +78,7 @@ static cJSON *pending(kf_ticket *ticket)
 cJSON *kf_mcp_await(kf_mcp_call *call, kf_ticket *ticket, double seconds, bool cancels,
                     kf_error *error)
 {
-    double begin = kf_now(), notified = begin;
+    double begin = kf_now();
     kf_ticket_state state = kf_ticket_wait(ticket, 0);
     while (state == KF_TICKET_QUEUED || state == KF_TICKET_RUNNING) {
         double now = kf_now(), left = begin + seconds - now;
@@ -89,11 +88,8 @@ cJSON *kf_mcp_await(kf_mcp_call *call, kf_ticket *ticket, double seconds, bool c
             return NULL;
         }
         if (left <= 0) return pending(ticket);
-        if (now - notified >= PROGRESS_SECONDS) {
-            notified = now;
-            kf_mcp_progress(call, now - begin, 0,
-                            state == KF_TICKET_QUEUED ? "waiting for a worker" : "judging");
-        }
+        kf_mcp_progress(call, now - begin, 0,
+                        state == KF_TICKET_QUEUED ? "waiting for a worker" : "judging");
         state = kf_ticket_wait(ticket, left < LOOK_SECONDS ? left : LOOK_SECONDS);
     }
     if (state == KF_TICKET_DONE) return brief(call, kf_ticket_judgement(ticket), error);
