@@ -1,6 +1,7 @@
 /* Decides if a request may pass. A token proves the client. Without a token the server listens on
  * this machine alone, and only web pages are a danger: a browser sends their requests, too. Such a
  * request has an Origin of another site, or a Host that is not this machine. */
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -26,16 +27,16 @@ static bool has_token(const kf_exchange *exchange, const char *token)
            is_equal(given + strlen(BEARER), token);
 }
 
-/* True for "localhost", "127.0.0.1:8642" and "[::1]:8642". */
+/* True for "localhost", "127.0.0.1:8642" and "[::1]:8642", but not for "127.0.0.1.evil.example". */
 static bool is_this_machine(const char *host)
 {
-    static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        size_t length = strlen(names[i]);
-        if (strncasecmp(host, names[i], length) == 0 && (!host[length] || host[length] == ':'))
-            return true;
-    }
-    return false;
+    char name[64];
+    struct in_addr address;
+    size_t length = *host == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
+    if (length >= sizeof name || (host[length] && host[length] != ':')) return false;
+    snprintf(name, sizeof name, "%.*s", (int)length, host);
+    if (inet_pton(AF_INET, name, &address) == 1) return (ntohl(address.s_addr) >> 24) == 127;
+    return strcasecmp(name, "localhost") == 0 || strcmp(name, "[::1]") == 0;
 }
 
 static bool is_foreign_page(const kf_exchange *exchange)

@@ -10,10 +10,12 @@ BIN is the folder of the built programs. DEVICE "cpu", "cuda" or "all" adds the 
 need the simulated worker of the tests.
 SOURCES sets the number of distinct sources (40), SECONDS the time limit for timing one (0.3).
 """
+import atexit
 import http.client
 import json
 import multiprocessing
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -28,6 +30,13 @@ SOURCES = int(os.environ.get("SOURCES", 40))
 SECONDS = float(os.environ.get("SECONDS", 0.3))
 SOURCE = "extern \"C\" void axpy() {}\n// fake: speed 1.5\n" + "// a line of a kernel of usual length\n" * 60
 BODY = json.dumps({"task": "axpy", "source": SOURCE, "reward": "kevin"})
+
+
+def folders():
+    """Returns a new folder, which goes with the program."""
+    folder = tempfile.mkdtemp(prefix="kforge-bench.")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def requests(port, count, times=None):
@@ -76,7 +85,7 @@ def held_connections(folder):
 
 def distinct(device, mode):
     """Verdicts a second. The sources differ in a constant, so each has code of its own."""
-    folder = tempfile.mkdtemp(prefix="kforge-bench.")
+    folder = folders()
     text = open(os.path.join(root, "tasks/axpy/baseline.cu")).read()
     sources = [text + "\n__global__ void other%d(float *x) { x[0] = %d.0f; }\n" % (i, i)
                for i in range(SOURCES + 1)]
@@ -94,8 +103,8 @@ def distinct(device, mode):
 
 if __name__ == "__main__":
     if os.path.exists(os.path.join(BIN, "../tests/fake_worker")):
-        small_answers(tempfile.mkdtemp(prefix="kforge-bench."))
-        held_connections(tempfile.mkdtemp(prefix="kforge-bench."))
+        small_answers(folders())
+        held_connections(folders())
     for name in sys.argv[2:]:
         distinct(name, "check")
         distinct(name, "time")

@@ -184,9 +184,12 @@ def bad_input(folder):
         error_of(s.post("/v1/judge/batch", b"x" * (17 << 20)), 413)
         # pages of other sites
         error_of(s.post("/v1/judge", ask(), {"Origin": "http://evil.example"}), 403)
-        error_of(s.post("/v1/judge", ask(), {"Host": "evil.example"}), 403)
+        for host in "evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "[::1]x", "[":
+            error_of(s.post("/v1/judge", ask(), {"Host": host}), 403)
         assert s.judged() == 0
         expect(s.post("/v1/judge", ask(), {"Origin": "http://localhost:3000"}), 200)
+        for host in "127.0.0.2", "LOCALHOST:1", "[::1]:8642":
+            expect(s.post("/v1/judge", ask(), {"Host": host}), 200)
 
 
 def tokens(folder):
@@ -470,6 +473,21 @@ def documents(folder):
         assert "prototype" in lines[2] and '"healthy"' in lines[2] and "kforge_queue_depth" in lines[2]
 
 
+def real_judge(folder):
+    """The default workers, with the real judge."""
+    text = open(os.path.join(BIN, "../share/kforge/tasks/axpy/baseline.cu")).read()
+    with Server(BIN, folder, "--device", "cpu", workers=[]) as s:
+        shape = {"correct": 1, "wrong_result": 0.1}
+        reply = lambda source: {"task": "axpy", "mode": "check", "shape": shape, "deadline_s": 300,
+                                "reply": "Done:\n```cuda\n%s```\n" % source}
+        items = [reply(text), reply(text.replace("a * x[i] + y[i]", "a * x[i]")), reply(text + "}")]
+        results = expect(s.post("/v1/judge/batch", {"items": items}), 200)["results"]
+        assert [r["status"] for r in results] == ["correct", "wrong_result", "compile_error"], results
+        assert [r["reward"] for r in results] == [1, 0.1, 0] and results[0]["build_s"] > 0, results
+        workers = all_children(s.process.pid)
+    wait_until(lambda: workers and all(is_gone(w) for w in workers), "the workers end")
+
+
 # ---- ends ----------------------------------------------------------------------------------------
 
 def all_children(pid):
@@ -583,7 +601,7 @@ def memory(folder):
 
 
 CASES = [judge, replies, rewards, faults, bad_input, tokens, slow_and_broken, batches, equal_work,
-         queue_limit, jobs, reading, flashinfer, kernelgym, documents, restarts, kill, sockets, memory]
+         queue_limit, jobs, reading, flashinfer, kernelgym, documents, real_judge, restarts, kill, sockets, memory]
 
 if __name__ == "__main__":
     failed = 0
@@ -603,5 +621,6 @@ if __name__ == "__main__":
             if os.path.exists(log):
                 print(open(log).read()[-2000:])
             failed += 1
+        Server.kill_all()
         shutil.rmtree(folder, ignore_errors=True)
     sys.exit(failed != 0)

@@ -14,6 +14,8 @@ WAIT = 60  # seconds for what takes milliseconds on an idle machine
 class Server:
     """A `kforge serve` on a free port, with simulated workers unless `workers` says otherwise."""
 
+    started = []  # for kill_all
+
     def __init__(self, bin_folder, folder, *arguments, workers=None, store="kforge.db", **environment):
         self.folder = folder
         fake = os.path.join(bin_folder, "..", "tests", "fake_worker")
@@ -27,10 +29,20 @@ class Server:
                      **environment)
         self.process = subprocess.Popen(command + list(arguments), cwd=folder, env=clean, text=True,
                                         stdout=subprocess.PIPE, stderr=self.log)
+        Server.started.append(self)
         line = self.process.stdout.readline()
         found = re.match(r"listening on http://127\.0\.0\.1:(\d+)\n", line)
         assert found, "unexpected first line: %r, %s" % (line, self.errors())
         self.port = int(found[1])
+
+    @classmethod
+    def kill_all(cls):
+        """Ends the servers that a failed case left."""
+        for server in cls.started:
+            if server.process.poll() is None:
+                server.process.kill()
+                server.process.wait()
+        cls.started.clear()
 
     def __enter__(self):
         return self
