@@ -417,15 +417,18 @@ static void edit_shared(rewriter *r, uint32_t start, uint32_t end, bool dynamic)
     kf_edit_add(&r->edits, KF_EDIT_REPLACE, start, end, text.data ? text.data : "", text.size);
 }
 
-/* True if only words, scopes and their brackets come before `__shared__`. Otherwise the statement
- * before it has no end, and an edit would hide that. */
+/* True if only a type and specifiers come before `__shared__`. Otherwise the statement before it
+ * has no end, and an edit would hide that. */
 static bool is_specifier_list(const rewriter *r, uint32_t start, uint32_t index)
 {
+    int angle = 0;
     for (uint32_t i = start; i < index; i++) {
         uint32_t close = close_of(r, i);
-        bool specifier = kind_of(r, i) == KF_TOKEN_WORD || kind_of(r, i) == KF_TOKEN_DIRECTIVE ||
-                         is(r, i, "::") || is(r, i, "<") || is(r, i, ">") || is(r, i, ",") ||
-                         close != KF_NO_TOKEN;
+        if (is(r, i, "<")) angle++;
+        bool specifier = angle > 0 || kind_of(r, i) == KF_TOKEN_WORD ||
+                         kind_of(r, i) == KF_TOKEN_DIRECTIVE || is(r, i, "::") || is(r, i, "*") ||
+                         is(r, i, "&") || close != KF_NO_TOKEN;
+        if (is(r, i, ">")) angle--;
         if (!specifier) return false;
         if (close != KF_NO_TOKEN) i = close;
     }

@@ -243,6 +243,11 @@ static void shared_memory(void **state)
                         "__device__ void f() {  __shared__ int x[3]; }");
     assert_string_equal(rewrite("__device__ void f() { __shared__ int x[3]; }"),
                         "__device__ void f() { __shared__ int x[3]; }");
+    text = rewrite("__device__ void f() { extern a::V<4, float> __shared__ s[]; s[0]; }");
+    assert_non_null(strstr(text, "typedef a :: V < 4 , float > kfcpu_shared_1 [] ;"));
+    /* The semicolon in front is missing, so the compiler has to see the text. */
+    static const char open[] = "__device__ void f() { int v = 4\nextern __shared__ float s[]; }";
+    assert_string_equal(rewrite(open), open);
     text = rewrite_as("__device__ void f() { __shared__ int x[N + 1], y; }", true);
     assert_non_null(strstr(text, "typedef int kfcpu_shared_1 [N + 1] , kfcpu_shared_2 ;"));
     assert_non_null(strstr(text, "new_shared(sizeof(kfcpu_shared_2));"));
