@@ -37,13 +37,10 @@ if None in pythons:
 work = tempfile.mkdtemp(prefix="kforge-mcp.")
 try:
     shutil.copy(os.path.join(tasks, "axpy", "baseline.cu"), os.path.join(work, "good.cu"))
-    server = Server(program, work)
-    try:
+    with Server(program, work) as server:
         for python in pythons:
             subprocess.run([python, "-I", os.path.join(here, "mcp_client.py"), program, work, server.url + "/mcp"],
                            env=environment(work), cwd=work, check=True, timeout=600)
-    finally:
-        status = server.close()
-    assert status == 0, status
+    assert server.status == 0, server.status
 finally:
     shutil.rmtree(work)

@@ -99,7 +99,10 @@ class Server:
                                         env=environment(folder), cwd=folder, text=True)
         self.url = self.process.stdout.readline().split()[-1]
 
-    def close(self):
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
         self.process.terminate()
         self.process.stdout.close()
-        return self.process.wait(60)
+        self.status = self.process.wait(60)
