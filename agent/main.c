@@ -27,6 +27,7 @@
     ROW(prompt) \
     ROW(scan) \
     ROW(worker) \
+    ROW(mcp) \
     ROW(serve) \
     ROW(list) \
     ROW(show) \

@@ -103,6 +103,20 @@ kf_store_cursor *kf_store_children(kf_store *store, int64_t parent, const char *
         "ii", parent, row);
 }
 
+kf_store_cursor *kf_store_latest(kf_store *store, const char *task, size_t limit, kf_error *error)
+{
+    int64_t most = limit > BEST_LIMIT ? BEST_LIMIT : (int64_t)limit;
+    return kf_cursor(store, error,
+                     "SELECT " KF_LONE_COLUMNS " FROM (SELECT max(x.id) AS verdict FROM candidate k"
+                     " JOIN verdict x ON x.candidate = k.id AND x.standing = 1"
+                     " WHERE k.task = (SELECT id FROM task WHERE hash = ?1)"
+                     " GROUP BY x.candidate ORDER BY 1 DESC LIMIT ?2) l"
+                     " JOIN verdict v ON v.id = l.verdict JOIN candidate c ON c.id = v.candidate"
+                     " JOIN task t ON t.id = c.task JOIN device d ON d.id = v.device"
+                     " ORDER BY v.id DESC",
+                     "ti", task, most);
+}
+
 int kf_store_next_candidate(kf_store_cursor *cursor, kf_store_candidate *candidate, kf_error *error)
 {
     int row = kf_cursor_step(cursor, error);

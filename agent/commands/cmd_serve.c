@@ -8,13 +8,14 @@
 #include "devices.h"
 #include "kforge/file.h"
 #include "kforge/judge.h"
+#include "mcp.h"
 #include "serve.h"
 
 #define TOKEN_BYTES 4096
 #define LEAST_TOKEN 16
 
 typedef struct settings {
-    const char *store, *device, *devices, *sandbox, *token;
+    const char *store, *device, *devices, *sandbox, *token, *root;
     double timeout;
     int64_t port, queue;
     kf_option_list workers, listen;
@@ -94,6 +95,10 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
                                       kf_serve_flashinfer_routes, kf_serve_kernelgym_routes};
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
         options.tables[options.table_count++] = (kf_route_table){routes[i], service};
+    kf_auto(kf_mcp) mcp =
+        kf_mcp_new(&(kf_mcp_settings){.root = wanted->root, .jobs = service}, error);
+    if (!mcp) return -1;
+    options.tables[options.table_count++] = (kf_route_table){kf_serve_mcp_routes, mcp};
     kf_auto(kf_web) http = kf_web_open(&options, error);
     if (!http) return -1;
     const char *address;
@@ -134,6 +139,12 @@ static const kf_option options[] = {
      .low = 1,
      .high = 1000000,
      .help = "The most jobs that wait. Further ones are refused with status 429."},
+    {.name = "root",
+     .type = KF_OPTION_PATH,
+     .argument = "DIR",
+     .offset = offsetof(settings, root),
+     .help = "Let MCP clients (POST /mcp) name files below this folder. Default: they send "
+             "sources."},
     KF_ROW_DEVICE(settings),
     {.name = "devices",
      .type = KF_OPTION_TEXT,

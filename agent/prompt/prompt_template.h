@@ -37,6 +37,7 @@ extern const kf_template_builtin kf_template_builtins[]; /* ends at a NULL name 
 /* agent/bench/report/: the page of a bench */
 extern const kf_template_builtin kf_report_files[];
 extern const kf_template_builtin kf_price_files[]; /* agent/llm/prices.json */
+extern const kf_template_builtin kf_mcp_files[];   /* agent/mcp/tools.json */
 /* agent/commands/starter/, for `kforge task new` */
 extern const kf_template_builtin kf_starter_files[];
 

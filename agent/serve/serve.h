@@ -19,5 +19,7 @@
 /* The routes. Their context is the kf_service. */
 extern const kf_route kf_serve_judge_routes[], kf_serve_read_routes[], kf_serve_flashinfer_routes[],
     kf_serve_kernelgym_routes[];
+/* The route of the Model Context Protocol. Its context is a kf_mcp. */
+extern const kf_route kf_serve_mcp_routes[];
 
 #endif

@@ -472,6 +472,9 @@ kf_store_cursor *kf_store_best(kf_store *store, const kf_store_scope *scope, siz
  * any run. */
 kf_store_cursor *kf_store_children(kf_store *store, int64_t parent, const char *run,
                                    kf_error *error);
+/* Returns the judged candidates of `task` (hash) in all runs and outside of runs, the latest
+ * verdict first: at most `limit`. */
+kf_store_cursor *kf_store_latest(kf_store *store, const char *task, size_t limit, kf_error *error);
 /* Returns 1 and fills *candidate, 0 at the end, -1 on error. The other kf_store_next_… do the same.
  */
 int kf_store_next_candidate(kf_store_cursor *cursor, kf_store_candidate *candidate,

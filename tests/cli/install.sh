@@ -6,6 +6,7 @@ source "$(dirname "$0")/lib.sh"
 cmake --install "$bin/.." --prefix "$work/prefix" --strip >log 2>&1 || { cat log >&2; exit 1; }
 for file in bin/kforge bin/kforge-cpucc bin/kforge-runner lib/kforge/libkfcpu.so lib/kforge/cpu/include/cuda_runtime.h share/man/man1/kforge.1 \
     share/bash-completion/completions/kforge share/zsh/site-functions/_kforge share/kforge/tasks/row_softmax/task.json \
+    share/kforge/skills/kforge/SKILL.md share/doc/kforge/AGENTS.md \
     share/kforge/python/pyproject.toml share/kforge/python/kforge_client/client.py \
     share/doc/kforge/LICENSE share/doc/kforge/README.md share/doc/kforge/docs/reference/commands.md \
     include/kforge.h; do

@@ -1,0 +1,233 @@
+#include "mcp_tools.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kforge/file.h"
+#include "kforge/json.h"
+#include "output.h"
+
+/* for a worker's hello */
+#define START_SECONDS 10
+
+const char *kf_mcp_text(const cJSON *arguments, const char *key, const char *fallback)
+{
+    const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(arguments, key));
+    return text ? text : fallback;
+}
+
+double kf_mcp_number(const cJSON *arguments, const char *key, double fallback)
+{
+    const cJSON *number = cJSON_GetObjectItemCaseSensitive(arguments, key);
+    return number ? number->valuedouble : fallback;
+}
+
+/* ---- tasks ----------------------------------------------------------------------------------- */
+
+kf_task *kf_mcp_task(const kf_mcp *server, const char *word, kf_error *error)
+{
+    bool found;
+    kf_task *task = kf_served_task(&server->served, word, &found, error);
+    if (found) return task;
+    kf_error reason = {0};
+    task = kf_service_task(server->jobs, word, &reason);
+    if (!task)
+        kf_fail(error, KF_ERROR_INPUT, "%.128s: no such task; kforge_tasks lists them (%s)", word,
+                reason.text);
+    return task;
+}
+
+void kf_mcp_family(const kf_mcp *server, char family[16])
+{
+    kf_service_figures figures = {0};
+    double until = kf_now() + START_SECONDS;
+    for (;;) {
+        kf_service_read_figures(server->jobs, &figures);
+        if (figures.device[0] || kf_now() > until) break;
+        usleep(20000);
+    }
+    snprintf(family, 16, "%s", figures.device[0] ? figures.device : "cpu");
+    family[strcspn(family, ":")] = '\0';
+}
+
+kf_task *kf_mcp_stored_task(kf_store *store, const char *hash, kf_error *error)
+{
+    return kf_stored_task(store, hash, error);
+}
+
+/* ---- candidates ------------------------------------------------------------------------------ */
+
+kf_store *kf_mcp_store(const kf_mcp *server, kf_store_mode mode, kf_error *error)
+{
+    const char *path = kf_service_store(server->jobs);
+    if (path) return kf_store_open(path, mode, error);
+    kf_fail(error, KF_ERROR_INPUT, "this server keeps no candidates; start it with a store");
+    return NULL;
+}
+
+static bool read_number(const char *word, int64_t *number)
+{
+    char *end;
+    if (word[0] != 'c' || !isdigit((unsigned char)word[1]) || strlen(word) > 18) return false;
+    *number = strtoll(word + 1, &end, 10);
+    return !*end;
+}
+
+bool kf_mcp_candidate(kf_store *store, const char *word, kf_store_candidate *candidate,
+                      kf_error *error)
+{
+    int64_t number;
+    kf_error reason = {0};
+    bool found = read_number(word, &number)
+                     ? kf_store_get_candidate(store, number, NULL, candidate, &reason)
+                     : kf_store_find_candidate_prefix(store, NULL, word, candidate, &reason);
+    if (found || reason.code != KF_ERROR_INPUT) return found || kf_fail_copy(error, &reason);
+    return kf_fail(error, KF_ERROR_INPUT,
+                   "%.80s: no such candidate; give the id of kforge_eval, as c12, or see "
+                   "kforge_history",
+                   word);
+}
+
+kf_verdict *kf_mcp_verdict(kf_store *store, const kf_store_candidate *candidate, kf_error *error)
+{
+    size_t size;
+    if (!candidate->verdict) {
+        kf_fail(error, KF_ERROR_INPUT, "c%lld was never judged; call kforge_eval with its source",
+                (long long)candidate->id);
+        return NULL;
+    }
+    kf_autofree char *text = kf_store_verdict_json(store, candidate->verdict, &size, error);
+    kf_auto(cJSON) json =
+        text ? kf_json_parse(text, size, KF_STORE_BLOB_BYTES, "verdict in the store", error) : NULL;
+    return json ? kf_verdict_from_json(json, error) : NULL;
+}
+
+static bool best_of(kf_store *store, const kf_store_scope *scope, kf_store_candidate *candidate,
+                    bool *found, kf_error *error)
+{
+    kf_auto(kf_store_cursor) cursor = kf_store_best(store, scope, 1, error);
+    int row = cursor ? kf_store_next_candidate(cursor, candidate, error) : -1;
+    *found = row == 1;
+    return row >= 0;
+}
+
+bool kf_mcp_best(const kf_mcp *server, kf_store *store, const char *task,
+                 kf_store_candidate *candidate, bool *found, kf_error *error)
+{
+    kf_service_figures figures = {0};
+    kf_service_read_figures(server->jobs, &figures);
+    kf_store_scope scope = {.task = task,
+                            .device = figures.environment_id[0] ? figures.environment_id : NULL,
+                            .island = -1,
+                            .reverified = true};
+    if (!best_of(store, &scope, candidate, found, error) || *found) return *found;
+    scope.reverified = false;
+    return best_of(store, &scope, candidate, found, error);
+}
+
+/* ---- figures --------------------------------------------------------------------------------- */
+
+static cJSON *figure(double value)
+{
+    if (!isfinite(value)) return cJSON_CreateNull();
+    char digits[32];
+    snprintf(digits, sizeof digits, "%.4g", value);
+    return cJSON_CreateNumber(strtod(digits, NULL));
+}
+
+void kf_mcp_add_speedup(cJSON *object, const char *key, kf_interval speedup)
+{
+    if (isnan(speedup.value)) {
+        cJSON_AddNullToObject(object, key);
+        return;
+    }
+    cJSON *list = cJSON_AddArrayToObject(object, key);
+    cJSON_AddItemToArray(list, figure(speedup.value));
+    cJSON_AddItemToArray(list, figure(speedup.low));
+    cJSON_AddItemToArray(list, figure(speedup.high));
+}
+
+void kf_mcp_add_candidate(cJSON *object, const char *key, int64_t id)
+{
+    char text[32];
+    snprintf(text, sizeof text, "c%lld", (long long)id);
+    cJSON_AddStringToObject(object, key, text);
+}
+
+/* ---- hidden workloads ------------------------------------------------------------------------ */
+
+bool kf_mcp_is_hidden(const kf_task *task, const char *workload, const char *device)
+{
+    char family[16];
+    snprintf(family, sizeof family, "%s", device);
+    family[strcspn(family, ":")] = '\0';
+    kf_autofree kf_problem *problem = malloc(sizeof *problem);
+    for (int i = 0; task && problem && i < kf_task_workload_count(task); i++) {
+        bool applies;
+        if (strcmp(kf_task_workload_name(task, i), workload) == 0)
+            return !kf_task_resolve(task, i, family, problem, &applies, NULL) || problem->hidden;
+    }
+    return true;
+}
+
+/* Takes name, values and places out of the result of a workload. */
+static bool hide(kf_workload_verdict *w)
+{
+    if (!kf_verdict_set_text(&w->workload, "(hidden)")) return false;
+    for (size_t i = 0; i < w->finding_count; i++) {
+        kf_finding *finding = &w->findings[i];
+        finding->measured = finding->limit = NAN;
+        if (!kf_verdict_set_text(&finding->text, "at a size that is not shown; handle every "
+                                                 "legal size"))
+            return false;
+    }
+    for (size_t i = 0; i < w->output_count; i++) {
+        kf_error_figures *f = &w->outputs[i].figures;
+        f->first_index = -1;
+        f->compared = f->mismatched = 0;
+        f->first_expected = f->first_got = NAN;
+        f->pattern[0] = '\0';
+    }
+    return true;
+}
+
+static bool names_hidden(const char *text, const kf_task *task, const char *device)
+{
+    for (int i = 0; task && i < kf_task_workload_count(task); i++) {
+        const char *name = kf_task_workload_name(task, i);
+        if (strstr(text, name) && kf_mcp_is_hidden(task, name, device)) return true;
+    }
+    return false;
+}
+
+/* Takes names of hidden workloads out of the findings on the whole verdict. *hidden becomes true if
+ * there were names. */
+static bool hide_names(kf_verdict *verdict, const kf_task *task, bool *hidden)
+{
+    for (size_t i = 0; i < verdict->finding_count; i++) {
+        kf_finding *finding = &verdict->findings[i];
+        if (!names_hidden(finding->text, task, verdict->device)) continue;
+        *hidden = true;
+        if (!kf_verdict_set_text(&finding->text, "in a workload that is not shown")) return false;
+    }
+    return true;
+}
+
+kf_verdict *kf_mcp_redacted(const kf_verdict *verdict, const kf_task *task)
+{
+    kf_auto(cJSON) json = kf_verdict_to_json(verdict);
+    kf_auto(kf_verdict) copy = json ? kf_verdict_from_json(json, NULL) : NULL;
+    bool hidden = false;
+    for (size_t i = 0; copy && i < copy->workload_count; i++) {
+        kf_workload_verdict *w = &copy->workloads[i];
+        if (!kf_mcp_is_hidden(task, w->workload, copy->device)) continue;
+        hidden = true;
+        if (!hide(w)) return NULL;
+    }
+    if (copy && !hide_names(copy, task, &hidden)) return NULL;
+    if (hidden) kf_verdict_conclude(copy);
+    return kf_steal(&copy);
+}
