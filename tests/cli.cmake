@@ -19,7 +19,7 @@ kf_tier(plain cli.completion cli.docs cli.gpu_faults cli.gpu_silent cli.install 
 # Fetches packages from PyPI once. Status 77 means that it could not.
 add_test(NAME cli.event_trackers COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/event_trackers.sh ${CMAKE_BINARY_DIR}/bin)
 set_tests_properties(cli.event_trackers PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77)
-kf_tier(full cli.event_trackers)
+kf_tier(pypi cli.event_trackers)
 kf_tier(plain cli.event_trackers)
 # Thousands of commands on files of strangers.
 foreach(part project tasks stores)

@@ -5,5 +5,6 @@ add_test(NAME cli.mcp COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cli/mcp.py ${C
 add_test(NAME cli.mcp_clients
   COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cli/mcp_clients.py ${CMAKE_BINARY_DIR}/bin ${CMAKE_BINARY_DIR}/tests)
 set_tests_properties(cli.mcp cli.mcp_clients PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77)
-kf_tier(full cli.mcp cli.mcp_clients)
+kf_tier(full cli.mcp)
+kf_tier(pypi cli.mcp_clients)
 kf_tier(plain cli.mcp cli.mcp_clients)

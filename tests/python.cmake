@@ -8,6 +8,6 @@ foreach(name trl verl verifiers skyrl openenv nemo_gym harbor)
     COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/python/adapters.sh ${CMAKE_BINARY_DIR}/bin ${name})
   set_tests_properties(python.adapter_${name} PROPERTIES
     TIMEOUT 900 SKIP_RETURN_CODE 77 RESOURCE_LOCK python_adapters)
-  kf_tier(full python.adapter_${name})
+  kf_tier(pypi python.adapter_${name})
   kf_tier(plain python.adapter_${name})
 endforeach()

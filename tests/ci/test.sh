@@ -12,17 +12,24 @@
 #   release-full  the second tier: PyTorch, what measures time, stress, real servers
 #   asan-full     the command line and a part of the corpus with sanitizers
 #   tsan          tests with threads once more with ThreadSanitizer
+#   packages      adapters, exports and clients in the real packages from PyPI: several GB, cached
 #   fuzz          each libFuzzer target for KFORGE_FUZZ_SECONDS (20), two a processor, starting from tests/fuzz/corpus
 #
 # While tests run that do not measure time, idle CPUs build the next stages. The last line is
 # ctest's, for the sum of all stages. Settings of kforge in the caller's environment do not reach
 # the tests.
 fuzz_seconds=${KFORGE_FUZZ_SECONDS:-20}
+with_packages=${KFORGE_TEST_PACKAGES:-1} # 0: without the stage packages
 for variable in "${!KFORGE_@}"; do
     [ "$variable" = KFORGE_TEST_PYTHON ] || unset "$variable" # cli.models_real
 done
 gate_stages=(lint release asan)
 full_stages=(release-full asan-full tsan fuzz)
+if [ "$with_packages" = 0 ]; then
+    say "the stage packages is left out (KFORGE_TEST_PACKAGES=0)"
+else
+    full_stages+=(packages)
+fi
 results=$root/build/tests # one file a stage that has passed: the key of the files, how many tests, seconds
 passed=0 failed=0 seconds=0
 failures=() reasons=()
@@ -76,7 +83,7 @@ build_stage() {
     case $1 in
     lint) return 0 ;;
     release) options=(-DKFORGE_TESTS=ON) ;;
-    release-full) options=(-DKFORGE_TESTS=ON) targets+=(benches) ;;
+    release-full | packages) preset=release options=(-DKFORGE_TESTS=ON) targets+=(benches) ;;
     tsan) targets=(thread_tests) ;;
     fuzz) targets=(fuzz_programs) ;;
     esac
@@ -132,6 +139,10 @@ run_stage() {
         build_now asan-full
         build_ahead tsan fuzz
         UBSAN_OPTIONS=print_stacktrace=1 run_ctest asan-full asan -j "$jobs" -L '^full$'
+        ;;
+    packages)
+        build_now packages
+        run_ctest packages release -j 1 -L '^pypi$'
         ;;
     tsan)
         build_now tsan
