@@ -86,6 +86,7 @@ def held_connections(folder):
 def distinct(device, mode):
     """Verdicts a second. The sources differ in a constant, so each has code of its own."""
     folder = folders()
+    os.symlink(os.path.join(root, "tasks"), os.path.join(folder, "tasks"))
     text = open(os.path.join(root, "tasks/axpy/baseline.cu")).read()
     sources = [text + "\n__global__ void other%d(float *x) { x[0] = %d.0f; }\n" % (i, i)
                for i in range(SOURCES + 1)]
