@@ -105,8 +105,8 @@ oracle.cu|s/-(double)x/(double)x/|workload "main" the baseline disagrees with th
 baseline.cu|s/expf(/expf(2 */|workload "main" the baseline disagrees with the oracle
 baseline.cu|s/if (i < n)/if (i < n - 3)/|workload "main" the baseline disagrees with the oracle, at element [0-9]+: .* the baseline
 baseline.cu|s/if (i < n) y\[i\] = /&n % 2 \&\& i > 776 ? NAN : /|workload "ragged" the baseline disagrees with the oracle, at element 777: .* the baseline nan
-baseline.cu|s/y\[i\] = /&x[i + 1] == 12345.678f ? 0 : /|\(baseline.faulty\): baseline.cu: .*READ of size 4 .* at baseline.cu:9
-baseline.cu|s/y\[i\] = /&x[i - 1] == 12345.678f ? 0 : /|\(baseline.faulty\): baseline.cu: .*READ of size 4 .* at baseline.cu:9
+baseline.cu|s/y\[i\] = /&x[i + 1] == 12345.678f ? 0 : /|\(baseline.faulty\): baseline.cu: .*read of 4 bytes, .* of x, at baseline.cu:9
+baseline.cu|s/y\[i\] = /&x[i - 1] == 12345.678f ? 0 : /|\(baseline.faulty\): baseline.cu: .*read of 4 bytes, .* of x, at baseline.cu:9
 baseline.cu|s/if (i < n) \(.*\)/if (i <= n) y[i] = i < n ? x[i] \/ (1.0f + expf(-x[i])) : 0;/|baseline.cu: .*writes outside its outputs, or to an input: argument y
 baseline.cu|s/if (i < n) .*/& else ((float *)x)[0] = 1;/|baseline.cu: .*writes outside its outputs, or to an input: argument x
 baseline.cu|s/expf/expg/|baseline.cu does not build: baseline.cu:9:[0-9]+: error:

@@ -55,7 +55,7 @@ on_terminal() {
         fail "kforge $*: status $got, expected $wanted: $(tail -c 2000 "$work/screen")"
 }
 
-on_terminal 0 optimize evil --model exec:./ask.sh -n 4 --workers "$fake"
+on_terminal 0 optimize evil --model exec:./ask.sh --strategy sample -n 4 --workers "$fake"
 on_terminal 0 list
 on_terminal 0 show
 on_terminal 0 show --tree
