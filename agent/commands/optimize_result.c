@@ -174,6 +174,7 @@ int kf_optimize_result_status(const kf_search_result *result)
 {
     if (result->end == KF_SEARCH_INTERRUPTED) return KF_EXIT_INTERRUPTED;
     if (result->end == KF_SEARCH_STOPPED) return KF_EXIT_MACHINE;
+    if (result->models_silent) return KF_EXIT_MACHINE;
     if (result->progress.best) return KF_EXIT_DONE;
     return result->end == KF_SEARCH_SPENT ? KF_EXIT_BUDGET : KF_EXIT_NOTHING;
 }

@@ -499,6 +499,10 @@ static void done(void *context, const kf_http_result *result)
     if (request->attempt.answer.model[0] && !request->reply.model)
         request->reply.model = strdup(request->attempt.answer.model);
     release_attempt(request);
+    n->reached = n->reached || result->status;
+    /* An address that never answered is most likely a wrong one. */
+    bool unreachable = result->fault == KF_HTTP_CONNECT && !n->reached;
+    if (unreachable && request->failures) v = FAIL, error.code = KF_ERROR_INPUT;
     if (v == AGAIN && request->failures < n->retries && wait <= MAX_WAIT_SECONDS) {
         request->due =
             now + fmax(wait, kf_backoff(request->failures++, n->backoff, random_fraction(n)));
@@ -518,7 +522,7 @@ static void done(void *context, const kf_http_result *result)
     char remark[96] = "";
     if (v == AGAIN && wait > MAX_WAIT_SECONDS)
         snprintf(remark, sizeof remark, "; the server asks to wait %.0f s", wait);
-    if (v == AGAIN && request->failures)
+    if ((v == AGAIN || unreachable) && request->failures)
         snprintf(remark, sizeof remark, " (%d attempts)", request->failures + 1);
     kf_request_fail(request, outcome, error.code, "%s: %s%s", n->label, error.text, remark);
 }

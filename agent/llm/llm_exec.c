@@ -266,7 +266,9 @@ static void finish(exec *e, call *c, bool timed_out, kf_llm_reply *reply)
                 "exec: the command was ended by signal %d; it wrote to stderr: %s",
                 WTERMSIG(status), stderr_end(c));
     } else if (WEXITSTATUS(status) != 0) {
-        kf_fail(&reply->error, KF_ERROR_IO,
+        /* The shell's status for a program that is not there, or that nothing can run. */
+        bool missing = WEXITSTATUS(status) == 127 || WEXITSTATUS(status) == 126;
+        kf_fail(&reply->error, missing ? KF_ERROR_INPUT : KF_ERROR_IO,
                 "exec: the command ended with status %d; it wrote to stderr: %s",
                 WEXITSTATUS(status), stderr_end(c));
     } else if (!text) {

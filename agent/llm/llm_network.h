@@ -112,6 +112,8 @@ struct kf_network {
     kf_http *http;
     kf_budget *budget;
     kf_network_pace pace;
+    /* The server has answered, with any status. */
+    bool reached;
     kf_request *requests;
     int request_count;
     /* State of the random numbers for the back-off. */

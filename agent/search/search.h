@@ -136,6 +136,8 @@ typedef struct kf_search_result {
     /* STOPPED because the machine failed with samples of a benchmark, which are judged after a
      * resume */
     bool machine_failed;
+    /* Models were asked, and no reply came. */
+    bool models_silent;
     /* `best` is the best candidate except for the baseline. */
     kf_search_progress progress;
 } kf_search_result;

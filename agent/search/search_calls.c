@@ -234,7 +234,7 @@ static bool handle_reply(kf_search *s, kf_call *call, kf_llm_reply *reply, kf_er
         reply->error.text[0] ? reply->error.text : kf_llm_outcome_name(reply->outcome);
     if (stored) {
         if (reply->outcome == KF_LLM_FAILED)
-            kf_models_count_failure(s, index, why);
+            kf_models_count_failure(s, index, &reply->error, why);
         else
             kf_models_count_useless(s, index, why);
         kf_ensemble_useless(&s->models, index, reply->cost_usd);

@@ -201,7 +201,7 @@ void kf_models_budget_spent(kf_models *models, int index, const kf_error *why);
 /* Counts a reply without a candidate, or a failed call. After too many the model gets no more
  * calls. */
 void kf_models_count_useless(kf_search *s, int index, const char *why);
-void kf_models_count_failure(kf_search *s, int index, const char *why);
+void kf_models_count_failure(kf_search *s, int index, const kf_error *error, const char *why);
 /* Notes what a judged candidate means for its model: a hint for the next prompt, a repair, or a
  * summary. `candidate` is its id in the store. */
 bool kf_models_judged(kf_search *s, const kf_proposal *proposal, bool known, kf_status status,

@@ -87,6 +87,7 @@ bool kf_models_open(kf_search *s, kf_error *error)
         if (!model->spec || strcmp(model->spec, settings->models[i]) != 0) {
             free(model->spec);
             free(model->note);
+            free(model->failure);
             *model = (kf_model){.spec = strdup(settings->models[i])};
         }
         if (!model->spec) return kf_fail_memory(error, "a model");
@@ -122,6 +123,7 @@ void kf_models_close(kf_models *models)
         free(models->items[i].spec);
         free(models->items[i].name);
         free(models->items[i].note);
+        free(models->items[i].failure);
     }
     free(models->system_text);
 }
@@ -160,11 +162,21 @@ void kf_models_count_useless(kf_search *s, int index, const char *why)
     give_up(s, index, text);
 }
 
-void kf_models_count_failure(kf_search *s, int index, const char *why)
+void kf_models_count_failure(kf_search *s, int index, const kf_error *error, const char *why)
 {
     kf_model *model = &s->models.items[index];
     char text[800];
     model->failures++;
+    /* A key, a name or an address that is wrong stays wrong. */
+    if (error->code == KF_ERROR_INPUT && !s->calls.answered) {
+        give_up(s, index, why);
+        return;
+    }
+    if (!model->failure || strcmp(model->failure, why) != 0) {
+        free(model->failure);
+        model->failure = strdup(why);
+        kf_search_notify(s, KF_SEARCH_NEWS, "model %s: a call failed: %.500s", model->name, why);
+    }
     model->not_before =
         kf_now() + fmin(FIRST_PAUSE * (double)(1 << (model->failures - 1)), LONGEST_PAUSE);
     if (model->failures < MODEL_FAILURES) return;

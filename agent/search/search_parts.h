@@ -154,6 +154,8 @@ typedef struct kf_model {
     double not_before;
     /* why its last reply was useless, for its next prompt */
     char *note;
+    /* The failure that the user has seen last. */
+    char *failure;
     /* rewards and costs so far */
     kf_bandit_arm arm;
 } kf_model;
@@ -281,7 +283,7 @@ typedef struct kf_selection_state {
     int64_t model_candidates;
     /* those since the last gain */
     int64_t since_gain;
-    /* speedup and share of the physical limit of the best */
+    /* speedup of the best; its share of the physical limit once it was measured again, else 0 */
     double gain_best, floor_share;
     /* exponentially weighted mean of the natural logarithm of gains */
     double gain_mean;

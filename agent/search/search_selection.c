@@ -140,8 +140,11 @@ double kf_features_floor(const char *text)
 
 static bool take_verification(kf_search *s, const kf_outcome *o)
 {
-    if (o->status == KF_CORRECT && o->speedup > 0)
+    if (o->status == KF_CORRECT && o->speedup > 0) {
         kf_population_update(s->selection.population, o->candidate, o->speedup);
+        const kf_member *best = kf_population_best(s->selection.population, -1);
+        if (best && best->candidate == o->candidate) s->selection.floor_share = o->floor_share;
+    }
     if (o->status != KF_CORRECT && o->blame == KF_BLAME_CANDIDATE)
         kf_population_update(s->selection.population, o->candidate, NAN);
     return true;
@@ -216,7 +219,7 @@ bool kf_selection_take(kf_search *s, const kf_outcome *o, kf_error *error)
     bool gained = correct && o->speedup > s->selection.gain_best * s->strategy.propose.gain;
     if (gained) take_gain(s, o->speedup);
     s->selection.since_gain = gained ? 0 : s->selection.since_gain + o->of_model;
-    if (correct && o->speedup >= s->selection.gain_best) s->selection.floor_share = o->floor_share;
+    if (correct && o->speedup >= s->selection.gain_best) s->selection.floor_share = 0;
     s->selection.model_candidates += o->of_model;
     if (o->of_model) migrate(s);
     return true;
@@ -226,8 +229,9 @@ const char *kf_selection_stop(const kf_search *s)
 {
     const kf_strategy *t = &s->strategy;
     if (!s->models.count) return NULL;
-    if (t->stop.floor > 0 && s->selection.floor_share >= t->stop.floor)
-        return "the best has reached the share of the physical limit that stop_floor sets";
+    if (t->stop.floor > 0 && s->selection.floor_share >= t->stop.floor && s->calls.answered > 0)
+        return "the best, measured again, reaches the share of the physical limit that stop_floor "
+               "sets";
     if (t->stop.gain > 0 && s->selection.model_candidates > 0 &&
         kf_selection_expected(&s->selection) < t->stop.gain)
         return "the next candidate is expected to improve the best by less than stop_gain";

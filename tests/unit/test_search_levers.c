@@ -194,6 +194,9 @@ static void stops_when_little_is_expected(void **state)
     assert_null(kf_selection_stop(s));
     s->strategy.stop.floor = 0.95;
     s->selection.floor_share = 0.96;
+    /* Never before a model was asked. */
+    assert_null(kf_selection_stop(s));
+    s->calls.answered = 1;
     assert_non_null(kf_selection_stop(s));
 }
 
