@@ -1,4 +1,4 @@
-# task: relu; kforge: correct; kernelbench: correct; slower: yes
+# task: relu; kforge: correct; cuda: correct|cheating library.loaded; kernelbench: correct; slower: yes
 # Native code that overwrites the C library's clock on load: only a call of the clock advances it.
 # The judge reads another clock.
 import time

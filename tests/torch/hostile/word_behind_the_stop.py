@@ -1,4 +1,4 @@
-# task: relu; kforge: contract_violation input.mutated
+# task: relu; kforge: contract_violation input.mutated; cuda: correct
 """Ends a thread at the end of forward. The word that the kernel clears then lies in the input."""
 import ctypes
 import os
