@@ -133,12 +133,12 @@ run_stage() {
         ;;
     release-full)
         build_now release-full
-        run_ctest release-full release -j "$jobs" -L '^full$'
+        run_ctest release-full release -j $((jobs + 1)) -L '^full$'
         ;;
     asan-full)
         build_now asan-full
         build_ahead tsan fuzz
-        UBSAN_OPTIONS=print_stacktrace=1 run_ctest asan-full asan -j "$jobs" -L '^full$'
+        UBSAN_OPTIONS=print_stacktrace=1 run_ctest asan-full asan -j $((jobs + 1)) -L '^full$'
         ;;
     packages)
         build_now packages
