@@ -118,7 +118,7 @@ template <class Closure, class... P, size_t... I>
 void bind_packed(call *c, std::index_sequence<I...>)
 {
     ::kfcpu::bind(c, Closure{std::tuple<std::decay_t<P>...>(
-                *static_cast<std::decay_t<P> *>(c->arguments[I])...)});
+                         *static_cast<std::decay_t<P> *>(c->arguments[I])...)});
 }
 
 // The whole work of a stub. `a` are its parameters, which it reads only for a configured launch.
