@@ -119,9 +119,11 @@ class Unseeded:
         if numpy is not None:
             self._replace(numpy.random, "seed", lambda *_: None)
             drawn = random.getrandbits(31)
-            for name in ("default_rng", "RandomState"):
-                made = getattr(numpy.random, name)
-                self._replace(numpy.random, name, lambda *_, made=made: made(drawn))
+            default_rng, state = numpy.random.default_rng, numpy.random.RandomState
+            self._replace(numpy.random, "default_rng", lambda *_: default_rng(drawn))
+            # A class, since libraries ask with isinstance.
+            seeded = {"__init__": lambda self, *_: state.__init__(self, drawn)}
+            self._replace(numpy.random, "RandomState", type("RandomState", (state,), seeded))
 
     def __exit__(self, *_):
         for owner, name, original in reversed(self.originals):
