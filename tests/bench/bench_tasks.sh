@@ -7,7 +7,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 1
 good=0 count=0
-case ${1:-} in /*) shift ;; esac # ./run bench names a program first
+case ${1:-} in /*) shift ;; esac # ./run benchmarks names a program first
 for task in "$root"/tasks/*/; do
     task=${task%/}
     started=$(date +%s)

@@ -1,5 +1,5 @@
-# ./run bench [NAME…] [OPTION…]: runs the benchmarks one after the other. Each prints one line for
-# each figure. The first argument with a dash and all later ones go to each benchmark (./run bench
+# ./run benchmarks [NAME…] [OPTION…]: runs the benchmarks one after the other. Each prints one line for
+# each figure. The first argument with a dash and all later ones go to each benchmark (./run benchmarks
 # tasks --time 30). Sourced by ./run.
 names=() options=()
 while [ $# -gt 0 ] && [ "${1#-}" = "$1" ]; do
