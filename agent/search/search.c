@@ -165,7 +165,8 @@ static bool search(kf_search *s, kf_search_result *result, kf_error *error)
                   : s->jobs.postponed ? KF_SEARCH_STOPPED
                   : over              ? KF_SEARCH_SPENT
                                       : KF_SEARCH_CONVERGED;
-    result->models_silent = s->progress.calls && !s->calls.answered && !s->models.budget_spent;
+    result->models_silent = s->models.count && s->progress.calls && !s->calls.answered &&
+                            !s->selection.model_candidates && !s->models.budget_spent;
     result->machine_failed = result->end == KF_SEARCH_STOPPED && !s->models.gone;
     if (result->end == KF_SEARCH_INTERRUPTED)
         kf_fail(&result->why, KF_ERROR_BUSY, "interrupted");

@@ -167,8 +167,9 @@ void kf_models_count_failure(kf_search *s, int index, const kf_error *error, con
     kf_model *model = &s->models.items[index];
     char text[800];
     model->failures++;
-    /* A key, a name or an address that is wrong stays wrong. */
-    if (error->code == KF_ERROR_INPUT && !s->calls.answered) {
+    /* A key, a name or an address that is wrong stays wrong. An agent may do better next time. */
+    kf_autofree char *agent = kf_llm_agent_name(model->spec);
+    if (error->code == KF_ERROR_INPUT && !s->calls.answered && !agent) {
         give_up(s, index, why);
         return;
     }
