@@ -151,7 +151,11 @@ fi
 # An agent that asks for more than its judgements, one that ignores SIGTERM at the end of its time, one that spends too much.
 cat >agents/greedy <<'END'
 cp candidate.cu start.cu
-for i in 1 2 3 4 5 6 7 8; do { echo "#pragma fake: speed 1.$i"; cat start.cu; } >candidate.cu; kforge eval; done
+for i in 1 2 3 4 5 6 7 8; do
+    { echo "#pragma fake: speed 1.$i"; cat start.cu; } >next.cu
+    mv next.cu candidate.cu # the end may come at any time
+    kforge eval
+done
 sleep 500
 END
 agent greedy ",evals=3,timeout=5m"
