@@ -168,8 +168,7 @@ void kf_models_count_failure(kf_search *s, int index, const kf_error *error, con
     char text[800];
     model->failures++;
     /* A key, a name or an address that is wrong stays wrong. An agent may do better next time. */
-    kf_autofree char *agent = kf_llm_agent_name(model->spec);
-    if (error->code == KF_ERROR_INPUT && !s->calls.answered && !agent) {
+    if (error->code == KF_ERROR_INPUT && !s->calls.answered && !kf_is_agent(s, index)) {
         give_up(s, index, why);
         return;
     }

@@ -68,11 +68,11 @@ expect_judged 0 eval tasks/level1_20_Signs_And_Matrices structure.cu --device cp
 json 'o["status"] == "correct"'
 # Kinds of problems. The first line of each file says what the import does. A made task judges
 # its own reference as correct. Some need a part of PyTorch that older ones lack.
+python=$("$program" doctor 2>/dev/null | sed -n 's/^ok  *pytorch .*(\(.*\))$/\1/p')
 for file in "$root"/tests/torch/problems/*.py; do
     name=$(basename "$file" .py)
     needed=$(sed -n 's/^# needs: //p' "$file")
-    python=$("$program" doctor 2>/dev/null | sed -n 's/^ok  *pytorch .*(\(.*\))$/\1/p')
-    [ -z "$needed" ] || "$python" -c "import torch; torch.$needed" 2>/dev/null || continue
+    [ -z "$needed" ] || "$python" -c "import torch; torch.$needed" 2>/dev/null || { echo "left out: $name needs torch.$needed"; continue; }
     read -r _ _ wanted what < <(head -n 1 "$file")
     if [ "$wanted" = unfit ]; then
         expect 1 import torch "$file" -o kinds --json
