@@ -9,8 +9,9 @@ struct watch {
 };
 __device__ long long waited(long long ticks)
 {
-    clock_t begin = clock();
+    // The outer clock begins first and ends last, whenever this thread is interrupted.
     long long begin64 = clock64();
+    clock_t begin = clock();
     while (clock() - begin < ticks) {
     }
     return clock64() - begin64;
@@ -22,7 +23,8 @@ __host__ __device__ clock_t either()
 __global__ void wait(long long *out, long long ticks)
 {
     out[0] = waited(ticks);
-    clock_t begin = ::clock(), begin_either = either();
+    clock_t begin_either = either();
+    clock_t begin = ::clock();
     while (::clock() - begin < ticks) {
     }
     out[1] = either() - begin_either;
