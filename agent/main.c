@@ -13,6 +13,7 @@
 #include "help.h"
 #include "terminal.h"
 #include "kforge/gpu.h"
+#include "mcp.h"
 #include "api_key.h"
 
 /* One row for each command, in the order of the overview. Commands of a group ("task new", "task
@@ -221,12 +222,29 @@ static void print(void *context, const char *text)
     fputs(text, context);
 }
 
+/* Serves the judge outside as tools of the Model Context Protocol. Returns an exit status, or -1.
+ */
+static int serve_client(const char *socket_path, kf_error *error)
+{
+    /* The socket lies in the agent's folder. */
+    kf_autofree char *folder =
+        strndup(socket_path, (size_t)(strrchr(socket_path, '/') - socket_path));
+    kf_mcp_settings settings = {.root = folder, .socket = socket_path};
+    kf_auto(kf_mcp) server = folder ? kf_mcp_new(&settings, error) : NULL;
+    install_handlers();
+    return server && kf_mcp_serve(server, STDIN_FILENO, STDOUT_FILENO, &interrupts, error)
+               ? KF_EXIT_DONE
+               : -1;
+}
+
 /* Runs a command in an agent's jail, where kforge is a client of the judge outside. */
 static int run_client(const char *socket_path, int argc, char **argv)
 {
     kf_error error = {0};
-    int status = kf_episode_client(socket_path, (const char *const *)argv + 1, (size_t)argc - 1,
-                                   print, output, &error);
+    bool serves = argc == 2 && strcmp(argv[1], "mcp") == 0 && strchr(socket_path, '/');
+    int status = serves ? serve_client(socket_path, &error)
+                        : kf_episode_client(socket_path, (const char *const *)argv + 1,
+                                            (size_t)argc - 1, print, output, &error);
     if (status >= 0) return finish(status);
     kf_terminal_flush(output);
     return fail(&error);

@@ -13,6 +13,7 @@
 #ifndef KFORGE_EPISODE_H
 #define KFORGE_EPISODE_H
 
+#include <cjson/cJSON.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -132,6 +133,13 @@ char *kf_episode_candidate(const char *text, size_t size, bool *is_episode, kf_e
 
 /* The variable with the path of the socket. With it, `kforge` is a client. */
 #define KF_EPISODE_SOCKET "KFORGE_SOCKET"
+/* Sends a question on a connection of its own: "eval", "check", "profile" or "submit" with a
+ * source, "history" without. Returns the connection, which the caller closes, or -1. */
+int kf_episode_send(const char *socket_path, const char *action, const char *source,
+                    kf_error *error);
+/* Waits at most `seconds` for the answer. `answer` keeps the bytes between calls. Returns the
+ * server's object (README.md). NULL without *error: the judge has not answered yet. */
+cJSON *kf_episode_receive(int connection, kf_buffer *answer, double seconds, kf_error *error);
 /* Runs a command of the client. Returns its exit status, or -1 with *error. */
 int kf_episode_client(const char *socket_path, const char *const *arguments, size_t count,
                       void (*print)(void *context, const char *text), void *context,

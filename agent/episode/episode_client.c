@@ -1,6 +1,8 @@
 /* `kforge` in an agent's jail: a client of the judge outside. It is a convenience. The server
  * checks everything again, since the agent may as well write to the socket itself. */
 #include <errno.h>
+#include <math.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +23,8 @@ static const char usage[] =
     "  kforge profile [FILE]          as eval, with hardware counters where the device has some\n"
     "  kforge submit [FILE]           copy FILE to candidate.cu and measure it for longer\n"
     "  kforge history                 the verdicts of this episode\n"
+    "  kforge mcp                     the same as tools of the Model Context Protocol "
+    "($KFORGE_MCP)\n"
     "candidate.cu as it is at the end is the result.\n";
 
 typedef struct request {
@@ -58,55 +62,73 @@ static bool read_arguments(const char *const *arguments, size_t count, request *
     return true;
 }
 
+/* Reads the source of a question. NULL without *error: the question has no source. */
+static char *source_of(const request *r, kf_error *error)
+{
+    size_t size;
+    if (strcmp(r->action, "history") == 0) return NULL;
+    kf_autofree char *source = kf_file_read(r->file, KF_EPISODE_SOURCE_BYTES, &size, error);
+    if (source && strcmp(r->action, "submit") == 0 && strcmp(r->file, CANDIDATE) != 0 &&
+        !kf_file_write(CANDIDATE, source, size, error))
+        return NULL;
+    return kf_steal(&source);
+}
+
 /* Returns the line to send, malloc'd. */
-static char *line_of(const request *r, kf_error *error)
+static char *line_of(const char *action, const char *source, kf_error *error)
 {
     kf_auto(cJSON) json = cJSON_CreateObject();
-    cJSON_AddStringToObject(json, "do", r->action);
-    if (strcmp(r->action, "history") != 0) {
-        size_t size;
-        kf_autofree char *source = kf_file_read(r->file, KF_EPISODE_SOURCE_BYTES, &size, error);
-        if (!source) return NULL;
-        if (strcmp(r->action, "submit") == 0 && strcmp(r->file, CANDIDATE) != 0 &&
-            !kf_file_write(CANDIDATE, source, size, error))
-            return NULL;
-        cJSON_AddStringToObject(json, "source", source);
-    }
+    cJSON_AddStringToObject(json, "do", action);
+    if (source) cJSON_AddStringToObject(json, "source", source);
     kf_autofree char *text = cJSON_PrintUnformatted(json);
     char *line = NULL;
     if (!text || asprintf(&line, "%s\n", text) < 0) return kf_fail_memory(error, "a request"), NULL;
     return line;
 }
 
-/* Sends the line and returns the answer's line. */
-static char *exchange(const char *path, const char *line, size_t *size, kf_error *error)
+int kf_episode_send(const char *socket_path, const char *action, const char *source,
+                    kf_error *error)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    char data[65536];
-    kf_autobuffer answer = {.limit = ANSWER_BYTES};
-    if (strlen(path) >= sizeof address.sun_path)
-        return kf_fail(error, KF_ERROR_INPUT, "%s: too long for a socket", path), NULL;
-    memcpy(address.sun_path, path, strlen(path));
+    if (strlen(socket_path) >= sizeof address.sun_path)
+        return kf_fail(error, KF_ERROR_INPUT, "%s: too long for a socket", socket_path) - 1;
+    memcpy(address.sun_path, socket_path, strlen(socket_path));
+    kf_autofree char *line = line_of(action, source, error);
+    if (!line) return -1;
     kf_autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) != 0)
-        return kf_fail(error, KF_ERROR_MACHINE, "%s: %s; the judge outside does not answer", path,
-                       strerror(errno)),
-               NULL;
+        return kf_fail(error, KF_ERROR_MACHINE, "%s: %s; the judge outside does not answer",
+                       socket_path, strerror(errno)) -
+               1;
     for (size_t sent = 0, all = strlen(line); sent < all;) {
         ssize_t done = send(fd, line + sent, all - sent, MSG_NOSIGNAL);
         if (done < 0 && errno == EINTR) continue;
-        if (done <= 0) break;
+        if (done <= 0) break; /* the answer is missing, then */
         sent += (size_t)done;
     }
-    while (!answer.size || !memchr(answer.data, '\n', answer.size)) {
-        ssize_t got = recv(fd, data, sizeof data, 0);
+    int connection = fd;
+    fd = -1;
+    return connection;
+}
+
+cJSON *kf_episode_receive(int connection, kf_buffer *answer, double seconds, kf_error *error)
+{
+    char data[65536];
+    double until = kf_now() + seconds;
+    answer->limit = ANSWER_BYTES;
+    while (!answer->size || !memchr(answer->data, '\n', answer->size)) {
+        double left = until - kf_now();
+        struct pollfd waits = {.fd = connection, .events = POLLIN};
+        int ready = poll(&waits, 1, left > 0 ? (int)fmin(left * 1e3 + 1, 1e9) : 0);
+        if (ready == 0 && left <= 0) return NULL;
+        if (ready <= 0) continue;
+        ssize_t got = recv(connection, data, sizeof data, 0);
         if (got < 0 && errno == EINTR) continue;
-        if (got <= 0 || answer.failed)
+        if (got > 0) kf_buffer_append(answer, data, (size_t)got);
+        if (got <= 0 || answer->failed)
             return kf_fail(error, KF_ERROR_MACHINE, "the judge outside gave no answer"), NULL;
-        kf_buffer_append(&answer, data, (size_t)got);
     }
-    *size = answer.size;
-    return kf_buffer_take(&answer);
+    return kf_json_parse(answer->data, answer->size, ANSWER_BYTES, "the judge's answer", error);
 }
 
 static int show(const request *r, const cJSON *json, void (*print)(void *context, const char *text),
@@ -138,12 +160,14 @@ int kf_episode_client(const char *socket_path, const char *const *arguments, siz
                       kf_error *error)
 {
     request r;
-    size_t size;
+    kf_error reason = {0};
+    kf_autobuffer answer = {0};
     if (!read_arguments(arguments, count, &r, error)) return -1;
     if (strcmp(r.action, "help") == 0) return print(context, usage), 0;
-    kf_autofree char *line = line_of(&r, error);
-    kf_autofree char *answer = line ? exchange(socket_path, line, &size, error) : NULL;
+    kf_autofree char *source = source_of(&r, &reason);
+    if (reason.text[0]) return kf_fail_copy(error, &reason) - 1;
+    kf_autoclose int connection = kf_episode_send(socket_path, r.action, source, error);
     kf_auto(cJSON) json =
-        answer ? kf_json_parse(answer, size, ANSWER_BYTES, "the judge's answer", error) : NULL;
+        connection < 0 ? NULL : kf_episode_receive(connection, &answer, INFINITY, error);
     return json ? show(&r, json, print, context, error) : -1;
 }

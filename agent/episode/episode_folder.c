@@ -36,9 +36,21 @@ static void word_limits(const kf_episode_settings *settings, kf_buffer *out)
         out, "\nThe episode ends at a limit. What candidate.cu holds then is the result.\n");
 }
 
-/* $KFORGE_MCP: the servers of the Model Context Protocol that the agent may start. The list is
- * empty until `kforge mcp` can be a client of the socket. */
-static const char mcp_config[] = "{\"mcpServers\":{}}\n";
+/* Returns $KFORGE_MCP: the server of the Model Context Protocol that the agent may start. Clients
+ * of the protocol pass no variables but those that the list names. NULL without memory. */
+static char *mcp_config(const kf_episode_folder *folder)
+{
+    kf_auto(cJSON) json = cJSON_CreateObject();
+    cJSON *servers = cJSON_AddObjectToObject(json, "mcpServers");
+    cJSON *server = cJSON_AddObjectToObject(servers, "kforge");
+    cJSON_AddStringToObject(server, "type", "stdio");
+    cJSON_AddStringToObject(server, "command", "kforge");
+    cJSON_AddItemToArray(cJSON_AddArrayToObject(server, "args"), cJSON_CreateString("mcp"));
+    cJSON *environment = cJSON_AddObjectToObject(server, "env");
+    cJSON_AddStringToObject(environment, KF_EPISODE_SOCKET, folder->socket);
+    cJSON_AddStringToObject(environment, "KFORGE_WORK", folder->work);
+    return cJSON_PrintUnformatted(json);
+}
 
 static const char rules_end[] =
     "\nTASK.md has the task and says how to evaluate candidate.cu with `kforge`.\n";
@@ -50,13 +62,14 @@ static bool write_files(const kf_episode_folder *folder, const kf_episode_settin
     kf_buffer_string(&task, files->task);
     word_limits(settings, &task);
     kf_buffer_format(&rules, "%s%s", files->rules, rules_end);
-    if (task.failed || rules.failed) return kf_fail_memory(error, "an episode");
+    kf_autofree char *servers = mcp_config(folder);
+    if (task.failed || rules.failed || !servers) return kf_fail_memory(error, "an episode");
     return write_file(folder->work, "TASK.md", task.data, 0444, error) &&
            write_file(folder->work, "AGENTS.md", rules.data, 0444, error) &&
            write_file(folder->work, "candidate.cu", files->candidate, 0644, error) &&
            write_file(folder->work, files->baseline_module ? "baseline.py" : "baseline.cu",
                       files->baseline, 0444, error) &&
-           write_file(folder->work, "mcp.json", mcp_config, 0444, error);
+           write_file(folder->work, "mcp.json", servers, 0444, error);
 }
 
 static bool make_below(const char *above, const char *name, char **path, kf_error *error)

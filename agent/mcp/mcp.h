@@ -49,8 +49,11 @@ typedef struct kf_mcp_request kf_mcp_request;
 typedef struct kf_mcp_settings {
     /* the served folder; NULL: clients can't name files */
     const char *root;
-    /* judges, and has the store; borrowed */
+    /* judges, and has the store; borrowed. NULL with a socket. */
     kf_service *jobs;
+    /* In an agent's jail: the socket of the judge outside (episode.h). The tools are its questions
+     * then. Else NULL. */
+    const char *socket;
 } kf_mcp_settings;
 
 /* Copies the settings. KF_ERROR_INPUT if the root is no folder. */

@@ -9,10 +9,15 @@
 #include "mcp.h"
 #include "served_files.h"
 
+/* Questions of an agent's jail that the judge outside has not answered (tool_episode.c). */
+typedef struct kf_mcp_questions kf_mcp_questions;
+
 struct kf_mcp {
     kf_served served;
+    /* Has either jobs or questions. */
     kf_service *jobs;
-    /* "tools" of tools.json */
+    kf_mcp_questions *questions;
+    /* "tools" or "episode_tools" of tools.json */
     cJSON *tools;
 };
 
@@ -78,11 +83,19 @@ bool kf_mcp_has_envelope(const cJSON *message);
 typedef cJSON *kf_mcp_tool(kf_mcp_call *call, const cJSON *arguments, kf_error *error);
 
 /* Returns the function of a tool, NULL for an unknown name. */
-kf_mcp_tool *kf_mcp_find_tool(const char *name);
+kf_mcp_tool *kf_mcp_find_tool(const kf_mcp *server, const char *name);
 /* Checks arguments against the input schema of a tool. The error names the argument. */
 bool kf_mcp_check_arguments(const cJSON *schema, const cJSON *arguments, kf_error *error);
 
 kf_mcp_tool kf_tool_tasks, kf_tool_task, kf_tool_eval, kf_tool_result, kf_tool_profile,
     kf_tool_scan, kf_tool_history, kf_tool_best, kf_tool_diff, kf_tool_submit, kf_tool_note;
+
+/* ---- in an agent's jail (tool_episode.c) ----------------------------------------------------- */
+
+/* Copies the path of the socket. NULL without memory. */
+kf_mcp_questions *kf_mcp_questions_new(const char *socket);
+void kf_mcp_questions_free(kf_mcp_questions *questions);
+kf_mcp_tool kf_tool_episode_eval, kf_tool_episode_profile, kf_tool_episode_submit,
+    kf_tool_episode_history, kf_tool_episode_result;
 
 #endif

@@ -18,6 +18,9 @@ static const char *const revisions[KF_MCP_REVISIONS] = {
     [KF_MCP_2026_07] = "2026-07-28",
 };
 
+static const char episode_instructions[] =
+    "kforge judges CUDA kernels. Read TASK.md, edit candidate.cu, call kforge_eval until it is "
+    "correct and fast, then kforge_submit.";
 static const char instructions[] =
     "kforge judges CUDA kernels: it compares them with an oracle and times them. Call kforge_task, "
     "write a .cu file, call kforge_eval until it is correct and fast, then kforge_submit.";
@@ -90,9 +93,11 @@ static void add_cache_terms(cJSON *result)
     cJSON_AddStringToObject(result, "cacheScope", "public");
 }
 
-static void add_capabilities(cJSON *result)
+static void add_capabilities(const kf_mcp *server, cJSON *result)
 {
     cJSON_AddObjectToObject(cJSON_AddObjectToObject(result, "capabilities"), "tools");
+    cJSON_AddStringToObject(result, "instructions",
+                            server->questions ? episode_instructions : instructions);
 }
 
 /* ---- the stateless envelope ------------------------------------------------------------------ */
@@ -159,19 +164,17 @@ static cJSON *initialize(kf_mcp_session *session, const cJSON *id, const cJSON *
                             "this connection is initialized already");
     cJSON *result = cJSON_CreateObject();
     cJSON_AddStringToObject(result, "protocolVersion", revisions[revision]);
-    add_capabilities(result);
+    add_capabilities(session->server, result);
     add_server_info(result, "serverInfo");
-    cJSON_AddStringToObject(result, "instructions", instructions);
     return succeed(revision, id, result);
 }
 
-static cJSON *discover(const cJSON *id)
+static cJSON *discover(const kf_mcp *server, const cJSON *id)
 {
     cJSON *result = cJSON_CreateObject();
     cJSON *versions = cJSON_AddArrayToObject(result, "supportedVersions");
     cJSON_AddItemToArray(versions, cJSON_CreateString(revisions[KF_MCP_2026_07]));
-    add_capabilities(result);
-    cJSON_AddStringToObject(result, "instructions", instructions);
+    add_capabilities(server, result);
     add_cache_terms(result);
     return succeed(KF_MCP_2026_07, id, result);
 }
@@ -240,7 +243,7 @@ static cJSON *call_tool(kf_mcp_session *session, kf_mcp_revision revision, const
     if (arguments && !cJSON_IsObject(arguments))
         return kf_mcp_error(id, KF_MCP_INVALID_PARAMS, NULL,
                             "params.arguments has to be an object");
-    kf_mcp_tool *tool = kf_mcp_find_tool(name);
+    kf_mcp_tool *tool = kf_mcp_find_tool(session->server, name);
     if (!tool)
         return kf_mcp_error(id, KF_MCP_INVALID_PARAMS, NULL,
                             "%.64s: no tool has this name; tools/list has all", name);
@@ -270,7 +273,7 @@ static cJSON *respond_in(kf_mcp_session *session, kf_mcp_revision revision, cons
     if (strcmp(method, "tools/list") == 0) return list_tools(session->server, revision, id, params);
     if (strcmp(method, "tools/call") == 0)
         return call_tool(session, revision, id, message, cancelled);
-    if (stateless && strcmp(method, "server/discover") == 0) return discover(id);
+    if (stateless && strcmp(method, "server/discover") == 0) return discover(session->server, id);
     if (!stateless && strcmp(method, "ping") == 0)
         return succeed(revision, id, cJSON_CreateObject());
     return kf_mcp_error(id, KF_MCP_UNKNOWN_METHOD, NULL, "%.64s: no such method in revision %s",

@@ -36,7 +36,7 @@ cat >stdin
 grep -q "axpy" stdin && grep -q "kforge eval" TASK.md && grep -q "12 judgements" TASK.md && grep -q "oracle" AGENTS.md && echo "files are there"
 cmp -s candidate.cu baseline.cu && echo "starts from a source" || echo "starts from another source"
 echo x 2>/dev/null >>baseline.cu && echo "LEAK: baseline.cu was written"
-[ "$(cat "$KFORGE_MCP")" = '{"mcpServers":{}}' ] && echo "MCP is there"
+grep -q '"command":"kforge"' "$KFORGE_MCP" && echo "MCP is there"
 [ -w "$HOME" ] && [ -z "$(ls "$HOME")" ] && echo "home is empty"
 cp candidate.cu start.cu
 { echo '#pragma fake: status compile_error'; cat start.cu; } >candidate.cu
@@ -73,6 +73,57 @@ json 'o == [["ok", "scripted-1", 1000, 50, 0.25]]'
 "$program" export --store honest.db --format multiturn >out 2>err
 json 'o["turns"] == 1 and o["messages"][-1]["role"] == "assistant" and "kforge.episode" in o["messages"][-1]["content"]'
 await no_folders
+
+# An agent that starts the server of $KFORGE_MCP with no variables but those that the list names.
+cat >agents/speaking <<'END'
+python3 - 2>&1 <<'PY'
+import json, os, subprocess
+server = json.load(open(os.environ["KFORGE_MCP"]))["mcpServers"]["kforge"]
+process = subprocess.Popen([server["command"], *server["args"]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                           env=server["env"] | {"PATH": os.environ["PATH"]}, cwd="/")
+def ask(method, **params):
+    ask.number += 1
+    process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": ask.number, "method": method, "params": params}) + "\n")
+    process.stdin.flush()
+    answer = json.loads(process.stdout.readline())
+    assert answer["id"] == ask.number, answer
+    return answer["result"]
+ask.number = 0
+def call(name, **arguments):
+    result = ask("tools/call", name="kforge_" + name, arguments=arguments)
+    return result["structuredContent"] if not result["isError"] else result["content"][0]["text"]
+began = ask("initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo={"name": "test", "version": "1"})
+assert "TASK.md" in began["instructions"], began
+assert [t["name"] for t in ask("tools/list")["tools"]] == ["kforge_" + n for n in ("eval", "profile", "submit", "result", "history")]
+start = open("candidate.cu").read()
+def write(name, pragma):
+    open(name, "w").write(f"#pragma fake: {pragma}\n" + start)
+write("candidate.cu", "status compile_error")
+answer = call("eval", wait_s=600)
+assert answer["status"] == "compile_error" and answer["evals_left"] == 11, answer
+write("try.cu", "speed 1.5")
+answer = call("eval", file="try.cu", mode="check", wait_s=600)
+assert answer["ok"] and answer["do"] == "check", answer
+answer = call("eval", file="try.cu", wait_s=0)
+assert answer["state"] == "running", answer
+answer = call("result", job=answer["job"], wait_s=600)
+assert answer["ok"] and abs(answer["speedup"][0] - 1.5) < 0.05, answer
+assert "no such job" in call("result", job="q9")
+assert "no such file" in call("eval", file="missing.cu").lower()
+assert call("eval", file="/etc/passwd") and "did you mean file" in call("eval", fiel="x")
+write("best.cu", "speed 2")
+assert call("profile", file="best.cu", wait_s=600)["ok"] and call("submit", file="best.cu", wait_s=600)["ok"]
+assert open("candidate.cu").read() == open("best.cu").read()
+assert [r["do"] for r in call("history")["history"]] == ["eval", "check", "eval", "profile", "submit"]
+process.stdin.close()
+assert process.wait() == 0
+print("spoke")
+PY
+END
+agent speaking ",evals=12,timeout=2m"
+json 'abs(o["best"]["speedup"]["value"] - 2) < 0.05'
+stream speaking.db
+says spoke
 
 # An agent that tries to leave its folder, to read the oracle and the store, and to take keys.
 cat >agents/escaping <<END

@@ -419,7 +419,7 @@ static void lists_eleven_small_tools(void **state)
         assert_int_equal(cJSON_IsTrue(cJSON_GetObjectItem(annotations, "readOnlyHint")), !writes);
         assert_string_equal(cJSON_GetObjectItem(schema, "type")->valuestring, "object");
         assert_true(strlen(cJSON_GetObjectItem(tool, "description")->valuestring) > 20);
-        assert_non_null(kf_mcp_find_tool(name));
+        assert_non_null(kf_mcp_find_tool(f->server, name));
         const cJSON *required;
         cJSON_ArrayForEach(required, cJSON_GetObjectItem(schema, "required"))
         {
