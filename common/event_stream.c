@@ -469,3 +469,20 @@ cJSON *kf_event_start_fields(const char *kind)
     kf_event_text(fields, "traceparent", kf_event_traceparent());
     return fields;
 }
+
+void kf_event_process_start(kf_event_stream *stream, const char *kind, const char *device)
+{
+    if (!stream) return;
+    cJSON *fields = kf_event_start_fields(kind);
+    if (device) kf_event_text(fields, "device", device);
+    kf_event_write(stream, KF_EVENT_RUN_START, kf_event_stream_id(stream), fields);
+}
+
+void kf_event_process_end(kf_event_stream *stream, const kf_error *why, bool interrupted)
+{
+    if (!stream) return;
+    cJSON *fields = cJSON_CreateObject();
+    kf_event_text(fields, "end", why ? "failed" : interrupted ? "interrupted" : "finished");
+    kf_event_text(fields, "reason", why ? why->text : "");
+    kf_event_write(stream, KF_EVENT_RUN_END, kf_event_stream_id(stream), fields);
+}

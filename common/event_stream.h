@@ -72,6 +72,11 @@ bool kf_event_stream_trouble(kf_event_stream *stream, kf_error *why);
  * "serve"), version of kforge, $TRACEPARENT. */
 cJSON *kf_event_start_fields(const char *kind);
 
+/* Write the first and the last event of a worker or a server. `device`: the hardware that judges,
+ * or NULL. `why`: what ended the process early, or NULL. */
+void kf_event_process_start(kf_event_stream *stream, const char *kind, const char *device);
+void kf_event_process_end(kf_event_stream *stream, const kf_error *why, bool interrupted);
+
 /* ---- fields ---------------------------------------------------------------------------------- */
 
 /* Add a field to an event. A text is cut, and control characters and invalid UTF-8 become '?'. NULL

@@ -15,7 +15,7 @@
 #define LEAST_TOKEN 16
 
 typedef struct settings {
-    const char *store, *device, *devices, *sandbox, *token, *root;
+    const char *store, *device, *devices, *sandbox, *token, *root, *events;
     double timeout;
     int64_t port, queue;
     kf_option_list workers, listen;
@@ -44,7 +44,7 @@ static void log_line(void *context, const char *line)
 }
 
 static bool open_service(const kf_invocation *invocation, const settings *wanted,
-                         kf_service **service, kf_error *error)
+                         kf_event_stream *events, kf_service **service, kf_error *error)
 {
     kf_devices devices = {0};
     if (wanted->devices && wanted->device)
@@ -66,7 +66,8 @@ static bool open_service(const kf_invocation *invocation, const settings *wanted
                                   .timeout_seconds = wanted->timeout,
                                   .strict_sandbox = strcmp(wanted->sandbox, "strict") == 0,
                                   .log = log_line,
-                                  .log_context = (void *)(uintptr_t)invocation};
+                                  .log_context = (void *)(uintptr_t)invocation,
+                                  .events = events};
     *service = kf_service_open(&options, error);
     return *service != NULL;
 }
@@ -77,9 +78,9 @@ static void wait_for_end(const kf_invocation *invocation)
     while (!*invocation->interrupts) nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
 }
 
-static int run(const kf_invocation *invocation, const void *values, kf_error *error)
+static int serve(const kf_invocation *invocation, const settings *wanted, kf_event_stream *events,
+                 kf_error *error)
 {
-    const settings *wanted = values;
     char own[32];
     snprintf(own, sizeof own, "127.0.0.1:%lld", (long long)wanted->port);
     const char *standard[] = {own};
@@ -90,7 +91,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
                               .token = token};
     if (!kf_web_check(&options, error)) return -1;
     kf_auto(kf_service) service = NULL;
-    if (!open_service(invocation, wanted, &service, error)) return -1;
+    if (!open_service(invocation, wanted, events, &service, error)) return -1;
     const kf_route *const routes[] = {kf_serve_judge_routes, kf_serve_read_routes,
                                       kf_serve_flashinfer_routes, kf_serve_kernelgym_routes};
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
@@ -107,6 +108,19 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     fflush(invocation->output);
     wait_for_end(invocation);
     return KF_EXIT_DONE;
+}
+
+static int run(const kf_invocation *invocation, const void *values, kf_error *error)
+{
+    const settings *wanted = values;
+    kf_auto(kf_event_stream) events = NULL;
+    if (wanted->events && !(events = kf_event_stream_open(wanted->events, error))) return -1;
+    kf_event_process_start(events, "serve", NULL);
+    int status = serve(invocation, wanted, events, error);
+    kf_event_process_end(events, status < 0 ? error : NULL, true);
+    kf_error why;
+    if (kf_event_stream_trouble(events, &why)) fprintf(invocation->log, "kforge: %s\n", why.text);
+    return status;
 }
 
 static const kf_option options[] = {
@@ -155,6 +169,7 @@ static const kf_option options[] = {
     KF_ROW_WORKERS(settings),
     KF_ROW_TIMEOUT(settings),
     KF_ROW_SANDBOX(settings),
+    KF_ROW_EVENTS(settings),
     KF_ROW_STORE(settings),
     {0},
 };

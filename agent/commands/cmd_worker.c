@@ -10,24 +10,6 @@ typedef struct settings {
     bool once;
 } settings;
 
-static void write_start(kf_event_stream *events, const kf_judge *judge)
-{
-    if (!events) return;
-    cJSON *fields = kf_event_start_fields("worker");
-    kf_event_text(fields, "device", kf_judge_hardware(judge));
-    kf_event_write(events, KF_EVENT_RUN_START, kf_event_stream_id(events), fields);
-}
-
-/* `why`: what ended the worker early; or NULL. */
-static void write_end(kf_event_stream *events, const kf_error *why, bool interrupted)
-{
-    if (!events) return;
-    cJSON *fields = cJSON_CreateObject();
-    kf_event_text(fields, "end", why ? "failed" : interrupted ? "interrupted" : "finished");
-    kf_event_text(fields, "reason", why ? why->text : "");
-    kf_event_write(events, KF_EVENT_RUN_END, kf_event_stream_id(events), fields);
-}
-
 static int run(const kf_invocation *invocation, const void *values, kf_error *error)
 {
     const settings *wanted = values;
@@ -43,14 +25,14 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_auto(kf_judge) judge =
         kf_judge_new(&(kf_judge_settings){.device = wanted->device, .cache = wanted->cache}, error);
     if (!judge) return -1;
-    write_start(events, judge);
+    kf_event_process_start(events, "worker", kf_judge_hardware(judge));
     bool served = wanted->spool
                       ? kf_worker_spool(judge, wanted->spool,
                                         &(kf_spool_options){.once = wanted->once, .events = events},
                                         invocation->interrupts, error)
                       : kf_worker_serve(judge, STDIN_FILENO, STDOUT_FILENO, invocation->interrupts,
                                         events, error);
-    write_end(events, served ? NULL : error, *invocation->interrupts);
+    kf_event_process_end(events, served ? NULL : error, *invocation->interrupts);
     kf_error why;
     if (kf_event_stream_trouble(events, &why)) fprintf(invocation->log, "kforge: %s\n", why.text);
     if (!served) return -1;

@@ -36,6 +36,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "event_stream.h"
 #include "kforge/cleanup.h"
 #include "kforge/error.h"
 #include "kforge/reward.h"
@@ -87,6 +88,9 @@ typedef struct kf_service_options {
     /* Gets one line at a time about workers and the store. May be NULL. Any thread calls it. */
     void (*log)(void *context, const char *line);
     void *log_context;
+    /* Gets an event for each judged candidate and each change of the workers; borrowed. May be
+     * NULL. */
+    kf_event_stream *events;
 } kf_service_options;
 #define KF_SERVICE_CPU_WORKERS 8
 

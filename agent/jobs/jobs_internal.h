@@ -141,6 +141,8 @@ typedef struct kf_service_pump {
     kf_store *store;
     kf_workers *workers;
     int64_t last_number;
+    /* verdicts so far, the axis of the events */
+    int64_t verdicts;
     char session[16];
     /* Ends of all workers in a row without a verdict between them, and when to start them again. */
     int collapses;
@@ -157,6 +159,7 @@ typedef struct kf_service_settings {
     bool strict_sandbox;
     void (*log)(void *context, const char *line);
     void *log_context;
+    kf_event_stream *events;
 } kf_service_settings;
 
 struct kf_service {

@@ -55,6 +55,7 @@ static bool copy_options(kf_service *service, const kf_service_options *o, kf_er
     s->strict_sandbox = o->strict_sandbox;
     s->log = o->log;
     s->log_context = o->log_context;
+    s->events = o->events;
     return (copy_text(&s->device, o->device) && copy_text(&s->program, o->program) &&
             copy_list(&s->workers, &s->worker_count, o->workers, o->worker_count) &&
             copy_list(&s->devices, &s->device_count, o->devices, o->device_count) &&

@@ -13,6 +13,7 @@
 #include "jobs_internal.h"
 #include "kforge/file.h"
 #include "machine_failures.h"
+#include "verdict_event.h"
 
 /* The longest wait for an event. */
 #define WAIT_SECONDS 60.0
@@ -27,6 +28,43 @@ void kf_service_wake(kf_service *service)
     uint64_t one = 1;
     ssize_t written = write(service->pump.wake, &one, sizeof one);
     (void)written;
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+static void write_event(const kf_service *service, kf_event_kind kind, cJSON *fields)
+{
+    kf_event_stream *events = service->settings.events;
+    kf_event_write(events, kind, kf_event_stream_id(events), fields);
+}
+
+static void write_attempt(kf_service *service, const kf_work *work, const kf_verdict *verdict)
+{
+    char job[80];
+    service->pump.verdicts++;
+    if (!service->settings.events) return;
+    const kf_attempt_result result = kf_attempt_result_of(verdict);
+    cJSON *fields = cJSON_CreateObject();
+    snprintf(job, sizeof job, "serve-%s-%lld", service->pump.session, (long long)work->number);
+    kf_event_number(fields, "step", (double)service->pump.verdicts);
+    kf_event_text(fields, "job", job);
+    kf_event_text(fields, "task", kf_task_name(work->input.task->task));
+    kf_event_text(fields, "proposer", work->input.proposer);
+    kf_event_text(fields, "model", "");
+    kf_event_result(fields, &result);
+    write_event(service, KF_EVENT_ATTEMPT, fields);
+}
+
+static void write_news(kf_service *service, const char *message)
+{
+    if (!service->settings.events) return;
+    kf_workers *workers = service->pump.workers;
+    cJSON *fields = cJSON_CreateObject();
+    kf_event_number(fields, "step", (double)service->pump.verdicts);
+    kf_event_number(fields, "workers", (double)kf_workers_devices(workers));
+    kf_event_text(fields, "device", kf_workers_device(workers));
+    kf_event_text(fields, "message", message);
+    write_event(service, KF_EVENT_WORKER, fields);
 }
 
 /* ---- workers --------------------------------------------------------------------------------- */
@@ -96,14 +134,17 @@ static void note_hello(kf_service *service)
     const char *device = kf_workers_device(workers);
     pthread_mutex_lock(&service->lock);
     kf_service_figures *f = &service->figures;
+    size_t devices = kf_workers_devices(workers);
+    bool is_news = device && (!f->ready || f->devices != devices);
     f->ready = device != NULL;
-    f->devices = kf_workers_devices(workers);
+    f->devices = devices;
     if (device) {
         snprintf(f->device, sizeof f->device, "%s", device);
         snprintf(f->environment_id, sizeof f->environment_id, "%s",
                  kf_workers_environment_id(workers));
     }
     pthread_mutex_unlock(&service->lock);
+    if (is_news) write_news(service, "the number of workers changed");
 }
 
 /* ---- work ------------------------------------------------------------------------------------ */
@@ -243,6 +284,7 @@ static void settle(kf_service *service, kf_work *work, kf_workers_result *result
         judgement = kf_judgement_lost(&work->input, result->error.text);
     } else {
         service->pump.collapses = 0;
+        write_attempt(service, work, verdict);
         judgement = kf_service_same_code(service, &work->input, verdict);
         cached = judgement != NULL;
         if (!judgement && names_known_code(verdict)) {
@@ -280,8 +322,11 @@ static void wait_for_event(kf_service *service, double until)
             put_back(service, work);
         }
         kf_workers_result_free(&result);
-        for (const char *news; (news = kf_workers_news(pump->workers));)
+        for (const char *news; (news = kf_workers_news(pump->workers));) {
             kf_service_log(service, "%s", news);
+            write_news(service, news);
+        }
+        kf_event_stream_flush(service->settings.events);
         note_hello(service);
         if (got < 0) collapse(service, &why);
     }

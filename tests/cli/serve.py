@@ -111,6 +111,33 @@ def rewards(folder):
         assert reward("fake: speed 2", mode="check", shape=shape)[1] == 0.3
 
 
+def events(folder):
+    """--events: one attempt a verdict, none for a stored answer."""
+    path = os.path.join(folder, "events.jsonl")
+    with Server(BIN, folder, "--events", path) as s:
+        for text in ("fake: speed 1.5", "fake: status wrong_result", "fake: speed 1.5"):
+            expect(s.post("/v1/judge", ask(text)), 200)
+        assert s.judged() == 2
+    root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+    schema = os.path.join(root, "docs", "reference", "kforge-event.schema.json")
+    for python in (sys.executable, "/usr/bin/python3"):
+        if subprocess.run([python, "-c", "import jsonschema"], stderr=subprocess.DEVNULL).returncode == 0:
+            break
+    subprocess.run([python, os.path.join(root, "tests", "python", "check_events.py"), schema, path,
+                    "run.start", "attempt", "worker", "run.end"], check=True, stdout=subprocess.DEVNULL)
+    lines = [json.loads(line) for line in open(path)]
+    assert lines[0]["kind"] == "serve" and lines[-1]["end"] == "interrupted", lines
+    assert len({e["run"] for e in lines}) == 1, lines
+    tried = [e for e in lines if e["event"] == "attempt"]
+    assert [e["step"] for e in tried] == [1, 2], tried
+    assert [e["status"] for e in tried] == ["correct", "wrong_result"], tried
+    assert abs(tried[0]["speedup"][0] - 1.5) < 1e-9 and tried[1]["speedup"] is None, tried
+    assert all(e["job"] and e["task"] == "axpy" and e["proposer"] == "serve" for e in tried), tried
+    bad = subprocess.run([os.path.join(BIN, "kforge"), "serve", "--events", os.path.join(folder, "missing", "e")],
+                         capture_output=True, text=True)
+    assert bad.returncode == 2 and "cannot write there" in bad.stderr, bad
+
+
 def faults(folder):
     fault = os.path.join(folder, "fault")
     with Server(BIN, folder, FAKE_FAULT=fault) as s:
@@ -600,7 +627,7 @@ def memory(folder):
         assert all(read_answer(c)[0] == 200 for c in held)
 
 
-CASES = [judge, replies, rewards, faults, bad_input, tokens, slow_and_broken, batches, equal_work,
+CASES = [judge, replies, rewards, events, faults, bad_input, tokens, slow_and_broken, batches, equal_work,
          queue_limit, jobs, reading, flashinfer, kernelgym, documents, real_judge, restarts, kill, sockets, memory]
 
 if __name__ == "__main__":
