@@ -125,11 +125,11 @@ run_stage() {
     release)
         build_now release
         build_ahead asan
-        run_ctest release release -j $((jobs + 1)) -L '^gate$'
+        run_ctest release release -j $((2 * jobs)) -L '^gate$'
         ;;
     asan)
         build_now asan
-        UBSAN_OPTIONS=print_stacktrace=1 run_ctest asan asan -j $((jobs + 1)) -L '^gate$'
+        UBSAN_OPTIONS=print_stacktrace=1 run_ctest asan asan -j $((2 * jobs)) -L '^gate$'
         ;;
     release-full)
         build_now release-full
