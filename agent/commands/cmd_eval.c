@@ -203,6 +203,7 @@ static bool sign(kf_workers_result *result, const char *key, kf_error *error)
 {
     kf_auto(cJSON) json =
         kf_json_parse(result->json, result->json_size, KF_JOB_BYTES, "verdict", error);
+    if (json) kf_verdict_publish(json);
     char *text = json ? kf_json_signed(json, key, error) : NULL;
     if (!text) return false;
     free(result->json);
@@ -271,11 +272,27 @@ static bool add_json(session *s, size_t i, const kf_workers_result *result, kf_e
     kf_auto(cJSON) row = cJSON_CreateObject();
     kf_auto(cJSON) verdict =
         kf_json_parse(result->json, result->json_size, KF_JOB_BYTES, "verdict", error);
+    if (verdict) kf_verdict_publish(verdict);
     bool made = row && verdict && cJSON_AddStringToObject(row, "file", s->results[i].name) &&
                 cJSON_AddItemToObject(row, "verdict", verdict);
     if (!made) return kf_fail_memory(error, "a verdict");
     kf_steal(&verdict);
     cJSON_ReplaceItemInArray(s->all, (int)i, kf_steal(&row));
+    return true;
+}
+
+/* Prints a whole verdict on one line. */
+static bool print_verdict(const kf_view *view, const kf_workers_result *result, kf_error *error)
+{
+    kf_auto(cJSON) json =
+        kf_json_parse(result->json, result->json_size, KF_JOB_BYTES, "verdict", error);
+    if (!json) return false;
+    kf_verdict_publish(json);
+    kf_autofree char *text = kf_json_print_exact(json);
+    if (!text) return kf_fail_memory(error, "a verdict");
+    kf_print_exact(view->out, text, strlen(text));
+    kf_print_exact(view->out, "\n", 1);
+    fflush(view->out);
     return true;
 }
 
@@ -285,10 +302,8 @@ static bool show(session *s, size_t i, const kf_workers_result *result, kf_error
     kf_view view = kf_view_of(s->invocation, wanted->json);
     if (wanted->json && s->count > 1) return add_json(s, i, result, error);
     if (wanted->brief) return print_brief(s, &s->results[i], error);
-    if (wanted->json)
-        fprintf(view.out, "%s\n", result->json);
-    else
-        kf_eval_print(&view, &s->results[i],
+    if (wanted->json) return print_verdict(&view, result, error);
+    kf_eval_print(&view, &s->results[i],
                       &(kf_eval_style){.verbose = wanted->verbose,
                                        .counters = strcmp(wanted->counters, "none") != 0,
                                        .sanitizer = wanted->sanitize,
@@ -441,7 +456,13 @@ static int say_no_source(const session *s, const kf_error *why, kf_error *error)
     const settings *wanted = s->wanted;
     kf_auto(cJSON) json = kf_brief_no_source(why->text);
     if (!json) return kf_fail_memory(error, "a verdict") - 1;
-    if (wanted->brief || wanted->json)
+    if (wanted->json) {
+        cJSON *schema = cJSON_CreateString("kforge-brief/1");
+        cJSON_AddItemToObject(json, "schema", schema);
+        return kf_print_json(s->invocation->output, kf_steal(&json), error) ? KF_EXIT_NO_SOURCE
+                                                                            : -1;
+    }
+    if (wanted->brief)
         return kf_eval_print_line(s->invocation->output, json, error) ? KF_EXIT_NO_SOURCE : -1;
     fprintf(s->invocation->output, "%s: " KF_STATUS_NO_SOURCE ": %s\nnext: %s\n",
             s->candidates[0].name, why->text,
@@ -453,9 +474,8 @@ static bool finish(session *s, kf_error *error)
 {
     kf_view view = kf_view_of(s->invocation, s->wanted->json);
     if (s->all) {
-        cJSON *json = cJSON_CreateObject();
-        bool made = json && cJSON_AddStringToObject(json, "schema", "kforge-evals/1") &&
-                    cJSON_AddItemToObject(json, "results", s->all);
+        cJSON *json = kf_json_document("kforge-evals/1");
+        bool made = json && cJSON_AddItemToObject(json, "results", s->all);
         if (made) s->all = NULL;
         return kf_print_json(view.out, json, error);
     }

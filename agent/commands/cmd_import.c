@@ -75,11 +75,11 @@ static void print_table(const kf_view *view, const kf_import_suite *suite,
 static bool print_results_json(const kf_view *view, const kf_import_suite *suite,
                                const kf_import_result *results, double seconds, kf_error *error)
 {
-    kf_auto(cJSON) json = cJSON_CreateObject();
+    kf_auto(cJSON) json = kf_json_document("kforge-import/1");
     cJSON_AddStringToObject(json, "suite", suite->name);
     if (suite->url) cJSON_AddStringToObject(json, "url", suite->url);
     if (suite->commit) cJSON_AddStringToObject(json, "commit", suite->commit);
-    kf_json_add_number(json, "seconds", seconds);
+    kf_add_figure(json, "seconds", seconds);
     cJSON *rows = cJSON_AddArrayToObject(json, "problems");
     for (size_t i = 0; i < suite->count; i++) {
         const kf_import_problem *p = &suite->problems[i];
@@ -101,7 +101,7 @@ static bool print_results_json(const kf_view *view, const kf_import_suite *suite
         cJSON_AddNumberToObject(row, "state", r->state);
         cJSON_AddNumberToObject(row, "outputs", r->outputs);
         cJSON_AddNumberToObject(row, "flops", r->flops);
-        kf_json_add_number(row, "seconds", r->seconds);
+        kf_add_figure(row, "seconds", r->seconds);
     }
     return kf_print_json(view->out, kf_steal(&json), error);
 }

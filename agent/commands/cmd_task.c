@@ -100,7 +100,7 @@ static int run_lint(const kf_invocation *invocation, const void *values, kf_erro
 {
     const lint_settings *wanted = values;
     kf_view view = kf_view_of(invocation, wanted->json);
-    kf_auto(cJSON) json = cJSON_CreateObject();
+    kf_auto(cJSON) json = kf_json_document("kforge-lint/1");
     cJSON *tasks = cJSON_AddArrayToObject(json, "tasks");
     int errors = 0;
     kf_auto(kf_judge) judge = NULL;

@@ -138,8 +138,7 @@ static void print_text(const kf_optimize_result *o, FILE *out)
 static bool print_json(const kf_optimize_result *o, FILE *out, kf_error *error)
 {
     const kf_search_progress *p = &o->result->progress;
-    kf_auto(cJSON) json = cJSON_CreateObject();
-    cJSON_AddStringToObject(json, "schema", "kforge-result/1");
+    kf_auto(cJSON) json = kf_json_document("kforge-result/2");
     cJSON_AddStringToObject(json, "run", p->run);
     cJSON_AddStringToObject(json, "task", o->task);
     cJSON_AddStringToObject(json, "device", p->hardware);
@@ -158,7 +157,7 @@ static bool print_json(const kf_optimize_result *o, FILE *out, kf_error *error)
     cJSON *best =
         p->best ? cJSON_AddObjectToObject(json, "best") : cJSON_AddNullToObject(json, "best");
     if (p->best) {
-        cJSON_AddNumberToObject(best, "candidate", (double)p->best);
+        kf_add_candidate(best, "candidate", p->best);
         cJSON_AddStringToObject(best, "hash", o->best.hash);
         cJSON_AddStringToObject(best, "source", o->path);
         kf_add_interval(best, "speedup", p->best_speedup);
