@@ -13,6 +13,8 @@
 #include "help.h"
 #include "terminal.h"
 #include "kforge/gpu.h"
+#include "kforge/nearest.h"
+#include "output.h"
 #include "api_key.h"
 
 /* One row for each command, in the order of the overview. Commands of a group ("task new", "task
@@ -61,14 +63,21 @@ COMMANDS(DECLARE)
 static const kf_command *const commands[] = {COMMANDS(LIST) NULL};
 
 static volatile int interrupts;
+/* The first Ctrl-C says on the terminal that a second one is possible. */
+static bool explains_interrupt;
 
 /* The first interrupt asks for an orderly end, the second for a quick one. The third exits at once.
  */
 static void count_interrupt(int signal_number)
 {
-    (void)signal_number;
+    static const char words[] = "\nfinishing what is in flight; Ctrl-C again stops at once\n";
+    int before = errno;
     if (interrupts >= 2) _exit(KF_EXIT_INTERRUPTED);
     interrupts = interrupts + 1;
+    if (interrupts == 1 && explains_interrupt && signal_number == SIGINT &&
+        write(STDERR_FILENO, words, sizeof words - 1) < 0)
+        errno = 0;
+    errno = before;
 }
 
 /* Asks for an orderly end. A terminal that closes sends this signal more than once, from the kernel
@@ -135,10 +144,37 @@ static int exit_status(const kf_error *error)
 /* What commands print to (terminal.h). */
 static FILE *output, *messages;
 
+/* --json was given: errors are JSON, too. */
+static bool json_errors;
+
 static int fail(const kf_error *error)
 {
-    fprintf(messages, "kforge: %s\n", interrupts ? "interrupted" : error->text);
-    return interrupts ? KF_EXIT_INTERRUPTED : exit_status(error);
+    static const kf_error interrupted = {.code = KF_ERROR_INPUT, .text = "interrupted"};
+    const kf_error *shown = interrupts ? &interrupted : error;
+    int status = interrupts ? KF_EXIT_INTERRUPTED : exit_status(error);
+    fprintf(messages, "kforge: %s\n", shown->text);
+    if (json_errors) {
+        kf_print_json_error(output, shown, status, NULL);
+        kf_terminal_flush(output);
+    }
+    return status;
+}
+
+static bool gives_json(const char *const *arguments, size_t count)
+{
+    for (size_t i = 0; i < count && strcmp(arguments[i], "--") != 0; i++)
+        if (strcmp(arguments[i], "--json") == 0) return true;
+    return false;
+}
+
+/* Prints each line of `lines` as a message. */
+static void warn(const char *lines)
+{
+    while (lines && *lines) {
+        int size = (int)strcspn(lines, "\n");
+        fprintf(messages, "kforge: %.*s\n", size, lines);
+        lines += size + (lines[size] != '\0');
+    }
 }
 
 /* Turns unwritten output into a failure. A reader that ended early (`kforge list | head`) needs no
@@ -152,11 +188,18 @@ static int finish(int status)
     return status == KF_EXIT_INTERRUPTED ? status : KF_EXIT_MACHINE;
 }
 
+#define USUAL_WIDTH 80
+#define LEAST_WIDTH 20
+
+/* Returns the columns of the output. In a file or a pipe $COLUMNS counts, else 80. */
 static int terminal_width(void)
 {
-    struct winsize size;
-    if (!isatty(STDOUT_FILENO)) return 0;
-    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40 ? size.ws_col : 80;
+    struct winsize size = {0};
+    if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col)
+        return size.ws_col < LEAST_WIDTH ? LEAST_WIDTH : size.ws_col;
+    const char *columns = getenv("COLUMNS");
+    int given = columns ? atoi(columns) : 0;
+    return given >= LEAST_WIDTH && given < 100000 ? given : USUAL_WIDTH;
 }
 
 static int run(const kf_command *command, const char *const *arguments, size_t count)
@@ -171,7 +214,10 @@ static int run(const kf_command *command, const char *const *arguments, size_t c
                                           .environment = (const char *const *)environ};
     kf_autoparsed parsed = {0};
     kf_auto(kf_config) config = kf_config_load(commands, &surroundings, &config_error);
-    bool settled = config && kf_environment_check(commands, &surroundings, &config_error);
+    kf_autobuffer unknown = {0};
+    bool settled = config && kf_environment_check(commands, &surroundings, &unknown, &config_error);
+    json_errors = kf_option_find(command, "json") && gives_json(arguments, count);
+    warn(unknown.data);
     if (!settled && !command->tolerant) {
         /* Help works even with wrong settings. */
         if (!kf_options_parse(command, NULL, NULL, arguments, count, &parsed, &error) ||
@@ -187,6 +233,7 @@ static int run(const kf_command *command, const char *const *arguments, size_t c
         return finish(KF_EXIT_DONE);
     }
     if (parsed.left_out) fputs(parsed.left_out, messages);
+    explains_interrupt = isatty(STDERR_FILENO);
     install_handlers();
     kf_gpu_on_silence(end_in_silence);
     kf_invocation invocation = {
@@ -253,10 +300,17 @@ int main(int argc, char **argv)
         kf_help_group(output, commands, argv[1], terminal_width()))
         return finish(KF_EXIT_DONE);
     kf_error error = {0};
+    json_errors = gives_json((const char *const *)argv + 1, (size_t)argc - 1);
     if (argv[1][0] == '-') {
-        kf_fail(&error, KF_ERROR_INPUT,
-                "%s: a command comes first, then its options; \"kforge help\" lists the commands",
-                argv[1]);
+        static const char *const known[] = {"--version", "--help"};
+        const char *near = kf_nearest(argv[1], known, sizeof known / sizeof *known);
+        if (near)
+            kf_fail(&error, KF_ERROR_INPUT, "%s: unknown option; did you mean %s?", argv[1], near);
+        else
+            kf_fail(&error, KF_ERROR_INPUT,
+                    "%s: a command comes first, then its options; \"kforge help\" lists the "
+                    "commands",
+                    argv[1]);
         return fail(&error);
     }
     size_t used = 0;

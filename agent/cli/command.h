@@ -53,6 +53,8 @@ typedef enum kf_option_type {
     KF_OPTION_DURATION,
     /* const char *, one of `choices` ("a|b|c"). */
     KF_OPTION_CHOICE,
+    /* const char *: cpu, cuda or cuda:N. */
+    KF_OPTION_DEVICE,
     /* const char *, as text. In kforge.json a relative path is relative to that file. */
     KF_OPTION_PATH,
 } kf_option_type;
@@ -165,7 +167,7 @@ struct kf_command {
     }
 #define KF_ROW_DEVICE(SETTINGS)                                                          \
     {                                                                                    \
-        .name = "device", .letter = 'd', .type = KF_OPTION_TEXT, .argument = "DEVICE",   \
+        .name = "device", .letter = 'd', .type = KF_OPTION_DEVICE, .argument = "DEVICE", \
         .offset = offsetof(SETTINGS, device), .config = true,                            \
         .help = "The device: cpu, cuda or cuda:N. Default: the first GPU, else the CPU." \
     }

@@ -39,7 +39,8 @@ static bool indent(const char *text, kf_buffer *printed)
         size_t plain = strcspn(at, "\t"), tabs = strspn(at + plain, "\t");
         bool line_start = plain ? at[plain - 1] == '\n' : at == text;
         kf_buffer_append(printed, at, plain);
-        for (size_t i = 0; i < (line_start ? 2 * tabs : tabs); i++) kf_buffer_append(printed, " ", 1);
+        for (size_t i = 0; i < (line_start ? 2 * tabs : tabs); i++)
+            kf_buffer_append(printed, " ", 1);
         at += plain + tabs;
     }
     kf_buffer_append(printed, "\n", 1);
@@ -60,6 +61,34 @@ bool kf_print_json(FILE *out, cJSON *json, kf_error *error)
     /* A failed write shows at the end (main.c). */
     kf_print_exact(out, printed.data, printed.size);
     return true;
+}
+
+/* Returns the length of the "WHERE" parts at the start: each ends with ": " and has no blank, as in
+ * "task.json: arguments[0].dtype: ". 0: no place is named. */
+static size_t place_size(const char *text)
+{
+    size_t size = 0;
+    for (;;) {
+        size_t word = strcspn(text + size, " \"");
+        if (!word || text[size + word - 1] != ':' || text[size + word] != ' ') return size;
+        size += word + 1;
+    }
+}
+
+bool kf_print_json_error(FILE *out, const kf_error *failure, int status, kf_error *error)
+{
+    const char *text = failure->text, *what = text + place_size(text);
+    const char *semicolon = strstr(what, "; ");
+    kf_auto(cJSON) json = kf_json_document("kforge-error/1");
+    kf_autofree char *fault = semicolon ? strndup(what, (size_t)(semicolon - what)) : strdup(what);
+    kf_autofree char *where = what > text ? strndup(text, (size_t)(what - text) - 2) : NULL;
+    if (!json || !fault || (what > text && !where)) return kf_fail_memory(error, "the output");
+    cJSON_AddStringToObject(json, "what", fault);
+    cJSON_AddItemToObject(json, "where", where ? cJSON_CreateString(where) : cJSON_CreateNull());
+    cJSON_AddItemToObject(json, "hint",
+                          semicolon ? cJSON_CreateString(semicolon + 2) : cJSON_CreateNull());
+    cJSON_AddNumberToObject(json, "exit_status", status);
+    return kf_print_json(out, kf_steal(&json), error);
 }
 
 void kf_add_figure(cJSON *object, const char *key, double value)

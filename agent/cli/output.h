@@ -43,6 +43,9 @@ void kf_heading(const kf_view *view, const char *text);
 cJSON *kf_json_document(const char *schema);
 /* Prints a document and a newline. Takes it over. KF_ERROR_MEMORY if it is NULL. */
 bool kf_print_json(FILE *out, cJSON *json, kf_error *error);
+/* Prints a "kforge-error/1". The text's first "WHERE: " parts and its end behind a ';' become
+ * "where" and "hint". */
+bool kf_print_json_error(FILE *out, const kf_error *failure, int status, kf_error *error);
 #define KF_CANDIDATE_ID 32
 /* Writes "c38", as commands take it, and returns `id`. */
 const char *kf_candidate_id(int64_t candidate, char id[KF_CANDIDATE_ID]);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "command_line.h"
 #include "devices.h"
 #include "eval_candidate.h"
 #include "eval_output.h"
@@ -172,7 +173,7 @@ static bool set_texts(kf_job *job, const settings *wanted, kf_error *error)
 static kf_job *make_job(const settings *wanted, const char *task_path,
                         const kf_eval_candidate *candidate, kf_error *error)
 {
-    kf_task *task = kf_named_task_load(task_path, error);
+    kf_task *task = kf_named_task_find(task_path, wanted->store, error);
     if (!task) return NULL;
     uint64_t chance = 0;
     char id[32];
@@ -304,11 +305,11 @@ static bool show(session *s, size_t i, const kf_workers_result *result, kf_error
     if (wanted->brief) return print_brief(s, &s->results[i], error);
     if (wanted->json) return print_verdict(&view, result, error);
     kf_eval_print(&view, &s->results[i],
-                      &(kf_eval_style){.verbose = wanted->verbose,
-                                       .counters = strcmp(wanted->counters, "none") != 0,
-                                       .sanitizer = wanted->sanitize,
-                                       .check_only = wanted->check_only,
-                                       .store = wanted->store});
+                  &(kf_eval_style){.verbose = wanted->verbose,
+                                   .counters = strcmp(wanted->counters, "none") != 0,
+                                   .sanitizer = wanted->sanitize,
+                                   .check_only = wanted->check_only,
+                                   .store = wanted->store});
     fflush(view.out);
     return true;
 }
@@ -383,6 +384,28 @@ static int status_of(const kf_verdict *verdict)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
+static bool is_source(const char *word)
+{
+    const char *end = strrchr(word, '.');
+    return end && (strcmp(end, ".cu") == 0 || strcmp(end, ".py") == 0);
+}
+
+/* Refuses `eval FILE.cu TASK`, and says the order. */
+static bool check_order(const kf_invocation *invocation, kf_error *error)
+{
+    const char *const *words = invocation->arguments;
+    if (invocation->argument_count != 2 || !is_source(words[0]) || is_source(words[1])) return true;
+    kf_auto(kf_task) task = kf_named_task_load(words[1], NULL);
+    kf_autobuffer order = {0};
+    if (!task) return true;
+    kf_command_append_word(&order, words[1]);
+    kf_buffer_string(&order, " ");
+    kf_command_append_word(&order, words[0]);
+    return kf_fail(error, KF_ERROR_INPUT,
+                   "eval: the task comes first, then the candidate; did you mean: kforge eval %s",
+                   order.data ? order.data : "TASK FILE");
+}
+
 static bool check_options(const kf_invocation *invocation, const settings *wanted, kf_error *error)
 {
     size_t files = invocation->argument_count - 1;
@@ -403,6 +426,7 @@ static bool check_options(const kf_invocation *invocation, const settings *wante
     if (wanted->replay && files > 1)
         return kf_fail(error, KF_ERROR_INPUT,
                        "--replay repeats the verdict of one file, not of %zu", files);
+    if (!check_order(invocation, error)) return false;
     size_t standard = 0;
     for (size_t i = 1; i <= files; i++) standard += strcmp(invocation->arguments[i], "-") == 0;
     if (standard > 1)
@@ -415,7 +439,7 @@ static bool check_options(const kf_invocation *invocation, const settings *wante
 static bool prepare(session *s, bool *no_source, kf_error *error)
 {
     const char *const *words = s->invocation->arguments;
-    kf_auto(kf_task) task = kf_named_task_load(words[0], error);
+    kf_auto(kf_task) task = kf_named_task_find(words[0], s->wanted->store, error);
     *no_source = false;
     if (!task) return false;
     size_t count = s->wanted->reply ? 1 : s->invocation->argument_count - 1;

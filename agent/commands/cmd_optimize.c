@@ -152,8 +152,9 @@ static bool plan_replay(plan *p, const kf_invocation *invocation, const settings
     kf_autoresult kf_store_run run = {0};
     const char *old[KF_SEARCH_MODELS];
     if (!store || !kf_store_find_run(store, word, &run, error)) return false;
-    p->task = invocation->argument_count ? kf_named_task_load(invocation->arguments[0], error)
-                                         : kf_stored_task(store, run.task, error);
+    p->task = invocation->argument_count
+                  ? kf_named_task_find(invocation->arguments[0], wanted->store, error)
+                  : kf_stored_task(store, run.task, error);
     if (!p->task || !kf_search_options_read(run.options, &p->search, p->models, &p->options, error))
         return false;
     size_t count = p->search.model_count;
@@ -176,7 +177,7 @@ static bool plan_new(plan *p, const kf_invocation *invocation, const settings *w
         return kf_fail(
             error, KF_ERROR_INPUT,
             "optimize: expected a TASK, or --resume RUN; \"kforge list --tasks\" shows tasks");
-    p->task = kf_named_task_load(invocation->arguments[0], error);
+    p->task = kf_named_task_find(invocation->arguments[0], wanted->store, error);
     if (!p->task || !set_models(p, wanted, error)) return false;
     if (wanted->counters && !kf_counters_check(wanted->counters, error))
         return kf_fail_prefix(error, "--counters");
@@ -206,7 +207,8 @@ static bool find_run(kf_store *store, const kf_invocation *invocation, const cha
     bool found;
     if (!kf_store_means_latest(word)) return kf_store_find_run(store, word, run, error);
     kf_auto(kf_task) task = NULL;
-    if (invocation->argument_count && !(task = kf_named_task_load(invocation->arguments[0], error)))
+    if (invocation->argument_count &&
+        !(task = kf_named_task_find(invocation->arguments[0], kf_store_path(store), error)))
         return false;
     if (!kf_store_latest_run(store, task ? kf_task_hash(task) : NULL, true, run, &found, error))
         return false;

@@ -119,7 +119,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
                            "prompt: expected a TASK, or --run RUN; \"kforge list --tasks\" shows "
                            "tasks"),
                    -1;
-        p.task = kf_named_task_load(invocation->arguments[0], error);
+        p.task = kf_named_task_find(invocation->arguments[0], wanted->store, error);
         if (!p.task) return -1;
     }
     if (wanted->prompts) p.search.prompts = wanted->prompts;
