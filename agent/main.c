@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "command_line.h"
 #include "episode.h"
 #include "help.h"
 #include "terminal.h"
@@ -160,6 +161,20 @@ static int fail(const kf_error *error)
     return status;
 }
 
+/* argv[0] as a word of a command line, if it has a folder: "./run", "build/release/bin/kforge". */
+static kf_buffer called;
+
+/* Lets hints name the program as it was called. Not those of a worker: they are about other
+ * machines. */
+static void name_program(void)
+{
+    static const char *const words[] = {"optimize", "eval",   "bench", "prompt",  "scan",
+                                        "mcp",      "serve",  "list",  "show",    "task",
+                                        "import",   "export", "store", "verdict", "selftest",
+                                        "doctor",   "trust",  "help",  NULL};
+    if (called.data) kf_terminal_name_program(called.data, words);
+}
+
 static bool gives_json(const char *const *arguments, size_t count)
 {
     for (size_t i = 0; i < count && strcmp(arguments[i], "--") != 0; i++)
@@ -191,15 +206,12 @@ static int finish(int status)
 #define USUAL_WIDTH 80
 #define LEAST_WIDTH 20
 
-/* Returns the columns of the output. In a file or a pipe $COLUMNS counts, else 80. */
 static int terminal_width(void)
 {
     struct winsize size = {0};
-    if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col)
-        return size.ws_col < LEAST_WIDTH ? LEAST_WIDTH : size.ws_col;
-    const char *columns = getenv("COLUMNS");
-    int given = columns ? atoi(columns) : 0;
-    return given >= LEAST_WIDTH && given < 100000 ? given : USUAL_WIDTH;
+    if (!isatty(STDOUT_FILENO)) return 0;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || !size.ws_col) return USUAL_WIDTH;
+    return size.ws_col < LEAST_WIDTH ? LEAST_WIDTH : size.ws_col;
 }
 
 static int run(const kf_command *command, const char *const *arguments, size_t count)
@@ -286,6 +298,7 @@ int main(int argc, char **argv)
     occupy_standard_descriptors();
     output = kf_terminal_stream(stdout, true);
     messages = kf_terminal_stream(stderr, false);
+    if (argc >= 1 && strchr(argv[0], '/')) kf_command_append_word(&called, argv[0]);
     const char *socket_path = getenv(KF_EPISODE_SOCKET);
     if (argc >= 1 && socket_path && *socket_path) return run_client(socket_path, argc, argv);
     if (argc == 2 && is_one_of(argv[1], "--version", "-V", "version")) {
@@ -301,6 +314,7 @@ int main(int argc, char **argv)
         return finish(KF_EXIT_DONE);
     kf_error error = {0};
     json_errors = gives_json((const char *const *)argv + 1, (size_t)argc - 1);
+    if (strcmp(argv[1], "help") != 0) name_program();
     if (argv[1][0] == '-') {
         static const char *const known[] = {"--version", "--help"};
         const char *near = kf_nearest(argv[1], known, sizeof known / sizeof *known);

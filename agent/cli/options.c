@@ -51,12 +51,14 @@ static void collect(const kf_command *const *commands, const char *first, comman
 /* Returns the command that is near `first`, also by its second word: "task lint" for "lint". */
 static const char *near_command(const command_names *names, const char *first)
 {
-    const char *seconds[MAX_COMMANDS], *near = kf_nearest(first, names->all, names->count);
-    if (near) return near;
+    const char *seconds[MAX_COMMANDS], *near = NULL;
     for (size_t i = 0; i < names->count; i++) {
         const char *blank = strchr(names->all[i], ' ');
         seconds[i] = blank ? blank + 1 : names->all[i];
     }
+    for (size_t i = 0; i < names->count; i++)
+        if (strcmp(seconds[i], first) == 0) return names->all[i];
+    if ((near = kf_nearest(first, names->all, names->count))) return near;
     near = kf_nearest(first, seconds, names->count);
     for (size_t i = 0; near && i < names->count; i++)
         if (seconds[i] == near) return names->all[i];

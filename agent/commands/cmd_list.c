@@ -121,7 +121,10 @@ static void add_task(task_list *list, const char *place, const kf_task *task,
     kf_table_cell(&list->table, task ? "%d" : "", task ? kf_task_workload_count(task) : 0);
     kf_table_cell(&list->table, "%lld", (long long)runs);
     kf_table_cell(&list->table, "%lld", (long long)candidates);
-    kf_table_cell(&list->table, "%s", place ? place : "only in the store");
+    kf_table_cell(&list->table, "%s",
+                  !place                             ? "only in the store"
+                  : strncmp(place, "tasks/", 6) == 0 ? place
+                                                     : "with kforge");
 }
 
 static int has_task(const struct dirent *entry)
@@ -183,13 +186,13 @@ static bool list_tasks(const kf_view *view, kf_store *store, FILE *log, kf_error
                       .log = log,
                       .array = view->json ? cJSON_AddArrayToObject(json, "tasks") : NULL};
     kf_autotable table = {0};
-    kf_table_add_column(&list.table, "TASK", KF_LEFT, true);
+    kf_table_add_column(&list.table, "TASK", KF_LEFT, false);
     kf_table_add_column(&list.table, "HASH", KF_LEFT, false);
     kf_table_add_column(&list.table, "FAMILY", KF_LEFT, false);
     kf_table_add_column(&list.table, "SHAPES", KF_RIGHT, false);
     kf_table_add_column(&list.table, "RUNS", KF_RIGHT, false);
     kf_table_add_column(&list.table, "TRIED", KF_RIGHT, false);
-    kf_table_add_column(&list.table, "FOLDER", KF_LEFT, false);
+    kf_table_add_column(&list.table, "FOLDER", KF_LEFT, true);
     kf_autofree char(*hashes)[KF_HASH_HEX] = malloc(MAX_FOLDERS * sizeof *hashes);
     kf_autofree char *installed = kf_installed_tasks(error);
     seen_tasks seen = {.hashes = hashes};
@@ -225,8 +228,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
         cJSON_AddArrayToObject(json, "runs");
         return kf_print_json(invocation->output, kf_steal(&json), error) ? KF_EXIT_DONE : -1;
     }
-    if (!wanted->ids)
-        fputs("kforge: no runs yet\n", invocation->log);
+    if (!wanted->ids) fputs("kforge: no runs yet\n", invocation->log);
     return KF_EXIT_DONE;
 }
 
