@@ -214,6 +214,12 @@ static int terminal_width(void)
     return size.ws_col < LEAST_WIDTH ? LEAST_WIDTH : size.ws_col;
 }
 
+static bool is_quiet(const kf_command *command, const void *settings)
+{
+    const kf_option *option = kf_option_find(command, "quiet");
+    return option && *(const bool *)((const char *)settings + option->offset);
+}
+
 static int run(const kf_command *command, const char *const *arguments, size_t count)
 {
     kf_error error = {0}, config_error = {0};
@@ -246,6 +252,7 @@ static int run(const kf_command *command, const char *const *arguments, size_t c
     }
     if (parsed.left_out) fputs(parsed.left_out, messages);
     explains_interrupt = isatty(STDERR_FILENO);
+    kf_autofclose FILE *quiet = NULL;
     install_handlers();
     kf_gpu_on_silence(end_in_silence);
     kf_invocation invocation = {
@@ -262,6 +269,10 @@ static int run(const kf_command *command, const char *const *arguments, size_t c
         .config = config,
         .config_error = settled ? NULL : &config_error,
     };
+    if (is_quiet(command, parsed.settings) && (quiet = fopen("/dev/null", "we"))) {
+        invocation.log = quiet;
+        invocation.terminal = false;
+    }
     int status = command->run(&invocation, parsed.settings, &error);
     if (status < 0) {
         kf_terminal_flush(output);

@@ -159,6 +159,13 @@ struct kf_command {
         .name = "json", .type = KF_OPTION_FLAG, .offset = offsetof(SETTINGS, json), \
         .help = "Write one JSON value instead of text."                             \
     }
+/* main.c leaves out progress and notes then. The command prints one line. */
+#define KF_ROW_QUIET(SETTINGS)                                     \
+    {                                                              \
+        .name = "quiet", .letter = 'q', .type = KF_OPTION_FLAG,    \
+        .offset = offsetof(SETTINGS, quiet),                       \
+        .help = "Print only the line with the result, and errors." \
+    }
 #define KF_ROW_EVENTS(SETTINGS)                                            \
     {                                                                      \
         .name = "events", .type = KF_OPTION_PATH, .argument = "FILE|fd:N", \

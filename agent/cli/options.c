@@ -88,7 +88,9 @@ static bool fail_group(const command_names *names, const char *first, const char
 static bool is_misspelt(const command_names *names, const char *second)
 {
     if (!second || !kf_nearest(second, names->group, names->group_count)) return false;
-    kf_autofree char *path = kf_named_task_path(second, NULL);
+    kf_error why = {0};
+    kf_autofree char *path = kf_named_task_path(second, &why);
+    if (!path && why.code == KF_ERROR_MEMORY) return false;
     return !path || (strchr(second, '/') == NULL && access(path, F_OK) != 0);
 }
 

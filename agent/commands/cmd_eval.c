@@ -20,7 +20,7 @@
 typedef struct settings {
     const char *store, *device, *baseline, *sandbox, *counters, *replay, *sign, *reply;
     double seconds, timeout;
-    bool check_only, asan, sanitize, verify, kernelbench, keep, json, brief, verbose;
+    bool check_only, asan, sanitize, verify, kernelbench, keep, json, brief, verbose, quiet;
     kf_option_list flags, workers;
 } settings;
 
@@ -306,6 +306,7 @@ static bool show(session *s, size_t i, const kf_workers_result *result, kf_error
     if (wanted->json) return print_verdict(&view, result, error);
     kf_eval_print(&view, &s->results[i],
                   &(kf_eval_style){.verbose = wanted->verbose,
+                                   .quiet = wanted->quiet,
                                    .counters = strcmp(wanted->counters, "none") != 0,
                                    .sanitizer = wanted->sanitize,
                                    .check_only = wanted->check_only,
@@ -617,6 +618,7 @@ static const kf_option options[] = {
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, verbose),
      .help = "Show the steps, all figures and all findings."},
+    KF_ROW_QUIET(settings),
     KF_ROW_JSON(settings),
     {0},
 };

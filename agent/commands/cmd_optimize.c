@@ -21,7 +21,7 @@ typedef struct settings {
         *resume, *output, *prompts, *events;
     double time, cost, gpu_seconds, seconds, timeout;
     int64_t candidates, tokens, budget_requests, seed, calls;
-    bool json;
+    bool json, quiet;
     const char *ensemble;
     kf_option_list models, workers;
 } settings;
@@ -306,6 +306,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_workers_close(kf_steal(&workers));
     __attribute__((cleanup(kf_optimize_result_clear)))
     kf_optimize_result o = {.result = &result,
+                            .quiet = wanted->quiet,
                             .task = kf_task_name(p.task),
                             .store = wanted->store,
                             .output = wanted->output};
@@ -463,6 +464,7 @@ static const kf_option options[] = {
     KF_ROW_PROMPTS(settings),
     KF_ROW_EVENTS(settings),
     KF_ROW_STORE(settings),
+    KF_ROW_QUIET(settings),
     KF_ROW_JSON(settings),
     {0},
 };

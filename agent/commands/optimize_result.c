@@ -119,6 +119,7 @@ static void print_text(const kf_optimize_result *o, FILE *out)
                 kf_figure_interval(p->best_speedup, interval),
                 p->best_reverified ? ", measured again in fresh processes"
                                    : ", not measured again");
+        if (o->quiet) return;
         if (!is_faster(o) && p->best_speedup.value > 1)
             fprintf(out, "          the interval reaches below 1: it may not be faster; a machine "
                          "with less load measures better\n");
@@ -132,7 +133,7 @@ static void print_text(const kf_optimize_result *o, FILE *out)
                 (long long)p->best, store.data ? store.data : "");
         fprintf(out, "ended     %s\n", o->result->why.text);
     }
-    fprintf(out, "resume    %s\n", o->resume);
+    if (!o->quiet) fprintf(out, "resume    %s\n", o->resume);
 }
 
 static bool print_json(const kf_optimize_result *o, FILE *out, kf_error *error)
