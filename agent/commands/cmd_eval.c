@@ -482,10 +482,12 @@ static int say_no_source(const session *s, const kf_error *why, kf_error *error)
     kf_auto(cJSON) json = kf_brief_no_source(why->text);
     if (!json) return kf_fail_memory(error, "a verdict") - 1;
     if (wanted->json) {
-        cJSON *schema = cJSON_CreateString("kforge-brief/1");
-        cJSON_AddItemToObject(json, "schema", schema);
-        return kf_print_json(s->invocation->output, kf_steal(&json), error) ? KF_EXIT_NO_SOURCE
-                                                                            : -1;
+        cJSON *document = kf_json_document("kforge-brief/1");
+        while (document && json->child) {
+            cJSON *part = cJSON_DetachItemViaPointer(json, json->child);
+            cJSON_AddItemToObject(document, part->string, part);
+        }
+        return kf_print_json(s->invocation->output, document, error) ? KF_EXIT_NO_SOURCE : -1;
     }
     if (wanted->brief)
         return kf_eval_print_line(s->invocation->output, json, error) ? KF_EXIT_NO_SOURCE : -1;
