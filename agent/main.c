@@ -9,11 +9,14 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "command_line.h"
 #include "episode.h"
 #include "help.h"
 #include "terminal.h"
 #include "kforge/gpu.h"
+#include "kforge/nearest.h"
 #include "mcp.h"
+#include "output.h"
 #include "api_key.h"
 
 /* One row for each command, in the order of the overview. Commands of a group ("task new", "task
@@ -62,14 +65,21 @@ COMMANDS(DECLARE)
 static const kf_command *const commands[] = {COMMANDS(LIST) NULL};
 
 static volatile int interrupts;
+/* The first Ctrl-C says on the terminal that a second one is possible. */
+static bool explains_interrupt;
 
 /* The first interrupt asks for an orderly end, the second for a quick one. The third exits at once.
  */
 static void count_interrupt(int signal_number)
 {
-    (void)signal_number;
+    static const char words[] = "\nfinishing what is in flight; Ctrl-C again stops at once\n";
+    int before = errno;
     if (interrupts >= 2) _exit(KF_EXIT_INTERRUPTED);
     interrupts = interrupts + 1;
+    if (interrupts == 1 && explains_interrupt && signal_number == SIGINT &&
+        write(STDERR_FILENO, words, sizeof words - 1) < 0)
+        errno = 0;
+    errno = before;
 }
 
 /* Asks for an orderly end. A terminal that closes sends this signal more than once, from the kernel
@@ -136,10 +146,51 @@ static int exit_status(const kf_error *error)
 /* What commands print to (terminal.h). */
 static FILE *output, *messages;
 
+/* --json was given: errors are JSON, too. */
+static bool json_errors;
+
 static int fail(const kf_error *error)
 {
-    fprintf(messages, "kforge: %s\n", interrupts ? "interrupted" : error->text);
-    return interrupts ? KF_EXIT_INTERRUPTED : exit_status(error);
+    static const kf_error interrupted = {.code = KF_ERROR_INPUT, .text = "interrupted"};
+    const kf_error *shown = interrupts ? &interrupted : error;
+    int status = interrupts ? KF_EXIT_INTERRUPTED : exit_status(error);
+    fprintf(messages, "kforge: %s\n", shown->text);
+    if (json_errors) {
+        kf_print_json_error(output, shown, status, NULL);
+        kf_terminal_flush(output);
+    }
+    return status;
+}
+
+/* argv[0] as a word of a command line, if it has a folder: "./run", "build/release/bin/kforge". */
+static kf_buffer called;
+
+/* Lets hints name the program as it was called. Not those of a worker: they are about other
+ * machines. */
+static void name_program(void)
+{
+    static const char *const words[] = {"optimize", "eval",   "bench", "prompt",  "scan",
+                                        "mcp",      "serve",  "list",  "show",    "task",
+                                        "import",   "export", "store", "verdict", "selftest",
+                                        "doctor",   "trust",  "help",  NULL};
+    if (called.data) kf_terminal_name_program(called.data, words);
+}
+
+static bool gives_json(const char *const *arguments, size_t count)
+{
+    for (size_t i = 0; i < count && strcmp(arguments[i], "--") != 0; i++)
+        if (strcmp(arguments[i], "--json") == 0) return true;
+    return false;
+}
+
+/* Prints each line of `lines` as a message. */
+static void warn(const char *lines)
+{
+    while (lines && *lines) {
+        int size = (int)strcspn(lines, "\n");
+        fprintf(messages, "kforge: %.*s\n", size, lines);
+        lines += size + (lines[size] != '\0');
+    }
 }
 
 /* Turns unwritten output into a failure. A reader that ended early (`kforge list | head`) needs no
@@ -153,11 +204,21 @@ static int finish(int status)
     return status == KF_EXIT_INTERRUPTED ? status : KF_EXIT_MACHINE;
 }
 
+#define USUAL_WIDTH 80
+#define LEAST_WIDTH 20
+
 static int terminal_width(void)
 {
-    struct winsize size;
+    struct winsize size = {0};
     if (!isatty(STDOUT_FILENO)) return 0;
-    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40 ? size.ws_col : 80;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || !size.ws_col) return USUAL_WIDTH;
+    return size.ws_col < LEAST_WIDTH ? LEAST_WIDTH : size.ws_col;
+}
+
+static bool is_quiet(const kf_command *command, const void *settings)
+{
+    const kf_option *option = kf_option_find(command, "quiet");
+    return option && *(const bool *)((const char *)settings + option->offset);
 }
 
 static int run(const kf_command *command, const char *const *arguments, size_t count)
@@ -172,7 +233,10 @@ static int run(const kf_command *command, const char *const *arguments, size_t c
                                           .environment = (const char *const *)environ};
     kf_autoparsed parsed = {0};
     kf_auto(kf_config) config = kf_config_load(commands, &surroundings, &config_error);
-    bool settled = config && kf_environment_check(commands, &surroundings, &config_error);
+    kf_autobuffer unknown = {0};
+    bool settled = config && kf_environment_check(commands, &surroundings, &unknown, &config_error);
+    json_errors = kf_option_find(command, "json") && gives_json(arguments, count);
+    warn(unknown.data);
     if (!settled && !command->tolerant) {
         /* Help works even with wrong settings. */
         if (!kf_options_parse(command, NULL, NULL, arguments, count, &parsed, &error) ||
@@ -188,6 +252,8 @@ static int run(const kf_command *command, const char *const *arguments, size_t c
         return finish(KF_EXIT_DONE);
     }
     if (parsed.left_out) fputs(parsed.left_out, messages);
+    explains_interrupt = isatty(STDERR_FILENO);
+    kf_autofclose FILE *quiet = NULL;
     install_handlers();
     kf_gpu_on_silence(end_in_silence);
     kf_invocation invocation = {
@@ -204,6 +270,10 @@ static int run(const kf_command *command, const char *const *arguments, size_t c
         .config = config,
         .config_error = settled ? NULL : &config_error,
     };
+    if (is_quiet(command, parsed.settings) && (quiet = fopen("/dev/null", "we"))) {
+        invocation.log = quiet;
+        invocation.terminal = false;
+    }
     int status = command->run(&invocation, parsed.settings, &error);
     if (status < 0) {
         kf_terminal_flush(output);
@@ -257,6 +327,7 @@ int main(int argc, char **argv)
     occupy_standard_descriptors();
     output = kf_terminal_stream(stdout, true);
     messages = kf_terminal_stream(stderr, false);
+    if (argc >= 1 && strchr(argv[0], '/')) kf_command_append_word(&called, argv[0]);
     const char *socket_path = getenv(KF_EPISODE_SOCKET);
     if (argc >= 1 && socket_path && *socket_path) return run_client(socket_path, argc, argv);
     if (argc == 2 && is_one_of(argv[1], "--version", "-V", "version")) {
@@ -271,10 +342,18 @@ int main(int argc, char **argv)
         kf_help_group(output, commands, argv[1], terminal_width()))
         return finish(KF_EXIT_DONE);
     kf_error error = {0};
+    json_errors = gives_json((const char *const *)argv + 1, (size_t)argc - 1);
+    if (strcmp(argv[1], "help") != 0) name_program();
     if (argv[1][0] == '-') {
-        kf_fail(&error, KF_ERROR_INPUT,
-                "%s: a command comes first, then its options; \"kforge help\" lists the commands",
-                argv[1]);
+        static const char *const known[] = {"--version", "--help"};
+        const char *near = kf_nearest(argv[1], known, sizeof known / sizeof *known);
+        if (near)
+            kf_fail(&error, KF_ERROR_INPUT, "%s: unknown option; did you mean %s?", argv[1], near);
+        else
+            kf_fail(&error, KF_ERROR_INPUT,
+                    "%s: a command comes first, then its options; \"kforge help\" lists the "
+                    "commands",
+                    argv[1]);
         return fail(&error);
     }
     size_t used = 0;

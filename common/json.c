@@ -1,4 +1,5 @@
 #include "kforge/json.h"
+#include "kforge/nearest.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -445,41 +446,4 @@ double kf_json_get_number(const cJSON *object, const char *key, double fallback)
     if (strcmp(value->valuestring, "inf") == 0) return INFINITY;
     if (strcmp(value->valuestring, "-inf") == 0) return -INFINITY;
     return fallback;
-}
-
-/* ---- did you mean ---------------------------------------------------------------------------- */
-
-/* Levenshtein distance of words up to 63 bytes; longer ones are never near. */
-static int edit_distance(const char *a, const char *b)
-{
-    size_t n = strlen(a), m = strlen(b);
-    if (n > 63 || m > 63) return 64;
-    int row[64];
-    for (size_t j = 0; j <= m; j++) row[j] = (int)j;
-    for (size_t i = 1; i <= n; i++) {
-        int diagonal = row[0];
-        row[0] = (int)i;
-        for (size_t j = 1; j <= m; j++) {
-            int substitute = diagonal + (a[i - 1] != b[j - 1]);
-            int best = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
-            diagonal = row[j];
-            row[j] = substitute < best ? substitute : best;
-        }
-    }
-    return row[m];
-}
-
-const char *kf_nearest(const char *word, const char *const *known, size_t count)
-{
-    const char *nearest = NULL;
-    /* at most a third of the letters, plus one, may be wrong */
-    int best = (int)strlen(word) / 3 + 2;
-    for (size_t i = 0; i < count; i++) {
-        int distance = edit_distance(word, known[i]);
-        if (distance < best) {
-            best = distance;
-            nearest = known[i];
-        }
-    }
-    return nearest;
 }

@@ -39,6 +39,11 @@ foreach(name libcuda.so.1 libnvidia-ml.so.1 libnvrtc.so.13)
   add_dependencies(test_helpers ${target})
 endforeach()
 
+# Each document of --json against docs/reference/json.md.
+add_test(NAME cli.json_documents COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cli/json_documents.py ${CMAKE_BINARY_DIR}/bin)
+set_tests_properties(cli.json_documents PROPERTIES TIMEOUT 300)
+kf_tier(plain cli.json_documents)
+
 # The server, with simulated workers.
 add_test(NAME cli.serve COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cli/serve.py ${CMAKE_BINARY_DIR}/bin)
 set_tests_properties(cli.serve PROPERTIES TIMEOUT 300)

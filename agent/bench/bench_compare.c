@@ -178,8 +178,7 @@ static void add_result(cJSON *json, const char *key, const kf_bench_result *resu
 
 static cJSON *comparison_json(const kf_bench_comparison *c)
 {
-    cJSON *json = cJSON_CreateObject();
-    cJSON_AddStringToObject(json, "schema", "kforge-bench-comparison/1");
+    cJSON *json = kf_json_document("kforge-bench-comparison/1");
     add_result(json, "before", c->before);
     add_result(json, "after", c->after);
     cJSON_AddBoolToObject(json, "same_device",

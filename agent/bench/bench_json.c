@@ -1,4 +1,4 @@
-/* A result as JSON ("kforge-bench-report/1"), and the reader of those parts that a comparison
+/* A result as JSON ("kforge-bench-report/2"), and the reader of those parts that a comparison
  * needs. */
 #include <math.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static cJSON *sample_json(const kf_bench_sample *s)
     add_text(json, "text", s->text);
     add_text(json, "proposer", s->proposer);
     add_text(json, "hash", s->hash);
-    if (s->candidate) cJSON_AddNumberToObject(json, "candidate", (double)s->candidate);
+    if (s->candidate) kf_add_candidate(json, "candidate", s->candidate);
     cJSON_AddBoolToObject(json, "counts", s->score.counts);
     cJSON_AddBoolToObject(json, "compiled", s->score.compiled);
     cJSON_AddBoolToObject(json, "correct", s->score.correct);
@@ -204,8 +204,7 @@ static void add_claims(cJSON *json, const kf_bench_result *r)
 
 cJSON *kf_bench_json(const kf_bench_result *r)
 {
-    cJSON *json = cJSON_CreateObject();
-    cJSON_AddStringToObject(json, "schema", KF_BENCH_REPORT_SCHEMA);
+    cJSON *json = kf_json_document(KF_BENCH_REPORT_SCHEMA);
     cJSON_AddStringToObject(json, "id", r->id);
     cJSON_AddStringToObject(json, "name", r->setup.name);
     cJSON_AddStringToObject(json, "suite", r->setup.suite);
@@ -215,7 +214,7 @@ cJSON *kf_bench_json(const kf_bench_result *r)
     cJSON_AddStringToObject(json, "strategy", r->setup.strategy);
     add_text(json, "baseline", r->setup.baseline);
     add_text(json, "imported", r->setup.imported);
-    kf_add_figure(json, "started", r->setup.started);
+    kf_add_time(json, "started", r->setup.started);
     cJSON_AddNumberToObject(json, "samples", (double)r->setup.samples);
     cJSON_AddBoolToObject(json, "independent", r->setup.independent);
     kf_add_figure(json, "bytes_per_second", r->setup.bytes_per_second);
@@ -245,6 +244,14 @@ static double number_of(const cJSON *json, const char *key)
     return cJSON_IsNumber(item) ? item->valuedouble : NAN;
 }
 
+/* Reads "c38", or the number 38 of version 1. */
+static int64_t candidate_of(const cJSON *json)
+{
+    const char *id = text_of(json, "candidate");
+    double number = number_of(json, "candidate");
+    return *id == 'c' ? strtoll(id + 1, NULL, 10) : number > 0 ? (int64_t)number : 0;
+}
+
 static bool flag_of(const cJSON *json, const char *key)
 {
     return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, key));
@@ -264,7 +271,7 @@ static kf_bench_sample read_sample(const cJSON *json, kf_bench_result *result)
                     number_of(speedup, "high")},
         .claimed = number_of(json, "claimed"),
         .kernelbench_speedup = NAN,
-        .candidate = number_of(json, "candidate") > 0 ? (int64_t)number_of(json, "candidate") : 0};
+        .candidate = candidate_of(json)};
     s.score = (kf_score_sample){flag_of(json, "counts"), flag_of(json, "compiled"),
                                 flag_of(json, "correct"), flag_of(json, "cheating"), NAN};
     if (s.score.correct) s.score.speedup = s.speedup.value;
@@ -308,7 +315,10 @@ bool kf_bench_read_json(const cJSON *json, const char *where, kf_bench_result *r
                         kf_error *error)
 {
     const cJSON *entry, *rows = cJSON_GetObjectItemCaseSensitive(json, "problems");
-    if (strcmp(text_of(json, "schema"), KF_BENCH_REPORT_SCHEMA) != 0 || !cJSON_IsArray(rows))
+    const char *schema = text_of(json, "schema");
+    bool known = strcmp(schema, KF_BENCH_REPORT_SCHEMA) == 0 ||
+                 strcmp(schema, KF_BENCH_REPORT_SCHEMA_1) == 0;
+    if (!known || !cJSON_IsArray(rows))
         return kf_fail(error, KF_ERROR_INPUT,
                        "%s: not a report of a bench: \"schema\" is not \"%s\"", where,
                        KF_BENCH_REPORT_SCHEMA);
@@ -322,7 +332,7 @@ bool kf_bench_read_json(const cJSON *json, const char *where, kf_bench_result *r
     result->setup.baseline = kf_bench_text(result, text_of(json, "baseline"));
     result->setup.imported = kf_bench_text(result, text_of(json, "imported"));
     result->setup.independent = flag_of(json, "independent");
-    result->setup.started = number_of(json, "started");
+    result->setup.started = kf_time_of(cJSON_GetObjectItemCaseSensitive(json, "started"));
     result->setup.bytes_per_second = number_of(json, "bytes_per_second");
     result->rows = calloc((size_t)cJSON_GetArraySize(rows) + 1, sizeof *result->rows);
     if (!result->rows) return kf_fail_memory(error, "the report");

@@ -18,7 +18,9 @@
 #include "kforge/score.h"
 #include "kforge/store.h"
 
-#define KF_BENCH_REPORT_SCHEMA "kforge-bench-report/1"
+#define KF_BENCH_REPORT_SCHEMA "kforge-bench-report/2"
+/* Of older versions: times in seconds, candidates as numbers. */
+#define KF_BENCH_REPORT_SCHEMA_1 "kforge-bench-report/1"
 /* maximum of thresholds of fast_p */
 #define KF_BENCH_FAST 16
 /* maximum of workloads of a problem in the roofline */

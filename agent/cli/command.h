@@ -53,6 +53,8 @@ typedef enum kf_option_type {
     KF_OPTION_DURATION,
     /* const char *, one of `choices` ("a|b|c"). */
     KF_OPTION_CHOICE,
+    /* const char *: cpu, cuda or cuda:N. */
+    KF_OPTION_DEVICE,
     /* const char *, as text. In kforge.json a relative path is relative to that file. */
     KF_OPTION_PATH,
 } kf_option_type;
@@ -157,6 +159,13 @@ struct kf_command {
         .name = "json", .type = KF_OPTION_FLAG, .offset = offsetof(SETTINGS, json), \
         .help = "Write one JSON value instead of text."                             \
     }
+/* main.c leaves out progress and notes then. The command prints one line. */
+#define KF_ROW_QUIET(SETTINGS)                                     \
+    {                                                              \
+        .name = "quiet", .letter = 'q', .type = KF_OPTION_FLAG,    \
+        .offset = offsetof(SETTINGS, quiet),                       \
+        .help = "Print only the line with the result, and errors." \
+    }
 #define KF_ROW_EVENTS(SETTINGS)                                            \
     {                                                                      \
         .name = "events", .type = KF_OPTION_PATH, .argument = "FILE|fd:N", \
@@ -165,7 +174,7 @@ struct kf_command {
     }
 #define KF_ROW_DEVICE(SETTINGS)                                                          \
     {                                                                                    \
-        .name = "device", .letter = 'd', .type = KF_OPTION_TEXT, .argument = "DEVICE",   \
+        .name = "device", .letter = 'd', .type = KF_OPTION_DEVICE, .argument = "DEVICE", \
         .offset = offsetof(SETTINGS, device), .config = true,                            \
         .help = "The device: cpu, cuda or cuda:N. Default: the first GPU, else the CPU." \
     }

@@ -95,6 +95,7 @@ static void append_value(kf_buffer *out, const kf_option *option, const void *se
     case KF_OPTION_NUMBER:
     case KF_OPTION_DURATION: append_number(out, option->name, *(const double *)place); break;
     case KF_OPTION_TEXT:
+    case KF_OPTION_DEVICE:
     case KF_OPTION_CHOICE:
     case KF_OPTION_PATH: {
         const char *const *word = place;

@@ -15,6 +15,7 @@
 
 #include "kforge/file.h"
 #include "kforge/json.h"
+#include "kforge/nearest.h"
 
 #define MAX_KEYS 192
 
@@ -61,6 +62,8 @@ bool kf_environment_name(const char *option, char *name, size_t size)
     return true;
 }
 
+#define PREFIX "KFORGE_"
+
 /* Collects the names of all settings, each once. With `variables`: as KFORGE_… in `memory`. */
 static size_t known_names(const kf_command *const *commands, bool variables,
                           const char *names[MAX_KEYS], kf_buffer *memory)
@@ -101,35 +104,79 @@ static bool fail_removed_variable(const char *given, kf_error *error)
     return true;
 }
 
+/* Room for the value of any option. */
+typedef union any_value {
+    bool flag;
+    const char *text;
+    int64_t integer;
+    double number;
+    kf_option_list list;
+} any_value;
+
+/* Checks the value of a variable in every command, also in one that does not read it. */
+static bool check_variable(const kf_command *const *commands, const char *name, const char *value,
+                           kf_error *error)
+{
+    char variable[128];
+    bool refused = false;
+    for (; *commands; commands++)
+        for (const kf_option *option = (*commands)->options; option && option->name; option++) {
+            any_value target = {0};
+            if (!option->config || !kf_environment_name(option->name, variable, sizeof variable) ||
+                strcmp(variable, name) != 0)
+                continue;
+            /* The limits of commands differ. */
+            if (kf_option_set(option, value, name, &target, error)) return true;
+            refused = true;
+        }
+    return !refused;
+}
+
+/* Returns the known variable nearest to `given` behind "KFORGE_". */
+static const char *near_variable(const char *given, const char *const *names, size_t count)
+{
+    const char *tails[MAX_KEYS], *near;
+    for (size_t i = 0; i < count; i++) tails[i] = names[i] + strlen(PREFIX);
+    near = kf_nearest(given + strlen(PREFIX), tails, count);
+    return near ? near - strlen(PREFIX) : NULL;
+}
+
+/* Appends a line for a variable that nothing reads. */
+static void note_unknown(const char *given, const char *const *names, size_t count,
+                         kf_buffer *unknown)
+{
+    const char *near = near_variable(given, names, count);
+    kf_buffer_format(unknown, "environment: unknown variable %s is ignored; ", given);
+    if (near)
+        kf_buffer_format(unknown, "did you mean %s?\n", near);
+    else
+        kf_buffer_string(unknown, "\"kforge help settings\" lists the known ones\n");
+}
+
 bool kf_environment_check(const kf_command *const *commands, const kf_surroundings *surroundings,
-                          kf_error *error)
+                          kf_buffer *unknown, kf_error *error)
 {
     const char *names[MAX_KEYS];
     kf_autobuffer memory = {0};
     size_t count = 0;
     for (const char *const *row = surroundings->environment; row && *row; row++) {
         const char *equals = strchr(*row, '=');
-        if (strncmp(*row, "KFORGE_", 7) != 0 || !equals) continue;
+        if (strncmp(*row, PREFIX, strlen(PREFIX)) != 0 || !equals) continue;
         if (!count) count = known_names(commands, true, names, &memory);
         if (memory.failed) return kf_fail_memory(error, "the names of settings");
         size_t length = (size_t)(equals - *row);
         bool known = false;
         for (size_t i = 0; i < count && !known; i++)
             known = strlen(names[i]) == length && strncmp(*row, names[i], length) == 0;
-        if (known) continue;
         char given[128];
         snprintf(given, sizeof given, "%.*s", (int)length, *row);
-        if (fail_removed_variable(given, error)) return false;
-        const char *near = kf_nearest(given, names, count);
-        if (near)
-            return kf_fail(error, KF_ERROR_INPUT,
-                           "environment: unknown variable %s; did you mean %s?", given, near);
-        return kf_fail(
-            error, KF_ERROR_INPUT,
-            "environment: unknown variable %s; \"kforge help settings\" lists the known ones",
-            given);
+        if (!known && fail_removed_variable(given, error)) return false;
+        if (!known)
+            note_unknown(given, names, count, unknown);
+        else if (equals[1] && !check_variable(commands, given, equals + 1, error))
+            return false;
     }
-    return true;
+    return !unknown->failed || kf_fail_memory(error, "the names of settings");
 }
 
 /* ---- kforge.json ----------------------------------------------------------------------------- */
@@ -167,13 +214,7 @@ static bool check_value(const kf_option *option, const cJSON *value, const char 
     }
     if (!right_type(option, value, &expected))
         return kf_fail(error, KF_ERROR_INPUT, "%s: expected %s", source, expected);
-    union {
-        bool flag;
-        const char *text;
-        int64_t integer;
-        double number;
-        kf_option_list list;
-    } target = {0};
+    any_value target = {0};
     char number[40];
     const char *text = cJSON_IsString(value) ? value->valuestring : number;
     if (cJSON_IsBool(value))

@@ -10,6 +10,8 @@
 #include "kforge/file.h"
 #include "kforge/installation.h"
 #include "kforge/json.h"
+#include "kforge/nearest.h"
+#include "output.h"
 
 #define LOCAL_TASKS "tasks"
 #define MAX_NAMES 4096
@@ -56,43 +58,80 @@ static void collect_names(const char *folder, name_list *list)
     if (entries) closedir(entries);
 }
 
-static bool fail_unknown(const char *word, const char *installed, kf_error *error)
+/* Appends the names of the tasks in the store. */
+static void collect_stored(kf_store *store, name_list *list)
+{
+    kf_auto(kf_store_cursor) cursor = kf_store_tasks(store, NULL);
+    kf_autoresult kf_store_task task = {0};
+    while (cursor && list->count < MAX_NAMES && kf_store_next_task(cursor, &task, NULL) > 0) {
+        char *name = strdup(task.name);
+        if (name) list->items[list->count++] = name;
+    }
+}
+
+/* `store` may be NULL. */
+static bool fail_unknown(const char *word, const char *installed, kf_store *store, kf_error *error)
 {
     kf_auto(name_list) list = calloc(1, sizeof *list);
     if (!list) return kf_fail_memory(error, "a list of tasks");
+    collect_names(".", list);
     collect_names(LOCAL_TASKS, list);
     collect_names(installed, list);
+    if (store) collect_stored(store, list);
     const char *near = kf_nearest(word, (const char *const *)list->items, list->count);
     return kf_fail(error, KF_ERROR_INPUT,
                    "%s: no such file or folder, and no task of that name in " LOCAL_TASKS
-                   "/ or %s; %s%s%s\"kforge list --tasks\" shows all",
-                   word, installed, near ? "did you mean " : "", near ? near : "",
-                   near ? "? " : "");
+                   "/, %s%s; %s%s%s\"kforge list --tasks\" shows all",
+                   word, installed, store ? " or the store" : "", near ? "did you mean " : "",
+                   near ? near : "", near ? "? " : "");
+}
+
+/* Returns the path of `word` in *path, or NULL there if no folder has it. False: out of memory. */
+static bool find_path(const char *word, const char *installed, char **path, kf_error *error)
+{
+    const char *const folders[] = {LOCAL_TASKS, installed};
+    *path = NULL;
+    if (strchr(word, '/') || !word[0] || access(word, F_OK) == 0)
+        return (*path = strdup(word)) || kf_fail_memory(error, "a path");
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+        if (holds_task(folders[i], word))
+            return (*path = kf_path_join(folders[i], word)) || kf_fail_memory(error, "a path");
+    return true;
 }
 
 char *kf_named_task_path(const char *word, kf_error *error)
 {
     char *path;
-    if (strchr(word, '/') || !word[0] || access(word, F_OK) == 0) {
-        if (!(path = strdup(word))) kf_fail_memory(error, "a path");
-        return path;
-    }
     kf_autofree char *installed = kf_installed_tasks(error);
-    if (!installed) return NULL;
-    const char *const folders[] = {LOCAL_TASKS, installed};
-    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-        if (!holds_task(folders[i], word)) continue;
-        if (!(path = kf_path_join(folders[i], word))) kf_fail_memory(error, "a path");
-        return path;
-    }
-    fail_unknown(word, installed, error);
-    return NULL;
+    if (!installed || !find_path(word, installed, &path, error)) return NULL;
+    if (!path) fail_unknown(word, installed, NULL, error);
+    return path;
 }
 
 kf_task *kf_named_task_load(const char *word, kf_error *error)
 {
     kf_autofree char *path = kf_named_task_path(word, error);
     return path ? kf_task_load(path, error) : NULL;
+}
+
+kf_task *kf_named_task_find(const char *word, const char *store_path, kf_error *error)
+{
+    kf_autofree char *path = NULL, *installed = kf_installed_tasks(error);
+    if (!installed || !find_path(word, installed, &path, error)) return NULL;
+    if (path) return kf_task_load(path, error);
+    kf_auto(kf_store) store = NULL;
+    kf_autoresult kf_store_task stored = {0};
+    kf_error why = {0};
+    /* A store that cannot be read is no reason to hide the names of the folders. */
+    bool opened = (!store_path || access(store_path, F_OK) == 0) &&
+                  kf_open_to_read(store_path, &store, &why) && store;
+    if (opened && kf_store_find_task(store, word, &stored, &why))
+        return kf_stored_task(store, stored.hash, error);
+    if (opened && strstr(why.text, "several"))
+        kf_fail_copy(error, &why);
+    else
+        fail_unknown(word, installed, store, error);
+    return NULL;
 }
 
 char *kf_named_suite_path(const char *word, kf_error *error)

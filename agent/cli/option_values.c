@@ -7,6 +7,7 @@
 
 #include "kforge/buffer.h"
 #include "kforge/json.h"
+#include "kforge/nearest.h"
 #include "options.h"
 
 #define MAX_CHOICES 64
@@ -99,6 +100,23 @@ static bool set_choice(const kf_option *option, const char *text, const char *so
                    all.data);
 }
 
+static bool set_device(const char *text, const char *source, const char **target, kf_error *error)
+{
+    static const char *const words[] = {"cpu", "cuda"};
+    static const char form[] = "cpu, cuda or cuda:N";
+    size_t digits = strncmp(text, "cuda:", 5) == 0 ? strspn(text + 5, "0123456789") : 0;
+    /* "": as without a device */
+    if (!*text || strcmp(text, "cpu") == 0 || strcmp(text, "cuda") == 0 ||
+        (digits && digits < 9 && !text[5 + digits])) {
+        *target = text;
+        return true;
+    }
+    const char *near = kf_nearest(text, words, sizeof words / sizeof *words);
+    return kf_fail(error, KF_ERROR_INPUT, "%s: unknown device \"%s\"; %s%s%s%s%s", source, text,
+                   near ? "did you mean " : "expected ", near ? near : form, near ? "? (" : "",
+                   near ? form : "", near ? ")" : "");
+}
+
 static bool set_flag(const char *text, const char *source, bool *target, kf_error *error)
 {
     static const char *const words[] = {"true", "false", "1", "0", "yes", "no", "on", "off"};
@@ -123,6 +141,7 @@ bool kf_option_set(const kf_option *option, const char *text, const char *source
             return kf_fail(error, KF_ERROR_INPUT, "%s: the path is empty", source);
         *(const char **)target = text;
         return true;
+    case KF_OPTION_DEVICE: return set_device(text, source, target, error);
     case KF_OPTION_LIST: {
         kf_option_list *list = target;
         if (list->count == KF_OPTION_LIST_MAX)

@@ -53,10 +53,11 @@ kf_config *kf_config_load(const kf_command *const *commands, const kf_surroundin
 void kf_config_free(kf_config *config);
 KF_DEFINE_AUTO(kf_config, kf_config_free)
 
-/* Refuses KFORGE_ variables that neither an option nor kf_variables knows. The error names the
- * nearest known one. */
+/* Checks all KFORGE_ variables. False for a value that does not fit its option, and for a variable
+ * of a removed option. Appends a line to *unknown for each one that neither an option nor
+ * kf_variables knows, with the nearest known one. */
 bool kf_environment_check(const kf_command *const *commands, const kf_surroundings *surroundings,
-                          kf_error *error);
+                          kf_buffer *unknown, kf_error *error);
 /* Returns the value of a variable. NULL if it is unset or empty. */
 const char *kf_environment_get(const kf_surroundings *surroundings, const char *name);
 /* Writes "KFORGE_BUILD_SECONDS" for "build-seconds". False if it does not fit. */

@@ -36,9 +36,26 @@ static inline kf_view kf_view_of(const kf_invocation *invocation, bool json)
 /* Returns the state as in "finished". A run that ended without a final state is "died". */
 const char *kf_run_state(const kf_store_run *run);
 void kf_heading(const kf_view *view, const char *text);
-/* Prints `json` and a newline. Takes it over. KF_ERROR_MEMORY if it is NULL. */
+
+/* ---- JSON (docs/reference/json.md) ----------------------------------------------------------- */
+
+/* Returns an object that starts with its "schema". NULL: out of memory. */
+cJSON *kf_json_document(const char *schema);
+/* Prints a document and a newline. Takes it over. KF_ERROR_MEMORY if it is NULL. */
 bool kf_print_json(FILE *out, cJSON *json, kf_error *error);
-/* NaN becomes null. */
+/* Prints a "kforge-error/1". The text's first "WHERE: " parts and its end behind a ';' become
+ * "where" and "hint". */
+bool kf_print_json_error(FILE *out, const kf_error *failure, int status, kf_error *error);
+#define KF_CANDIDATE_ID 32
+/* Writes "c38", as commands take it, and returns `id`. */
+const char *kf_candidate_id(int64_t candidate, char id[KF_CANDIDATE_ID]);
+/* Adds "c38". 0 becomes null. */
+void kf_add_candidate(cJSON *object, const char *key, int64_t candidate);
+/* Adds a time since 1970 as "2026-03-01T12:34:56.789Z". NaN becomes null. */
+void kf_add_time(cJSON *object, const char *key, double seconds);
+/* Reads such a time, or seconds since 1970 of an older version. NaN if it is neither. */
+double kf_time_of(const cJSON *value);
+/* NaN and infinities become null. */
 void kf_add_figure(cJSON *object, const char *key, double value);
 /* Adds {"value","low","high"}. NaN becomes null. */
 void kf_add_interval(cJSON *object, const char *key, kf_interval interval);
@@ -46,7 +63,8 @@ void kf_add_interval(cJSON *object, const char *key, kf_interval interval);
 void kf_add_embedded(cJSON *object, const char *key, const char *json);
 /* Writes ["-DA=1","-G"] as "-DA=1 -G". */
 void kf_flags_text(const char *json, kf_buffer *text);
-cJSON *kf_run_json(const kf_store_run *run);
+/* Adds the keys of a run. */
+void kf_add_run(cJSON *json, const kf_store_run *run);
 
 /* Opens the store for reading. *store stays NULL, without an error, if `path` is NULL and there is
  * no store at the default place. */

@@ -9,6 +9,16 @@
 #include "kforge/list.h"
 #include "terminal.h"
 
+/* Between two columns. */
+#define GAP 2
+/* Of the further lines of a row. */
+#define HANG 2
+/* A flexible column is not cut to less. */
+#define LEAST_CELL 8
+#define PIPED_WIDTH 80
+#define LEAST_WIDTH 20
+#define MOST_WIDTH 100000
+
 /* ---- text ------------------------------------------------------------------------------------ */
 
 /* Returns the columns of a character: two for wide East Asian characters and emoji, no column for
@@ -139,50 +149,124 @@ static void print_cell(FILE *out, const char *text, size_t width, kf_align align
     if (align == KF_LEFT && !last) fprintf(out, "%*s", blanks, "");
 }
 
+/* The widths of the columns, and the lines on which a row is printed. */
+typedef struct layout {
+    size_t widths[KF_TABLE_COLUMNS];
+    /* By column: the line of the row, from 0. */
+    int lines[KF_TABLE_COLUMNS];
+    int line_count;
+} layout;
+
+/* Returns the columns of a table in a file or a pipe. */
+static int piped_width(void)
+{
+    const char *columns = getenv("COLUMNS");
+    int given = columns ? atoi(columns) : 0;
+    return given >= LEAST_WIDTH && given <= MOST_WIDTH ? given : PIPED_WIDTH;
+}
+
+/* Measures the columns. Returns the width of a row on one line. */
+static int measure(const kf_table *table, size_t rows, int indent, layout *plan)
+{
+    int columns = table->column_count, total = indent;
+    for (int c = 0; c < columns; c++) {
+        size_t *width = &plan->widths[c], title = strlen(table->columns[c].title);
+        for (size_t r = 0; r < rows; r++) {
+            const char *cell = table->cells[r * (size_t)columns + (size_t)c];
+            size_t own = kf_text_width(cell, strlen(cell));
+            if (own > *width) *width = own;
+        }
+        if (!*width) continue;
+        if (title > *width) *width = title;
+        total += (int)*width + (total > indent ? GAP : 0);
+    }
+    return total;
+}
+
+/* Takes `excess` columns from the flexible ones, the last one first. Each keeps LEAST_CELL. False
+ * if that is not enough: then nothing changes. */
+static bool shrink(const kf_table *table, int excess, layout *plan)
+{
+    size_t widths[KF_TABLE_COLUMNS];
+    memcpy(widths, plan->widths, sizeof widths);
+    for (int c = table->column_count - 1; c >= 0 && excess > 0; c--) {
+        if (!table->columns[c].flexible || widths[c] <= LEAST_CELL) continue;
+        int spare = (int)widths[c] - LEAST_CELL, taken = excess < spare ? excess : spare;
+        widths[c] -= (size_t)taken;
+        excess -= taken;
+    }
+    if (excess > 0) return false;
+    memcpy(plan->widths, widths, sizeof widths);
+    return true;
+}
+
+/* Continues each row on further lines, which are indented. A cell that is wider than a line is cut.
+ */
+static void fold(const kf_table *table, int width, int indent, layout *plan)
+{
+    int at = indent;
+    for (int c = 0; c < table->column_count; c++) {
+        int own = (int)plan->widths[c], left = indent + (plan->line_count > 1 ? HANG : 0);
+        if (!own) continue;
+        if (at > left && at + GAP + own > width) {
+            plan->line_count++;
+            at = left = indent + HANG;
+        }
+        if (own > width - left) own = width - left > 2 ? width - left : 2;
+        plan->widths[c] = (size_t)own;
+        plan->lines[c] = plan->line_count - 1;
+        at += own + (at > left ? GAP : 0);
+    }
+}
+
+/* True if the line of a row has no text. */
+static bool is_blank(const kf_table *table, const layout *plan, int line, char *const *cells)
+{
+    for (int c = 0; c < table->column_count; c++)
+        if (plan->widths[c] && plan->lines[c] == line &&
+            (cells ? cells[c] : table->columns[c].title)[0])
+            return false;
+    return true;
+}
+
+/* Prints one line of a row: titles, or the cells from `cells`. */
+static void print_line(const kf_table *table, FILE *out, const layout *plan, int line,
+                       char *const *cells)
+{
+    int printed = 0, last = 0;
+    for (int c = 0; c < table->column_count; c++)
+        if (plan->widths[c] && plan->lines[c] == line) last = c;
+    for (int c = 0; c < table->column_count; c++) {
+        if (!plan->widths[c] || plan->lines[c] != line) continue;
+        if (printed++) fprintf(out, "%*s", GAP, "");
+        print_cell(out, cells ? cells[c] : table->columns[c].title, plan->widths[c],
+                   table->columns[c].align, c == last);
+    }
+}
+
 void kf_table_print(const kf_table *table, FILE *out, int width, int indent, bool bold_titles)
 {
     int columns = table->column_count;
-    size_t rows = columns ? table->cell_count / (size_t)columns : 0, widths[KF_TABLE_COLUMNS] = {0};
+    size_t rows = columns ? table->cell_count / (size_t)columns : 0;
+    layout plan = {.line_count = 1};
     if (rows == 0) {
         if (table->failed) fprintf(out, "out of memory\n");
         return;
     }
-    int total = indent, last = 0;
-    for (int c = 0; c < columns; c++) {
-        for (size_t r = 0; r < rows; r++) {
-            const char *cell = table->cells[r * (size_t)columns + (size_t)c];
-            size_t own = kf_text_width(cell, strlen(cell));
-            if (own > widths[c]) widths[c] = own;
-        }
-        if (!widths[c]) continue;
-        size_t title = strlen(table->columns[c].title);
-        if (title > widths[c]) widths[c] = title;
-        total += (int)widths[c] + (total > indent ? 2 : 0);
-        last = c;
-    }
-    /* Flexible columns give up the excess, the last one first. Each keeps 8 columns. */
-    for (int c = columns - 1; c >= 0 && width > 0 && total > width; c--) {
-        if (!table->columns[c].flexible || widths[c] <= 8) continue;
-        int excess = total - width, spare = (int)widths[c] - 8,
-            taken = excess < spare ? excess : spare;
-        widths[c] -= (size_t)taken;
-        total -= taken;
-    }
+    if (width <= 0) width = piped_width();
+    int total = measure(table, rows, indent, &plan);
+    if (total > width && !shrink(table, total - width, &plan)) fold(table, width, indent, &plan);
     bool titled = false;
-    for (int c = 0; c < columns; c++) titled |= widths[c] && table->columns[c].title[0];
-    for (size_t line = titled ? 0 : 1; line <= rows; line++) {
-        fprintf(out, "%*s", indent, "");
-        if (line == 0 && bold_titles) fputs(KF_STYLE_BOLD, out);
-        for (int c = 0, printed = 0; c < columns; c++) {
-            if (!widths[c]) continue;
-            if (printed++) fputs("  ", out);
-            const char *cell = line == 0 ? table->columns[c].title
-                                         : table->cells[(line - 1) * (size_t)columns + (size_t)c];
-            print_cell(out, cell, widths[c], table->columns[c].align, c == last);
+    for (int c = 0; c < columns; c++) titled |= plan.widths[c] && table->columns[c].title[0];
+    for (size_t row = titled ? 0 : 1; row <= rows; row++)
+        for (int line = 0; line < plan.line_count; line++) {
+            char *const *cells = row ? &table->cells[(row - 1) * (size_t)columns] : NULL;
+            bool bold = row == 0 && bold_titles;
+            if (line && is_blank(table, &plan, line, cells)) continue;
+            fprintf(out, "%*s%s", indent + (line ? HANG : 0), "", bold ? KF_STYLE_BOLD : "");
+            print_line(table, out, &plan, line, cells);
+            fprintf(out, "%s\n", bold ? KF_STYLE_PLAIN : "");
         }
-        if (line == 0 && bold_titles) fputs(KF_STYLE_PLAIN, out);
-        fputc('\n', out);
-    }
     if (table->failed) fprintf(out, "%*s… and more, but out of memory\n", indent, "");
 }
 

@@ -1,5 +1,6 @@
 #include "terminal.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "utf8.h"
 
 #define STREAMS 2
+#define OWN_NAME "kforge "
 
 typedef struct stream {
     FILE *under, *out;
@@ -50,6 +52,41 @@ static size_t unfinished(const char *text, size_t size)
     return 0;
 }
 
+static const char *program_name;
+static const char *const *program_words;
+
+void kf_terminal_name_program(const char *name, const char *const *words)
+{
+    program_name = name;
+    program_words = words;
+}
+
+/* True if "kforge COMMAND" is at `at`, as a word of its own in `text`. */
+static bool names_command(const char *text, const char *at)
+{
+    const char *word = at + strlen(OWN_NAME);
+    if (at > text && (isalnum((unsigned char)at[-1]) || strchr("_/.-", at[-1]))) return false;
+    if (strncmp(at, OWN_NAME, strlen(OWN_NAME)) != 0) return false;
+    size_t size = strspn(word, "abcdefghijklmnopqrstuvwxyz");
+    for (const char *const *known = program_words; *known; known++)
+        if (strlen(*known) == size && strncmp(*known, word, size) == 0) return true;
+    return false;
+}
+
+/* Prints `size` bytes at `at`, a part of `text`. */
+static void print_part(const stream *s, const char *text, const char *at, size_t size)
+{
+    const char *end = at + size, *from = at;
+    for (const char *found; program_name && (found = memmem(from, (size_t)(end - from), OWN_NAME,
+                                                            strlen(OWN_NAME)));) {
+        bool named = names_command(text, found);
+        fwrite(at, 1, (size_t)(found - at), s->under);
+        fprintf(s->under, "%s ", named ? program_name : "kforge");
+        at = from = found + strlen(OWN_NAME);
+    }
+    fwrite(at, 1, (size_t)(end - at), s->under);
+}
+
 /* Prints cleaned text. In a file or a pipe it has no styles. */
 static bool print_clean(const stream *s, const char *text, size_t size)
 {
@@ -64,7 +101,7 @@ static bool print_clean(const stream *s, const char *text, size_t size)
         } else {
             /* At least the byte at which the search stopped. */
             length += !length;
-            fwrite(at, 1, length, s->under);
+            print_part(s, clean, at, length);
             at += length;
         }
     }

@@ -30,6 +30,9 @@ FILE *kf_terminal_stream(FILE *under, bool buffered);
 FILE *kf_exact_stream(FILE *out);
 /* Prints such data: JSON, sources, prompts. False if it could not be written. */
 bool kf_print_exact(FILE *out, const char *data, size_t size);
+/* From now on the streams print "NAME eval" for "kforge eval", and so for each of `words` (ends
+ * with NULL), so that hints can be pasted. Both are borrowed. NULL: as it is. */
+void kf_terminal_name_program(const char *name, const char *const *words);
 /* Writes what is buffered to the stream beneath. False if that failed before or now. */
 bool kf_terminal_flush(FILE *out);
 

@@ -61,7 +61,8 @@ static bool list(kf_store *store, const kf_invocation *invocation, bool json, kf
     }
     if (row < 0) return false;
     kf_autotable table = {0};
-    kf_auto(cJSON) array = cJSON_CreateArray();
+    kf_auto(cJSON) all = kf_json_document("kforge-benches/1");
+    cJSON *array = cJSON_AddArrayToObject(all, "benches");
     char when[KF_FIGURE];
     kf_table_add_column(&table, "bench", KF_LEFT, false);
     kf_table_add_column(&table, "name", KF_LEFT, true);
@@ -83,10 +84,10 @@ static bool list(kf_store *store, const kf_invocation *invocation, bool json, kf
         cJSON_AddNumberToObject(item, "tasks", e->planned);
         cJSON_AddNumberToObject(item, "begun", e->runs);
         cJSON_AddNumberToObject(item, "finished", e->finished);
-        kf_add_figure(item, "started", e->started);
+        kf_add_time(item, "started", e->started);
         cJSON_AddItemToArray(array, item);
     }
-    if (json) return kf_print_json(invocation->output, kf_steal(&array), error);
+    if (json) return kf_print_json(invocation->output, kf_steal(&all), error);
     if (!count) fprintf(invocation->output, "no bench yet; \"kforge bench SUITE\" starts one\n");
     kf_table_print(&table, invocation->output, invocation->width, 0, invocation->color);
     return true;

@@ -308,7 +308,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
 {
     const settings *wanted = values;
     kf_view view = kf_view_of(invocation, wanted->json);
-    kf_auto(cJSON) json = cJSON_CreateObject();
+    kf_auto(cJSON) json = kf_json_document("kforge-doctor/1");
     cJSON_AddStringToObject(json, "version", KFORGE_VERSION);
     cJSON *judges = cJSON_CreateArray();
     kf_doctor doctor = {.facts = cJSON_AddArrayToObject(json, "facts")};
@@ -323,6 +323,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     configuration(&doctor, invocation);
     cJSON_AddBoolToObject(json, "can_judge", cpu || gpu);
     if (wanted->json) {
+        kf_verdict_publish(judges);
         if (!kf_print_json(view.out, kf_steal(&json), error)) return -1;
     } else {
         kf_doctor_print(&doctor, &view);

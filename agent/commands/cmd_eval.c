@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "command_line.h"
 #include "devices.h"
 #include "eval_candidate.h"
 #include "eval_output.h"
@@ -19,7 +20,7 @@
 typedef struct settings {
     const char *store, *device, *baseline, *sandbox, *counters, *replay, *sign, *reply;
     double seconds, timeout;
-    bool check_only, asan, sanitize, verify, kernelbench, keep, json, brief, verbose;
+    bool check_only, asan, sanitize, verify, kernelbench, keep, json, brief, verbose, quiet;
     kf_option_list flags, workers;
 } settings;
 
@@ -172,7 +173,7 @@ static bool set_texts(kf_job *job, const settings *wanted, kf_error *error)
 static kf_job *make_job(const settings *wanted, const char *task_path,
                         const kf_eval_candidate *candidate, kf_error *error)
 {
-    kf_task *task = kf_named_task_load(task_path, error);
+    kf_task *task = kf_named_task_find(task_path, wanted->store, error);
     if (!task) return NULL;
     uint64_t chance = 0;
     char id[32];
@@ -203,6 +204,7 @@ static bool sign(kf_workers_result *result, const char *key, kf_error *error)
 {
     kf_auto(cJSON) json =
         kf_json_parse(result->json, result->json_size, KF_JOB_BYTES, "verdict", error);
+    if (json) kf_verdict_publish(json);
     char *text = json ? kf_json_signed(json, key, error) : NULL;
     if (!text) return false;
     free(result->json);
@@ -271,11 +273,27 @@ static bool add_json(session *s, size_t i, const kf_workers_result *result, kf_e
     kf_auto(cJSON) row = cJSON_CreateObject();
     kf_auto(cJSON) verdict =
         kf_json_parse(result->json, result->json_size, KF_JOB_BYTES, "verdict", error);
+    if (verdict) kf_verdict_publish(verdict);
     bool made = row && verdict && cJSON_AddStringToObject(row, "file", s->results[i].name) &&
                 cJSON_AddItemToObject(row, "verdict", verdict);
     if (!made) return kf_fail_memory(error, "a verdict");
     kf_steal(&verdict);
     cJSON_ReplaceItemInArray(s->all, (int)i, kf_steal(&row));
+    return true;
+}
+
+/* Prints a whole verdict on one line. */
+static bool print_verdict(const kf_view *view, const kf_workers_result *result, kf_error *error)
+{
+    kf_auto(cJSON) json =
+        kf_json_parse(result->json, result->json_size, KF_JOB_BYTES, "verdict", error);
+    if (!json) return false;
+    kf_verdict_publish(json);
+    kf_autofree char *text = kf_json_print_exact(json);
+    if (!text) return kf_fail_memory(error, "a verdict");
+    kf_print_exact(view->out, text, strlen(text));
+    kf_print_exact(view->out, "\n", 1);
+    fflush(view->out);
     return true;
 }
 
@@ -285,15 +303,14 @@ static bool show(session *s, size_t i, const kf_workers_result *result, kf_error
     kf_view view = kf_view_of(s->invocation, wanted->json);
     if (wanted->json && s->count > 1) return add_json(s, i, result, error);
     if (wanted->brief) return print_brief(s, &s->results[i], error);
-    if (wanted->json)
-        fprintf(view.out, "%s\n", result->json);
-    else
-        kf_eval_print(&view, &s->results[i],
-                      &(kf_eval_style){.verbose = wanted->verbose,
-                                       .counters = strcmp(wanted->counters, "none") != 0,
-                                       .sanitizer = wanted->sanitize,
-                                       .check_only = wanted->check_only,
-                                       .store = wanted->store});
+    if (wanted->json) return print_verdict(&view, result, error);
+    kf_eval_print(&view, &s->results[i],
+                  &(kf_eval_style){.verbose = wanted->verbose,
+                                   .quiet = wanted->quiet,
+                                   .counters = strcmp(wanted->counters, "none") != 0,
+                                   .sanitizer = wanted->sanitize,
+                                   .check_only = wanted->check_only,
+                                   .store = wanted->store});
     fflush(view.out);
     return true;
 }
@@ -368,6 +385,28 @@ static int status_of(const kf_verdict *verdict)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
+static bool is_source(const char *word)
+{
+    const char *end = strrchr(word, '.');
+    return end && (strcmp(end, ".cu") == 0 || strcmp(end, ".py") == 0);
+}
+
+/* Refuses `eval FILE.cu TASK`, and says the order. */
+static bool check_order(const kf_invocation *invocation, kf_error *error)
+{
+    const char *const *words = invocation->arguments;
+    if (invocation->argument_count != 2 || !is_source(words[0]) || is_source(words[1])) return true;
+    kf_auto(kf_task) task = kf_named_task_load(words[1], NULL);
+    kf_autobuffer order = {0};
+    if (!task) return true;
+    kf_command_append_word(&order, words[1]);
+    kf_buffer_string(&order, " ");
+    kf_command_append_word(&order, words[0]);
+    return kf_fail(error, KF_ERROR_INPUT,
+                   "eval: the task comes first, then the candidate; did you mean: kforge eval %s",
+                   order.data ? order.data : "TASK FILE");
+}
+
 static bool check_options(const kf_invocation *invocation, const settings *wanted, kf_error *error)
 {
     size_t files = invocation->argument_count - 1;
@@ -388,6 +427,7 @@ static bool check_options(const kf_invocation *invocation, const settings *wante
     if (wanted->replay && files > 1)
         return kf_fail(error, KF_ERROR_INPUT,
                        "--replay repeats the verdict of one file, not of %zu", files);
+    if (!check_order(invocation, error)) return false;
     size_t standard = 0;
     for (size_t i = 1; i <= files; i++) standard += strcmp(invocation->arguments[i], "-") == 0;
     if (standard > 1)
@@ -400,7 +440,7 @@ static bool check_options(const kf_invocation *invocation, const settings *wante
 static bool prepare(session *s, bool *no_source, kf_error *error)
 {
     const char *const *words = s->invocation->arguments;
-    kf_auto(kf_task) task = kf_named_task_load(words[0], error);
+    kf_auto(kf_task) task = kf_named_task_find(words[0], s->wanted->store, error);
     *no_source = false;
     if (!task) return false;
     size_t count = s->wanted->reply ? 1 : s->invocation->argument_count - 1;
@@ -441,7 +481,15 @@ static int say_no_source(const session *s, const kf_error *why, kf_error *error)
     const settings *wanted = s->wanted;
     kf_auto(cJSON) json = kf_brief_no_source(why->text);
     if (!json) return kf_fail_memory(error, "a verdict") - 1;
-    if (wanted->brief || wanted->json)
+    if (wanted->json) {
+        cJSON *document = kf_json_document("kforge-brief/1");
+        while (document && json->child) {
+            cJSON *part = cJSON_DetachItemViaPointer(json, json->child);
+            cJSON_AddItemToObject(document, part->string, part);
+        }
+        return kf_print_json(s->invocation->output, document, error) ? KF_EXIT_NO_SOURCE : -1;
+    }
+    if (wanted->brief)
         return kf_eval_print_line(s->invocation->output, json, error) ? KF_EXIT_NO_SOURCE : -1;
     fprintf(s->invocation->output, "%s: " KF_STATUS_NO_SOURCE ": %s\nnext: %s\n",
             s->candidates[0].name, why->text,
@@ -453,9 +501,8 @@ static bool finish(session *s, kf_error *error)
 {
     kf_view view = kf_view_of(s->invocation, s->wanted->json);
     if (s->all) {
-        cJSON *json = cJSON_CreateObject();
-        bool made = json && cJSON_AddStringToObject(json, "schema", "kforge-evals/1") &&
-                    cJSON_AddItemToObject(json, "results", s->all);
+        cJSON *json = kf_json_document("kforge-evals/1");
+        bool made = json && cJSON_AddItemToObject(json, "results", s->all);
         if (made) s->all = NULL;
         return kf_print_json(view.out, json, error);
     }
@@ -573,6 +620,7 @@ static const kf_option options[] = {
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, verbose),
      .help = "Show the steps, all figures and all findings."},
+    KF_ROW_QUIET(settings),
     KF_ROW_JSON(settings),
     {0},
 };

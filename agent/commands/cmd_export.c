@@ -294,9 +294,9 @@ static void tell_empty(FILE *log, const kf_export_options *options, const count_
             options->run ? options->run : "");
 }
 
-static void tell(const settings *s, const kf_invocation *invocation,
+static bool tell(const settings *s, const kf_invocation *invocation,
                  const kf_export_options *options, const kf_export_report *r,
-                 const kf_memory_check *memory)
+                 const kf_memory_check *memory, kf_error *error)
 {
     const count_of counts[] = {{r->filtered, "filtered", "filtered"},
                                {r->unlabelled, "unlabelled", "without a label"},
@@ -310,15 +310,14 @@ static void tell(const settings *s, const kf_invocation *invocation,
     if (!r->rows && options->format != KF_EXPORT_CASSETTE)
         tell_empty(invocation->log, options, counts, count);
     if (s->json && strcmp(s->output, "-") != 0) {
-        FILE *out = invocation->output;
-        fprintf(out, "{\"rows\": %lld, \"train\": %lld, \"test\": %lld", (long long)r->rows,
-                (long long)r->train, (long long)r->test);
+        cJSON *json = kf_json_document("kforge-export/1");
+        kf_add_figure(json, "rows", (double)r->rows);
+        kf_add_figure(json, "train", (double)r->train);
+        kf_add_figure(json, "test", (double)r->test);
         for (size_t i = 0; i < count; i++)
-            fprintf(out, ", \"%s\": %lld", counts[i].key, (long long)counts[i].count);
-        for (size_t i = 0; i < 2; i++)
-            fprintf(out, ", \"%s\": %lld", more[i].key, (long long)more[i].count);
-        fputs("}\n", out);
-        return;
+            kf_add_figure(json, counts[i].key, (double)counts[i].count);
+        for (size_t i = 0; i < 2; i++) kf_add_figure(json, more[i].key, (double)more[i].count);
+        return kf_print_json(invocation->output, json, error);
     }
     fprintf(invocation->log, "%lld rows", (long long)r->rows);
     if (r->test) fprintf(invocation->log, ", %lld of them in the test split", (long long)r->test);
@@ -329,6 +328,7 @@ static void tell(const settings *s, const kf_invocation *invocation,
         if (more[i].count)
             fprintf(invocation->log, ", %lld %s", (long long)more[i].count, more[i].words);
     fputc('\n', invocation->log);
+    return true;
 }
 
 #define KEYS 64
@@ -375,7 +375,7 @@ static bool export_rows(const settings *s, const kf_invocation *invocation, kf_s
               add_config(invocation, &options, &output_settings, output, error) &&
               kf_output_commit(output, error);
     kf_export_tools_free(&tools);
-    if (ok) tell(s, invocation, &options, &report, &memory);
+    if (ok) ok = tell(s, invocation, &options, &report, &memory, error);
     return ok;
 }
 
@@ -459,8 +459,9 @@ static bool check_rows(const settings *s, kf_error *error)
     return true;
 }
 
-static void tell_winners(const settings *s, const kf_invocation *invocation, const char *what,
-                         int64_t tasks, int64_t count, const kf_package_report *r, int64_t scaled)
+static bool tell_winners(const settings *s, const kf_invocation *invocation, const char *what,
+                         int64_t tasks, int64_t count, const kf_package_report *r, int64_t scaled,
+                         kf_error *error)
 {
     const struct {
         int64_t count;
@@ -478,18 +479,19 @@ static void tell_winners(const settings *s, const kf_invocation *invocation, con
          "files are for other sizes than the problem's: KernelBench's evaluator can't run them"},
         {r->scrubbed, "scrubbed", "secrets and paths removed"}};
     if (s->json) {
-        fprintf(invocation->output, "{\"tasks\": %lld, \"%s\": %lld", (long long)tasks, what,
-                (long long)count);
+        cJSON *json = kf_json_document("kforge-export-files/1");
+        kf_add_figure(json, "tasks", (double)tasks);
+        kf_add_figure(json, what, (double)count);
         for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-            fprintf(invocation->output, ", \"%s\": %lld", parts[i].name, (long long)parts[i].count);
-        fprintf(invocation->output, "}\n");
-        return;
+            kf_add_figure(json, parts[i].name, (double)parts[i].count);
+        return kf_print_json(invocation->output, json, error);
     }
     fprintf(invocation->log, "%s: %lld tasks, %lld %s\n", s->output, (long long)tasks,
             (long long)count, what);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (parts[i].count)
             fprintf(invocation->log, "%lld %s\n", (long long)parts[i].count, parts[i].words);
+    return true;
 }
 
 static bool export_winners(const settings *s, const kf_invocation *invocation, kf_store *store,
@@ -512,8 +514,8 @@ static bool export_winners(const settings *s, const kf_invocation *invocation, k
         const kf_package_options options = {
             .selection = selection, .output = s->output, .license = s->license, .force = s->force};
         if (!kf_export_package(store, &options, &report, error)) return false;
-        tell_winners(s, invocation, "kernels", report.tasks, report.kernels, &report, 0);
-        return true;
+        return tell_winners(s, invocation, "kernels", report.tasks, report.kernels, &report, 0,
+                            error);
     }
     kf_modelnew_report files = {0};
     const kf_modelnew_options options = {.selection = selection,
@@ -527,8 +529,8 @@ static bool export_winners(const settings *s, const kf_invocation *invocation, k
                                  .held_out = files.held_out,
                                  .changed = files.changed,
                                  .scrubbed = files.scrubbed};
-    tell_winners(s, invocation, "files", files.files, files.files, &report, files.scaled);
-    return true;
+    return tell_winners(s, invocation, "files", files.files, files.files, &report, files.scaled,
+                        error);
 }
 
 static int run(const kf_invocation *invocation, const void *values, kf_error *error)

@@ -3,7 +3,10 @@
 
 #include "help.h"
 #include "kforge/buffer.h"
+#include "kforge/nearest.h"
 #include "strategy.h"
+
+#define MAX_NAMES 128
 
 typedef struct settings {
     bool man, markdown;
@@ -26,6 +29,22 @@ static void print_strategies(FILE *out, int width)
         kf_buffer_format(&text, "%s (%s)", lever.help, lever.values);
         if (text.data) kf_help_entry(out, lever.name, text.data, 18, width);
     }
+}
+
+/* Replaces the error of an unknown command if a topic is nearer. */
+static void fail_topic(const kf_invocation *invocation, kf_error *error)
+{
+    static const char *const topics[] = {"settings", "strategies"};
+    const char *names[MAX_NAMES], *given = invocation->arguments[0], *near;
+    size_t count = sizeof topics / sizeof *topics;
+    memcpy(names, topics, sizeof topics);
+    for (const kf_command *const *row = invocation->commands; *row && count < MAX_NAMES; row++)
+        names[count++] = (*row)->name;
+    near = kf_nearest(given, names, count);
+    for (size_t i = 0; near && i < sizeof topics / sizeof *topics; i++)
+        if (near == topics[i])
+            kf_fail(error, KF_ERROR_INPUT,
+                    "there is no help on \"%s\"; did you mean \"kforge help %s\"?", given, near);
 }
 
 static int run(const kf_invocation *invocation, const void *values, kf_error *error)
@@ -51,7 +70,10 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
         size_t used = 0;
         const kf_command *command = kf_command_find(invocation->commands, invocation->arguments,
                                                     invocation->argument_count, &used, error);
-        if (!command) return -1;
+        if (!command) {
+            fail_topic(invocation, error);
+            return -1;
+        }
         kf_help_command(out, command, invocation->width);
     }
     return KF_EXIT_DONE;

@@ -25,6 +25,24 @@ typedef struct state {
     size_t done;
 } state;
 
+/* Prints the reason. Lines of code that the remedy offers (evaluator/torch/load.py) get lines of
+ * their own, so that they can be copied. */
+static void print_refusal(FILE *log, const char *task, const char *reason)
+{
+    static const char start[] = "append it: ";
+    const char *code = strstr(reason, start);
+    if (!code) {
+        fprintf(log, "%s: %s\n", task, reason);
+        return;
+    }
+    code += strlen(start);
+    fprintf(log, "%s: %.*s\n", task, (int)(code - reason) - 1, reason);
+    for (const char *end; code; code = end ? end + 3 : NULL) {
+        end = strstr(code, " / ");
+        fprintf(log, "    %.*s\n", end ? (int)(end - code) : (int)strlen(code), code);
+    }
+}
+
 static void tell_progress(void *context, const kf_import_problem *problem,
                           const kf_import_result *result)
 {
@@ -33,8 +51,9 @@ static void tell_progress(void *context, const kf_import_problem *problem,
     if (s->invocation->terminal)
         fprintf(s->invocation->log, KF_STYLE_CLEAR "%zu of %zu  %s%s", s->done, s->suite->count,
                 problem->task, s->done == s->suite->count ? "\n" : "");
-    else if (result->status >= KF_IMPORT_UNFIT)
-        fprintf(s->invocation->log, "%s: %s\n", problem->task, result->reason);
+    bool shown = !s->invocation->terminal || s->suite->count == 1;
+    if (shown && result->status >= KF_IMPORT_UNFIT)
+        print_refusal(s->invocation->log, problem->task, result->reason);
     fflush(s->invocation->log);
 }
 
@@ -75,11 +94,11 @@ static void print_table(const kf_view *view, const kf_import_suite *suite,
 static bool print_results_json(const kf_view *view, const kf_import_suite *suite,
                                const kf_import_result *results, double seconds, kf_error *error)
 {
-    kf_auto(cJSON) json = cJSON_CreateObject();
+    kf_auto(cJSON) json = kf_json_document("kforge-import/1");
     cJSON_AddStringToObject(json, "suite", suite->name);
     if (suite->url) cJSON_AddStringToObject(json, "url", suite->url);
     if (suite->commit) cJSON_AddStringToObject(json, "commit", suite->commit);
-    kf_json_add_number(json, "seconds", seconds);
+    kf_add_figure(json, "seconds", seconds);
     cJSON *rows = cJSON_AddArrayToObject(json, "problems");
     for (size_t i = 0; i < suite->count; i++) {
         const kf_import_problem *p = &suite->problems[i];
@@ -101,7 +120,7 @@ static bool print_results_json(const kf_view *view, const kf_import_suite *suite
         cJSON_AddNumberToObject(row, "state", r->state);
         cJSON_AddNumberToObject(row, "outputs", r->outputs);
         cJSON_AddNumberToObject(row, "flops", r->flops);
-        kf_json_add_number(row, "seconds", r->seconds);
+        kf_add_figure(row, "seconds", r->seconds);
     }
     return kf_print_json(view->out, kf_steal(&json), error);
 }

@@ -11,6 +11,8 @@
 #include "output.h"
 #include "table.h"
 
+#define RUNS_SCHEMA "kforge-runs/1"
+
 typedef struct settings {
     const char *store, *task;
     bool tasks, ids, json;
@@ -33,6 +35,13 @@ static void add_run(kf_table *table, const kf_store_run *run)
     kf_table_cell(table, "%s", kf_figure_interval(run->best_speedup, figure));
 }
 
+static void add_run_json(cJSON *array, const kf_store_run *run)
+{
+    cJSON *row = cJSON_CreateObject();
+    kf_add_run(row, run);
+    cJSON_AddItemToArray(array, row);
+}
+
 static bool list_runs(const kf_view *view, kf_store *store, const settings *wanted, kf_error *error)
 {
     kf_autoresult kf_store_task task = {0};
@@ -49,7 +58,7 @@ static bool list_runs(const kf_view *view, kf_store *store, const settings *want
     kf_table_add_column(&table, "CORRECT", KF_RIGHT, false);
     kf_table_add_column(&table, "BEST", KF_RIGHT, false);
     kf_table_add_column(&table, "95 %", KF_LEFT, false);
-    kf_auto(cJSON) json = cJSON_CreateObject();
+    kf_auto(cJSON) json = kf_json_document(RUNS_SCHEMA);
     cJSON *array = cJSON_AddArrayToObject(json, "runs");
     kf_autoresult kf_store_run run = {0};
     int more = 0;
@@ -60,7 +69,7 @@ static bool list_runs(const kf_view *view, kf_store *store, const settings *want
         if (wanted->ids)
             fprintf(view->out, "%s\n", run.id);
         else if (view->json)
-            cJSON_AddItemToArray(array, kf_run_json(&run));
+            add_run_json(array, &run);
         else
             add_run(&table, &run);
     }
@@ -112,7 +121,10 @@ static void add_task(task_list *list, const char *place, const kf_task *task,
     kf_table_cell(&list->table, task ? "%d" : "", task ? kf_task_workload_count(task) : 0);
     kf_table_cell(&list->table, "%lld", (long long)runs);
     kf_table_cell(&list->table, "%lld", (long long)candidates);
-    kf_table_cell(&list->table, "%s", place ? place : "only in the store");
+    kf_table_cell(&list->table, "%s",
+                  !place                             ? "only in the store"
+                  : strncmp(place, "tasks/", 6) == 0 ? place
+                                                     : "with kforge");
 }
 
 static int has_task(const struct dirent *entry)
@@ -169,18 +181,18 @@ static bool list_folders(task_list *list, const char *folder, seen_tasks *seen, 
 
 static bool list_tasks(const kf_view *view, kf_store *store, FILE *log, kf_error *error)
 {
-    kf_auto(cJSON) json = cJSON_CreateObject();
+    kf_auto(cJSON) json = kf_json_document("kforge-tasks/1");
     task_list list = {.store = store,
                       .log = log,
                       .array = view->json ? cJSON_AddArrayToObject(json, "tasks") : NULL};
     kf_autotable table = {0};
-    kf_table_add_column(&list.table, "TASK", KF_LEFT, true);
+    kf_table_add_column(&list.table, "TASK", KF_LEFT, false);
     kf_table_add_column(&list.table, "HASH", KF_LEFT, false);
     kf_table_add_column(&list.table, "FAMILY", KF_LEFT, false);
     kf_table_add_column(&list.table, "SHAPES", KF_RIGHT, false);
     kf_table_add_column(&list.table, "RUNS", KF_RIGHT, false);
     kf_table_add_column(&list.table, "TRIED", KF_RIGHT, false);
-    kf_table_add_column(&list.table, "FOLDER", KF_LEFT, false);
+    kf_table_add_column(&list.table, "FOLDER", KF_LEFT, true);
     kf_autofree char(*hashes)[KF_HASH_HEX] = malloc(MAX_FOLDERS * sizeof *hashes);
     kf_autofree char *installed = kf_installed_tasks(error);
     seen_tasks seen = {.hashes = hashes};
@@ -211,10 +223,12 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     if (!kf_open_to_read(wanted->store, &store, error)) return -1;
     if (wanted->tasks) return list_tasks(&view, store, invocation->log, error) ? KF_EXIT_DONE : -1;
     if (store) return list_runs(&view, store, wanted, error) ? KF_EXIT_DONE : -1;
-    if (wanted->json)
-        fputs("{\n\t\"runs\":\t[]\n}\n", invocation->output);
-    else if (!wanted->ids)
-        fputs("kforge: no runs yet\n", invocation->log);
+    if (wanted->json) {
+        kf_auto(cJSON) json = kf_json_document(RUNS_SCHEMA);
+        cJSON_AddArrayToObject(json, "runs");
+        return kf_print_json(invocation->output, kf_steal(&json), error) ? KF_EXIT_DONE : -1;
+    }
+    if (!wanted->ids) fputs("kforge: no runs yet\n", invocation->log);
     return KF_EXIT_DONE;
 }
 

@@ -21,7 +21,7 @@ typedef struct settings {
         *resume, *output, *prompts, *events;
     double time, cost, gpu_seconds, seconds, timeout;
     int64_t candidates, tokens, budget_requests, seed, calls;
-    bool json;
+    bool json, quiet;
     const char *ensemble;
     kf_option_list models, workers;
 } settings;
@@ -152,8 +152,9 @@ static bool plan_replay(plan *p, const kf_invocation *invocation, const settings
     kf_autoresult kf_store_run run = {0};
     const char *old[KF_SEARCH_MODELS];
     if (!store || !kf_store_find_run(store, word, &run, error)) return false;
-    p->task = invocation->argument_count ? kf_named_task_load(invocation->arguments[0], error)
-                                         : kf_stored_task(store, run.task, error);
+    p->task = invocation->argument_count
+                  ? kf_named_task_find(invocation->arguments[0], wanted->store, error)
+                  : kf_stored_task(store, run.task, error);
     if (!p->task || !kf_search_options_read(run.options, &p->search, p->models, &p->options, error))
         return false;
     size_t count = p->search.model_count;
@@ -176,7 +177,7 @@ static bool plan_new(plan *p, const kf_invocation *invocation, const settings *w
         return kf_fail(
             error, KF_ERROR_INPUT,
             "optimize: expected a TASK, or --resume RUN; \"kforge list --tasks\" shows tasks");
-    p->task = kf_named_task_load(invocation->arguments[0], error);
+    p->task = kf_named_task_find(invocation->arguments[0], wanted->store, error);
     if (!p->task || !set_models(p, wanted, error)) return false;
     if (wanted->counters && !kf_counters_check(wanted->counters, error))
         return kf_fail_prefix(error, "--counters");
@@ -206,7 +207,8 @@ static bool find_run(kf_store *store, const kf_invocation *invocation, const cha
     bool found;
     if (!kf_store_means_latest(word)) return kf_store_find_run(store, word, run, error);
     kf_auto(kf_task) task = NULL;
-    if (invocation->argument_count && !(task = kf_named_task_load(invocation->arguments[0], error)))
+    if (invocation->argument_count &&
+        !(task = kf_named_task_find(invocation->arguments[0], kf_store_path(store), error)))
         return false;
     if (!kf_store_latest_run(store, task ? kf_task_hash(task) : NULL, true, run, &found, error))
         return false;
@@ -304,6 +306,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_workers_close(kf_steal(&workers));
     __attribute__((cleanup(kf_optimize_result_clear)))
     kf_optimize_result o = {.result = &result,
+                            .quiet = wanted->quiet,
                             .task = kf_task_name(p.task),
                             .store = wanted->store,
                             .output = wanted->output};
@@ -461,6 +464,7 @@ static const kf_option options[] = {
     KF_ROW_PROMPTS(settings),
     KF_ROW_EVENTS(settings),
     KF_ROW_STORE(settings),
+    KF_ROW_QUIET(settings),
     KF_ROW_JSON(settings),
     {0},
 };

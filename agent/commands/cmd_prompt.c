@@ -83,7 +83,7 @@ static bool print(const preview *p, const settings *wanted, const kf_invocation 
     long long system = (long long)kf_prompt_tokens(strlen(p->text.system)),
               prompt = (long long)kf_prompt_tokens(strlen(p->text.prompt));
     if (wanted->json) {
-        kf_auto(cJSON) json = cJSON_CreateObject();
+        kf_auto(cJSON) json = kf_json_document("kforge-prompt/1");
         cJSON_AddStringToObject(json, "step", p->text.step);
         cJSON_AddStringToObject(json, "strategy", p->search.strategy.name);
         cJSON_AddStringToObject(json, "hardware", p->hardware);
@@ -119,7 +119,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
                            "prompt: expected a TASK, or --run RUN; \"kforge list --tasks\" shows "
                            "tasks"),
                    -1;
-        p.task = kf_named_task_load(invocation->arguments[0], error);
+        p.task = kf_named_task_find(invocation->arguments[0], wanted->store, error);
         if (!p.task) return -1;
     }
     if (wanted->prompts) p.search.prompts = wanted->prompts;

@@ -1,4 +1,5 @@
 /* `kforge scan`: lists constructs that a reviewer may look at. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "kforge/file.h"
 #include "kforge/job.h"
 #include "kforge/json.h"
+#include "kforge/list.h"
 #include "kforge/scan.h"
 #include "output.h"
 #include "table.h"
@@ -16,36 +18,53 @@ typedef struct settings {
     bool json, compile;
 } settings;
 
-typedef struct listing {
-    kf_table table;
-    cJSON *flags; /* with --json */
+/* One construct of one file. */
+typedef struct found {
+    size_t file;
     const char *from;
-    int count;
+    char *rule, *word, *text;
+    long line, count;
+    /* Printed with an equal construct of another file. */
+    bool printed;
+} found;
+
+typedef struct listing {
+    const kf_invocation *invocation;
+    found *rows;
+    size_t count, file;
+    const char *from;
+    bool failed;
 } listing;
+
+static void listing_free(listing *l)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        free(l->rows[i].rule);
+        free(l->rows[i].word);
+        free(l->rows[i].text);
+    }
+    free(l->rows);
+}
 
 static void take_flag(void *context, const kf_scan_flag *flag)
 {
     listing *l = context;
-    l->count++;
-    if (l->flags) {
-        cJSON *object = cJSON_CreateObject();
-        cJSON_AddStringToObject(object, "rule", flag->rule);
-        cJSON_AddStringToObject(object, "word", flag->word);
-        cJSON_AddStringToObject(object, "text", flag->text);
-        cJSON_AddStringToObject(object, "from", l->from);
-        if (flag->line) cJSON_AddNumberToObject(object, "line", (double)flag->line);
-        cJSON_AddNumberToObject(object, "count", (double)flag->count);
-        cJSON_AddItemToArray(l->flags, object);
+    if (l->failed || !kf_list_grow(&l->rows, l->count)) {
+        l->failed = true;
+        return;
     }
-    if (flag->line)
-        kf_table_cell(&l->table, "%ld", flag->line);
-    else
-        kf_table_cell(&l->table, "%s", l->from);
-    kf_table_cell(&l->table, "%s", flag->rule);
-    kf_table_cell(&l->table, "%s", flag->word);
-    kf_table_cell(&l->table, "%ld", flag->count);
-    kf_table_cell(&l->table, "%s", flag->text);
+    found *row = &l->rows[l->count++];
+    *row = (found){.file = l->file,
+                   .from = l->from,
+                   .rule = strdup(flag->rule),
+                   .word = strdup(flag->word),
+                   .text = strdup(flag->text),
+                   .line = flag->line,
+                   .count = flag->count};
+    if (!row->rule || !row->word || !row->text) l->failed = true;
 }
+
+/* ---- one file -------------------------------------------------------------------------------- */
 
 static bool scan_binary(listing *l, const char *path, const char *data, size_t size,
                         kf_error *error)
@@ -76,37 +95,123 @@ static bool scan_text(listing *l, const settings *wanted, const char *path, cons
     return !binary || scan_binary(l, NULL, binary, binary_size, error);
 }
 
-static int run(const kf_invocation *invocation, const void *values, kf_error *error)
+static bool scan_file(listing *l, const settings *wanted, const char *path, kf_error *error)
 {
-    const settings *wanted = values;
-    const char *path = invocation->arguments[0];
-    kf_view view = kf_view_of(invocation, wanted->json);
     size_t size;
     kf_autofree char *data = kf_file_read(path, KF_BINARY_BYTES, &size, error);
-    if (!data) return -1;
-    kf_auto(cJSON) json = wanted->json ? cJSON_CreateObject() : NULL;
-    listing l = {.flags = json ? cJSON_AddArrayToObject(json, "flags") : NULL};
-    kf_table_add_column(&l.table, "LINE", KF_RIGHT, false);
-    kf_table_add_column(&l.table, "RULE", KF_LEFT, false);
-    kf_table_add_column(&l.table, "WORD", KF_LEFT, true);
-    kf_table_add_column(&l.table, "TIMES", KF_RIGHT, false);
-    kf_table_add_column(&l.table, "", KF_LEFT, true);
+    if (!data) return false;
     bool elf = size >= 4 && memcmp(data,
                                    "\x7f"
                                    "ELF",
                                    4) == 0;
-    bool done = elf ? scan_binary(&l, path, data, size, error)
-                    : scan_text(&l, wanted, path, data, size, error);
-    if (done && json) {
-        cJSON_AddStringToObject(json, "schema", "kforge-scan/1");
-        cJSON_AddStringToObject(json, "file", path);
-        done = kf_print_json(view.out, kf_steal(&json), error);
-    } else if (done) {
-        if (l.count) kf_table_print(&l.table, view.out, view.width, 0, view.color);
-        if (!l.count) fputs("nothing found\n", view.out);
+    bool done = elf ? scan_binary(l, path, data, size, error)
+                    : scan_text(l, wanted, path, data, size, error);
+    return done && (!l->failed || kf_fail_memory(error, "the constructs"));
+}
+
+/* ---- output ---------------------------------------------------------------------------------- */
+
+/* Adds "file" and "flags" of one file. */
+static void add_file(const listing *l, size_t file, cJSON *json)
+{
+    cJSON_AddStringToObject(json, "file", l->invocation->arguments[file]);
+    cJSON *flags = cJSON_AddArrayToObject(json, "flags");
+    for (size_t i = 0; i < l->count; i++) {
+        const found *row = &l->rows[i];
+        if (row->file != file) continue;
+        cJSON *object = cJSON_CreateObject();
+        cJSON_AddStringToObject(object, "rule", row->rule);
+        cJSON_AddStringToObject(object, "word", row->word);
+        cJSON_AddStringToObject(object, "text", row->text);
+        cJSON_AddStringToObject(object, "from", row->from);
+        kf_add_figure(object, "line", row->line ? (double)row->line : NAN);
+        kf_add_figure(object, "count", (double)row->count);
+        cJSON_AddItemToArray(flags, object);
     }
-    kf_table_free(&l.table);
-    return done ? KF_EXIT_DONE : -1;
+}
+
+static bool print_json(const listing *l, kf_error *error)
+{
+    size_t files = l->invocation->argument_count;
+    kf_auto(cJSON) json = kf_json_document(files == 1 ? "kforge-scan/1" : "kforge-scans/1");
+    if (files == 1) add_file(l, 0, json);
+    cJSON *results = files > 1 ? cJSON_AddArrayToObject(json, "results") : NULL;
+    for (size_t i = 0; i < files && results; i++) {
+        cJSON *row = cJSON_CreateObject();
+        cJSON_AddItemToArray(results, row);
+        add_file(l, i, row);
+    }
+    return kf_print_json(l->invocation->output, kf_steal(&json), error);
+}
+
+static void print_one(const listing *l, const kf_view *view)
+{
+    kf_autotable table = {0};
+    kf_table_add_column(&table, "LINE", KF_RIGHT, false);
+    kf_table_add_column(&table, "RULE", KF_LEFT, false);
+    kf_table_add_column(&table, "WORD", KF_LEFT, true);
+    kf_table_add_column(&table, "TIMES", KF_RIGHT, false);
+    kf_table_add_column(&table, "", KF_LEFT, true);
+    for (size_t i = 0; i < l->count; i++) {
+        const found *row = &l->rows[i];
+        if (row->line)
+            kf_table_cell(&table, "%ld", row->line);
+        else
+            kf_table_cell(&table, "%s", row->from);
+        kf_table_cell(&table, "%s", row->rule);
+        kf_table_cell(&table, "%s", row->word);
+        kf_table_cell(&table, "%ld", row->count);
+        kf_table_cell(&table, "%s", row->text);
+    }
+    kf_table_print(&table, view->out, view->width, 0, view->color);
+}
+
+/* Appends "a.cu:12, b.cu:7", the places of `first` and of all equal constructs. */
+static void name_places(listing *l, size_t first, kf_buffer *places)
+{
+    const found *wanted = &l->rows[first];
+    for (size_t i = first; i < l->count; i++) {
+        found *row = &l->rows[i];
+        if (row->printed || strcmp(row->rule, wanted->rule) != 0 ||
+            strcmp(row->word, wanted->word) != 0 || strcmp(row->from, wanted->from) != 0)
+            continue;
+        row->printed = true;
+        kf_buffer_format(places, "%s%s", places->size ? ", " : "",
+                         l->invocation->arguments[row->file]);
+        if (row->line) kf_buffer_format(places, ":%ld", row->line);
+    }
+}
+
+/* Prints each construct once, with its places in all files. */
+static void print_all(listing *l, const kf_view *view)
+{
+    int width = view->width ? view->width : 100;
+    for (size_t i = 0; i < l->count; i++) {
+        const found *row = &l->rows[i];
+        kf_autobuffer places = {0};
+        if (row->printed) continue;
+        name_places(l, i, &places);
+        fprintf(view->out, "%s %s (%s): %s\n", row->rule, row->word, row->from, row->text);
+        if (places.data)
+            kf_text_wrap(view->out, places.data, places.size, width, 4, false);
+    }
+}
+
+static int run(const kf_invocation *invocation, const void *values, kf_error *error)
+{
+    const settings *wanted = values;
+    kf_view view = kf_view_of(invocation, wanted->json);
+    __attribute__((cleanup(listing_free))) listing l = {.invocation = invocation};
+    for (; l.file < invocation->argument_count; l.file++)
+        if (!scan_file(&l, wanted, invocation->arguments[l.file], error)) return -1;
+    if (wanted->json) return print_json(&l, error) ? KF_EXIT_DONE : -1;
+    if (!l.count)
+        fputs("nothing found\n", view.out);
+    else if (invocation->argument_count == 1)
+        print_one(&l, &view);
+    else
+        print_all(&l, &view);
+    return KF_EXIT_DONE;
 }
 
 static const kf_option options[] = {
@@ -122,8 +227,8 @@ static const kf_option options[] = {
 
 const kf_command kf_command_scan = {
     .name = "scan",
-    .synopsis = "FILE.cu",
-    .summary = "List constructs in a candidate that a reviewer may look at",
+    .synopsis = "FILE.cu…",
+    .summary = "List constructs in candidates that a reviewer may look at",
     .description =
         "Names threads, signals, loaded code, files, clocks, streams, kept state, low precision "
         "and more, with their lines. Of a binary (FILE.so, FILE.cubin) it names imports and "
@@ -131,7 +236,7 @@ const kf_command kf_command_scan = {
         "all of them. `kforge eval` judges. The exit status is 0 in any case.",
     .examples = "kforge scan mine.cu\tlists the suspicious lines of mine.cu\n",
     .least_arguments = 1,
-    .most_arguments = 1,
+    .most_arguments = SIZE_MAX,
     .options = options,
     .settings_size = sizeof(settings),
     .run = run,

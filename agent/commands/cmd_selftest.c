@@ -44,7 +44,7 @@ static void take_case(void *context, const kf_selftest_case *row)
         cJSON_AddStringToObject(object, "finding", row->finding);
         cJSON_AddStringToObject(object, "message", row->verdict->message);
         cJSON_AddBoolToObject(object, "passed", row->passed);
-        kf_json_add_number(object, "seconds", row->seconds);
+        kf_add_figure(object, "seconds", row->seconds);
         cJSON_AddItemToArray(r->cases, object);
     }
     if (row->passed && row->seconds <= row->limit && !r->wanted->all) return;
@@ -135,7 +135,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     if (!own) return -1;
     kf_auto(kf_judge) judge = kf_judge_new(&(kf_judge_settings){.device = wanted->device}, error);
     if (!judge || !use_driver(own, judge, folder, error)) return -1;
-    kf_auto(cJSON) json = wanted->json ? cJSON_CreateObject() : NULL;
+    kf_auto(cJSON) json = wanted->json ? kf_json_document("kforge-selftest/1") : NULL;
     report r = {.invocation = invocation,
                 .wanted = wanted,
                 .cases = json ? cJSON_AddArrayToObject(json, "cases") : NULL};
@@ -172,7 +172,6 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     if (!done) {
         status = error && error->code == KF_ERROR_BUSY ? KF_EXIT_INTERRUPTED : -1;
     } else if (json) {
-        cJSON_AddStringToObject(json, "schema", "kforge-selftest/1");
         cJSON_AddStringToObject(json, "version", KFORGE_VERSION);
         cJSON_AddStringToObject(json, "device", device);
         cJSON_AddStringToObject(json, "hardware", hardware);
@@ -180,8 +179,8 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
         cJSON_AddNumberToObject(json, "caught", sum.caught);
         cJSON_AddNumberToObject(json, "honest", sum.honest);
         cJSON_AddNumberToObject(json, "accused", sum.honest - sum.accepted);
-        kf_json_add_number(json, "seconds", sum.seconds);
-        kf_json_add_number(json, "longest_seconds", sum.longest);
+        kf_add_figure(json, "seconds", sum.seconds);
+        kf_add_figure(json, "longest_seconds", sum.longest);
         cJSON_AddNumberToObject(json, "late", sum.late);
         cJSON_AddNumberToObject(json, "left_behind", (double)news.own);
         cJSON_AddStringToObject(json, "new_on_machine", left.data ? left.data : "");

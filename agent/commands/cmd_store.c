@@ -58,7 +58,7 @@ static int run_merge(const kf_invocation *invocation, const void *values, kf_err
         total = one;
     }
     if (wanted->json) {
-        cJSON *json = cJSON_CreateObject();
+        cJSON *json = kf_json_document("kforge-store-merge/1");
         const struct {
             const char *key;
             int64_t value;
@@ -256,7 +256,7 @@ static int run_stats(const kf_invocation *invocation, const void *values, kf_err
         const char *key;
         int64_t value;
     } rows[] = {
-        {"schema", stats.schema},
+        {"store_schema", stats.schema},
         {"bytes", stats.bytes},
         {"unused", stats.unused},
         {"tasks", stats.tasks},
@@ -279,11 +279,11 @@ static int run_stats(const kf_invocation *invocation, const void *values, kf_err
     };
     size_t count = sizeof rows / sizeof *rows;
     if (wanted->json) {
-        cJSON *json = cJSON_CreateObject();
+        cJSON *json = kf_json_document("kforge-store-stats/1");
         for (size_t i = 0; i < count; i++)
             cJSON_AddNumberToObject(json, rows[i].key, (double)rows[i].value);
-        kf_add_figure(json, "first", stats.first);
-        kf_add_figure(json, "last", stats.last);
+        kf_add_time(json, "first", stats.first);
+        kf_add_time(json, "last", stats.last);
         if (wanted->digest) cJSON_AddStringToObject(json, "digest", digest);
         return answer(invocation, wanted, json, error);
     }

@@ -45,7 +45,7 @@ const kf_command kf_command_task_new = {
 /* ---- lint ------------------------------------------------------------------------------------ */
 
 typedef struct lint_settings {
-    const char *device;
+    const char *device, *store;
     bool only_read, json;
 } lint_settings;
 
@@ -100,7 +100,7 @@ static int run_lint(const kf_invocation *invocation, const void *values, kf_erro
 {
     const lint_settings *wanted = values;
     kf_view view = kf_view_of(invocation, wanted->json);
-    kf_auto(cJSON) json = cJSON_CreateObject();
+    kf_auto(cJSON) json = kf_json_document("kforge-lint/1");
     cJSON *tasks = cJSON_AddArrayToObject(json, "tasks");
     int errors = 0;
     kf_auto(kf_judge) judge = NULL;
@@ -116,7 +116,7 @@ static int run_lint(const kf_invocation *invocation, const void *values, kf_erro
             cJSON_AddBoolToObject(row, "ran", ran);
         }
         kf_error reason = {0};
-        kf_auto(kf_task) task = kf_named_task_load(l.task, &reason);
+        kf_auto(kf_task) task = kf_named_task_find(l.task, wanted->store, &reason);
         bool good = task != NULL;
         if (task) kf_task_lint_static(task, NULL, report, &l);
         good = good && lint_outputs(judge, task, &l, invocation->interrupts, &reason);
@@ -150,6 +150,7 @@ static const kf_option lint_options[] = {
      .type = KF_OPTION_FLAG,
      .offset = offsetof(lint_settings, only_read),
      .help = "Read the task without running it."},
+    KF_ROW_STORE(lint_settings),
     KF_ROW_JSON(lint_settings),
     {0},
 };
@@ -173,14 +174,20 @@ const kf_command kf_command_task_lint = {
 
 /* ---- bundle ---------------------------------------------------------------------------------- */
 
+typedef struct bundle_settings {
+    const char *store;
+} bundle_settings;
+
 static int run_bundle(const kf_invocation *invocation, const void *values, kf_error *error)
 {
-    (void)values;
-    kf_auto(kf_task) task = kf_named_task_load(invocation->arguments[0], error);
+    const bundle_settings *wanted = values;
+    kf_auto(kf_task) task = kf_named_task_find(invocation->arguments[0], wanted->store, error);
     cJSON *bundle = task ? kf_task_bundle(task) : NULL;
     if (task && !bundle) kf_fail_memory(error, "a task");
     return bundle && kf_print_json(invocation->output, bundle, error) ? KF_EXIT_DONE : -1;
 }
+
+static const kf_option bundle_options[] = {KF_ROW_STORE(bundle_settings), {0}};
 
 const kf_command kf_command_task_bundle = {
     .name = "task bundle",
@@ -192,12 +199,15 @@ const kf_command kf_command_task_bundle = {
     .examples = "kforge task bundle tasks/axpy > axpy.json\twrites a bundle",
     .least_arguments = 1,
     .most_arguments = 1,
+    .options = bundle_options,
+    .settings_size = sizeof(bundle_settings),
     .run = run_bundle,
 };
 
 /* ---- show ------------------------------------------------------------------------------------ */
 
 typedef struct show_settings {
+    const char *store;
     bool json;
 } show_settings;
 
@@ -205,11 +215,12 @@ static int run_show(const kf_invocation *invocation, const void *values, kf_erro
 {
     const show_settings *wanted = values;
     kf_view view = kf_view_of(invocation, wanted->json);
-    kf_auto(kf_task) task = kf_named_task_load(invocation->arguments[0], error);
+    kf_auto(kf_task) task = kf_named_task_find(invocation->arguments[0], wanted->store, error);
     return task && kf_show_task(&view, task, error) ? KF_EXIT_DONE : -1;
 }
 
-static const kf_option show_options[] = {KF_ROW_JSON(show_settings), {0}};
+static const kf_option show_options[] = {
+    KF_ROW_STORE(show_settings), KF_ROW_JSON(show_settings), {0}};
 
 const kf_command kf_command_task_show = {
     .name = "task show",

@@ -48,6 +48,7 @@ void kf_eval_print(const kf_view *screen, const kf_eval_result *result, const kf
     kf_view view = *screen;
     if (result->is_file) view.source_name = result->name;
     print_head(&view, result);
+    if (style->quiet) return;
     kf_show_build_log(&view, verdict);
     if (verdict->blame != KF_BLAME_NOBODY && verdict->blame != KF_BLAME_CANDIDATE)
         fprintf(view.out, "the fault is the %s's, not the candidate's\n",

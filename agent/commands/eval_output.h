@@ -16,7 +16,7 @@ typedef struct kf_eval_result {
 } kf_eval_result;
 
 typedef struct kf_eval_style {
-    bool verbose;
+    bool verbose, quiet;
     /* Counters and sanitizers were asked for. */
     bool counters, sanitizer;
     /* The results are right and nothing was to be timed: there is no next step. */

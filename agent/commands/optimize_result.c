@@ -119,6 +119,7 @@ static void print_text(const kf_optimize_result *o, FILE *out)
                 kf_figure_interval(p->best_speedup, interval),
                 p->best_reverified ? ", measured again in fresh processes"
                                    : ", not measured again");
+        if (o->quiet) return;
         if (!is_faster(o) && p->best_speedup.value > 1)
             fprintf(out, "          the interval reaches below 1: it may not be faster; a machine "
                          "with less load measures better\n");
@@ -132,14 +133,13 @@ static void print_text(const kf_optimize_result *o, FILE *out)
                 (long long)p->best, store.data ? store.data : "");
         fprintf(out, "ended     %s\n", o->result->why.text);
     }
-    fprintf(out, "resume    %s\n", o->resume);
+    if (!o->quiet) fprintf(out, "resume    %s\n", o->resume);
 }
 
 static bool print_json(const kf_optimize_result *o, FILE *out, kf_error *error)
 {
     const kf_search_progress *p = &o->result->progress;
-    kf_auto(cJSON) json = cJSON_CreateObject();
-    cJSON_AddStringToObject(json, "schema", "kforge-result/1");
+    kf_auto(cJSON) json = kf_json_document("kforge-result/2");
     cJSON_AddStringToObject(json, "run", p->run);
     cJSON_AddStringToObject(json, "task", o->task);
     cJSON_AddStringToObject(json, "device", p->hardware);
@@ -158,7 +158,7 @@ static bool print_json(const kf_optimize_result *o, FILE *out, kf_error *error)
     cJSON *best =
         p->best ? cJSON_AddObjectToObject(json, "best") : cJSON_AddNullToObject(json, "best");
     if (p->best) {
-        cJSON_AddNumberToObject(best, "candidate", (double)p->best);
+        kf_add_candidate(best, "candidate", p->best);
         cJSON_AddStringToObject(best, "hash", o->best.hash);
         cJSON_AddStringToObject(best, "source", o->path);
         kf_add_interval(best, "speedup", p->best_speedup);

@@ -16,6 +16,8 @@ typedef struct kf_optimize_result {
     const char *task; /* name of the task */
     /* as on the command line; NULL if not given */
     const char *store, *output;
+    /* Prints one line. */
+    bool quiet;
     /* Set by the functions below: */
     kf_store_candidate best;
     /* file of the best candidate; the command */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kforge/json.h"
+#include "kforge/nearest.h"
 #include "mcp_internal.h"
 
 #define MOST_KEYS 16

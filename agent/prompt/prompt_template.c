@@ -8,6 +8,7 @@
 #include "kforge/buffer.h"
 #include "kforge/cleanup.h"
 #include "kforge/json.h"
+#include "kforge/nearest.h"
 
 typedef struct condition {
     /* `outer`: the part around it is written */

@@ -360,8 +360,8 @@ static bool print_ancestors(const kf_view *view, kf_store *store,
         if (array) {
             cJSON *row = cJSON_CreateObject();
             cJSON_AddItemToArray(array, row);
-            kf_add_figure(row, "child", (double)edge.child);
-            kf_add_figure(row, "parent", (double)edge.parent);
+            kf_add_candidate(row, "child", edge.child);
+            kf_add_candidate(row, "parent", edge.parent);
             cJSON_AddStringToObject(row, "role", edge.role);
             kf_add_figure(row, "depth", edge.depth);
             kf_add_interval(row, "parent_speedup",
@@ -394,9 +394,10 @@ static bool print_children(const kf_view *view, kf_store *store,
     kf_autobuffer text = {0};
     kf_autoresult kf_store_candidate child = {0};
     int more, count = 0;
+    char id[KF_CANDIDATE_ID];
     while ((more = kf_store_next_candidate(cursor, &child, error)) > 0) {
         if (array)
-            cJSON_AddItemToArray(array, cJSON_CreateNumber((double)child.id));
+            cJSON_AddItemToArray(array, cJSON_CreateString(kf_candidate_id(child.id, id)));
         else if (count++ < MAX_RELATIVES)
             kf_buffer_format(&text, "%sc%lld", text.size ? ", " : "", (long long)child.id);
     }
@@ -497,8 +498,8 @@ static bool print_samples(const kf_view *view, kf_store *store, const kf_store_c
 static bool print_json(const kf_view *view, kf_store *store, const kf_store_candidate *candidate,
                        const char *task_name, kf_error *error)
 {
-    kf_auto(cJSON) json = cJSON_CreateObject();
-    kf_add_figure(json, "id", (double)candidate->id);
+    kf_auto(cJSON) json = kf_json_document("kforge-candidate/1");
+    kf_add_candidate(json, "id", candidate->id);
     cJSON_AddStringToObject(json, "hash", candidate->hash);
     cJSON_AddStringToObject(json, "task", task_name);
     cJSON_AddStringToObject(json, "task_hash", candidate->task);
@@ -521,6 +522,7 @@ static bool print_json(const kf_view *view, kf_store *store, const kf_store_cand
         kf_autofree char *text = kf_store_verdict_json(store, candidate->verdict, &size, error);
         if (!text) return false;
         kf_add_embedded(json, "verdict", text);
+        kf_verdict_publish(cJSON_GetObjectItemCaseSensitive(json, "verdict"));
     } else
         cJSON_AddNullToObject(json, "verdict");
     return print_flags(view, store, candidate, cJSON_AddArrayToObject(json, "scan"), error) &&

@@ -131,7 +131,7 @@ static bool print_best(const kf_view *view, kf_store *store, const kf_store_run 
         if (array) {
             cJSON *row = cJSON_CreateObject();
             cJSON_AddItemToArray(array, row);
-            kf_add_figure(row, "id", (double)candidate.id);
+            kf_add_candidate(row, "id", candidate.id);
             cJSON_AddStringToObject(row, "hash", candidate.hash);
             kf_add_interval(row, "speedup", candidate.speedup);
             cJSON_AddBoolToObject(row, "reverified", candidate.reverified);
@@ -223,7 +223,7 @@ static cJSON *attempt_json(const kf_store_attempt *attempt)
     cJSON_AddStringToObject(row, "proposer", attempt->proposer);
     cJSON_AddStringToObject(row, "strategy", attempt->strategy);
     cJSON_AddStringToObject(row, "step", attempt->step);
-    kf_add_figure(row, "candidate", attempt->candidate ? (double)attempt->candidate : NAN);
+    kf_add_candidate(row, "candidate", attempt->candidate);
     kf_add_figure(row, "model_call", attempt->model_call ? (double)attempt->model_call : NAN);
     if (attempt->verdict)
         cJSON_AddStringToObject(row, "status", kf_status_name(attempt->status));
@@ -232,7 +232,7 @@ static cJSON *attempt_json(const kf_store_attempt *attempt)
     cJSON_AddBoolToObject(row, "unverified", attempt->unverified);
     kf_add_interval(row, "speedup",
                     attempt->verdict ? attempt->speedup : (kf_interval){NAN, NAN, NAN});
-    kf_add_figure(row, "created", attempt->created);
+    kf_add_time(row, "created", attempt->created);
     return row;
 }
 
@@ -280,7 +280,8 @@ static bool print_json(const kf_view *view, kf_store *store, const kf_store_run 
                        const kf_show_run_limits *limits, const history *h, int64_t from,
                        kf_error *error)
 {
-    kf_auto(cJSON) json = kf_run_json(run);
+    kf_auto(cJSON) json = kf_json_document("kforge-run/1");
+    kf_add_run(json, run);
     int64_t statuses[KF_STATUS_COUNT];
     kf_store_spent spent;
     if (!kf_store_count_statuses(store, run->id, statuses, error) ||

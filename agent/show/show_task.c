@@ -194,7 +194,7 @@ static cJSON *workload_json(const kf_problem *problem, const char *device)
 static bool print_json(const kf_view *view, const kf_task *task, const char *prototype,
                        kf_error *error)
 {
-    kf_auto(cJSON) json = cJSON_CreateObject();
+    kf_auto(cJSON) json = kf_json_document("kforge-task-shapes/1");
     kf_autofree char *canonical = kf_task_canonical(task);
     cJSON_AddStringToObject(json, "hash", kf_task_hash(task));
     if (kf_task_folder(task))

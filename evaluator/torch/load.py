@@ -9,6 +9,7 @@ runner.py and describe.py use it, both in the sandbox, because a problem file is
 needs nothing beyond PyTorch 1.13.
 """
 import ast
+import difflib
 import inspect
 import linecache
 import random
@@ -156,6 +157,57 @@ def execute(text, name, module_name, patches=None):
     return module
 
 
+# ---- what a file lacks ---------------------------------------------------------------------------
+
+
+def own_modules(module):
+    """Returns the names of the nn.Module classes that the file itself defines, in its order."""
+    import torch
+
+    return [
+        name
+        for name, value in vars(module).items()
+        if isinstance(value, type)
+        and issubclass(value, torch.nn.Module)
+        and value.__module__ == module.__name__
+    ]
+
+
+def parameters_of(function):
+    """Returns the names of the arguments that a method needs."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())[1:]
+    except (TypeError, ValueError):
+        return []
+    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [p.name for p in parameters if p.kind in plain and p.default is inspect.Parameter.empty]
+
+
+def template(model_class):
+    """Returns lines of Python, joined by " / ", that a file without get_inputs() can begin with."""
+    inputs = parameters_of(model_class.forward) or ["x"]
+    lines = [
+        "def get_inputs(): return [%s]  # %s; their sizes are yours"
+        % (", ".join(["torch.randn(16, 128)"] * len(inputs)), ", ".join(inputs))
+    ]
+    constants = parameters_of(model_class.__init__)
+    if constants:
+        lines.append(
+            "def get_init_inputs(): return [%s]  # %s"
+            % (", ".join(["128"] * len(constants)), ", ".join(constants))
+        )
+    return " / ".join(lines)
+
+
+def offer(module, class_name):
+    """Returns the remedy for a file without the class."""
+    found = own_modules(module)
+    if not found:
+        return "expected class %s(nn.Module)" % class_name
+    near = difflib.get_close_matches(class_name, found, 1)
+    return "its modules are %s; choose one: --class %s" % (", ".join(found), (near or found)[0])
+
+
 # ---- problems ------------------------------------------------------------------------------------
 
 
@@ -197,7 +249,7 @@ class Problem:
             raise LoadError(
                 "it does not define class %s" % class_name,
                 self.name,
-                "expected class %s(nn.Module)" % class_name,
+                offer(self.module, class_name),
             )
         if not (isinstance(found, type) and issubclass(found, torch.nn.Module)):
             raise LoadError(
@@ -215,7 +267,9 @@ class Problem:
             raise LoadError(
                 "it does not define %s()" % function_name,
                 self.name,
-                "expected a function that returns a list",
+                "append it: " + template(self.model_class)
+                if function is None and function_name == "get_inputs"
+                else "expected a function that returns a list",
             )
         try:
             value = function()

@@ -83,11 +83,13 @@ static cJSON *put_container(cJSON *parent, const char *key, bool is_array)
 
 /* ---- reading: leaves ------------------------------------------------------------------------- */
 
-/* Reads a number that number_item wrote, parsed or not yet printed. */
+/* Reads a number that number_item wrote, parsed or not yet printed, or null (kf_verdict_publish). */
 static bool number_value(const cJSON *item, double *value)
 {
     if (cJSON_IsNumber(item))
         *value = item->valuedouble;
+    else if (cJSON_IsNull(item))
+        *value = NAN;
     else if (cJSON_IsRaw(item))
         *value = strtod(item->valuestring, NULL);
     else if (!cJSON_IsString(item))
@@ -584,6 +586,43 @@ static void get_flags(kf_json_reader *reader, kf_verdict *verdict)
         }
         verdict->flags[verdict->flag_count++] = flag;
     }
+}
+
+/* ---- null in place of "nan" ------------------------------------------------------------------ */
+
+/* True if the value is a number that is not finite. Texts that a task or a candidate chose may be
+ * the same word. */
+static bool is_unknown_number(const cJSON *value, bool in_samples)
+{
+    static const char *const texts[] = {"id",     "task",     "message", "text",    "workload",
+                                        "device", "argument", "pattern", "name",    "symbol",
+                                        "code",   "log",      "error",   "baseline"};
+    if (!cJSON_IsString(value)) return false;
+    const char *word = value->valuestring;
+    if (strcmp(word, "nan") != 0 && strcmp(word, "inf") != 0 && strcmp(word, "-inf") != 0)
+        return false;
+    if (!value->string) return in_samples;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (strcmp(value->string, texts[i]) == 0) return false;
+    return true;
+}
+
+static void publish(cJSON *value, bool in_samples, int depth)
+{
+    for (cJSON *child = value->child; child && depth < KF_JSON_DEPTH; child = child->next) {
+        bool samples = in_samples || (child->string && strcmp(child->string, "samples") == 0);
+        if (is_unknown_number(child, in_samples)) {
+            cJSON_free(child->valuestring);
+            child->valuestring = NULL;
+            child->type = (child->type & ~0xff) | cJSON_NULL;
+        }
+        publish(child, samples, depth + 1);
+    }
+}
+
+void kf_verdict_publish(cJSON *json)
+{
+    publish(json, false, 0);
 }
 
 /* ---- verdicts -------------------------------------------------------------------------------- */

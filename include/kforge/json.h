@@ -85,8 +85,4 @@ double kf_json_get_number(const cJSON *object, const char *key, double fallback)
  * afterwards. The caller frees the text with free. NULL: out of memory. */
 char *kf_json_print_exact(cJSON *json);
 
-/* Returns the known word nearest to `word` by edit distance, for "did you mean". NULL if no word is
- * near. */
-const char *kf_nearest(const char *word, const char *const *known, size_t count);
-
 #endif

@@ -77,5 +77,8 @@ void kf_verdict_conclude(kf_verdict *verdict);
 /* Both results are the caller's to free. kf_verdict_to_json returns NULL without memory. */
 cJSON *kf_verdict_to_json(const kf_verdict *verdict);
 kf_verdict *kf_verdict_from_json(const cJSON *json, kf_error *error);
+/* Turns "nan", "inf" and "-inf" in a parsed verdict into null, for readers outside kforge. Workers
+ * and stores keep the words. kf_verdict_from_json reads null as NaN. */
+void kf_verdict_publish(cJSON *json);
 
 #endif

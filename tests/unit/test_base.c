@@ -25,6 +25,7 @@
 #include "kforge/file.h"
 #include "kforge/hash.h"
 #include "kforge/json.h"
+#include "kforge/nearest.h"
 #include "kforge/list.h"
 
 static void error_is_one_line(void **state)
@@ -399,6 +400,44 @@ static void lack_of_memory_has_one_wording(void **state)
     assert_false(kf_fail_memory(NULL, "a prompt"));
 }
 
+static void the_nearest_word_is_found(void **state)
+{
+    (void)state;
+    static const char *const known[] = {"f16",  "bf16", "f32",     "kind", "low",    "high",
+                                        "lint", "list", "compare", "cuda", "--help", "--version"};
+    static const struct {
+        const char *word, *near;
+    } cases[] = {{"--verison", "--version"},
+                 {"compre", "compare"},
+                 {"lsit", "list"},
+                 {"float16", "f16"},
+                 {"Half", "f16"},
+                 {"bfloat16", "bf16"},
+                 {"min", "low"},
+                 {"gpu", "cuda"},
+                 {"LINT", "lint"},
+                 {"comp", "compare"},
+                 {"xyz", NULL},
+                 {"", NULL},
+                 {"knd", "kind"},
+                 {"ab", NULL},
+                 {"zzzzzzzz", NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *near = kf_nearest(cases[i].word, known, sizeof known / sizeof *known);
+        if (cases[i].near)
+            assert_string_equal(near ? near : "nothing", cases[i].near);
+        else
+            assert_null(near);
+    }
+    /* A synonym that is not known, and a word that is longer than the table. */
+    static const char *const few[] = {"normal"};
+    char longer[100];
+    memset(longer, 'n', sizeof longer);
+    longer[sizeof longer - 1] = '\0';
+    assert_null(kf_nearest("float16", few, 1));
+    assert_null(kf_nearest(longer, few, 1));
+}
+
 int test_program(void)
 {
     const struct CMUnitTest tests[] = {
@@ -417,6 +456,7 @@ int test_program(void)
         cmocka_unit_test(files_get_their_mode_from_the_umask),
         cmocka_unit_test(folders_are_removed_whatever_they_hold),
         cmocka_unit_test(hash_is_sha256),
+        cmocka_unit_test(the_nearest_word_is_found),
     };
     return TEST_GROUP(tests, NULL, NULL);
 }

@@ -118,7 +118,8 @@ static bool load_and_parse(char text[4096], kf_error *error)
     kf_auto(kf_config) config = kf_config_load(commands, &surroundings, error);
     const char *const arguments[] = {"one", "--model=a", "--model", "b", "two"};
     kf_autoparsed parsed = {0};
-    if (!config || !kf_environment_check(commands, &surroundings, error) ||
+    kf_autobuffer unknown = {0};
+    if (!config || !kf_environment_check(commands, &surroundings, &unknown, error) ||
         !kf_options_parse(&command, config, &surroundings, arguments, 5, &parsed, error))
         return false;
     const settings *s = parsed.settings;
@@ -155,7 +156,7 @@ static void test_bad_sources(void **state)
 
 static bool find_unknown(char text[4096], kf_error *error)
 {
-    static const char *const words[] = {"task", "evel"};
+    static const char *const words[] = {"task", "zzzz"};
     size_t used;
     text[0] = '\0';
     return kf_command_find(commands, words, 2, &used, error) != NULL;

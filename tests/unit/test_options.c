@@ -362,6 +362,8 @@ static void test_commands(void **state)
          2,
          NULL,
          "unknown command \"task zzzzzz\"; expected task and one of: new, lint"},
+        {{"lint"}, 1, NULL, "unknown command \"lint\"; did you mean \"task lint\"?"},
+        {{"eavl"}, 1, NULL, "unknown command \"eavl\"; did you mean \"eval\"?"},
         {{"evel"}, 1, NULL, "unknown command \"evel\"; did you mean \"eval\"?"},
         {{"secrt"}, 1, NULL, "unknown command \"secrt\"; \"kforge help\" lists all"},
         {{"zzzzzzzzz"}, 1, NULL, "unknown command \"zzzzzzzzz\"; \"kforge help\" lists all"},
@@ -383,28 +385,38 @@ static void test_environment(void **state)
 {
     (void)state;
     static const struct {
-        const char *variable, *text;
+        const char *variable, *text, *warning;
     } cases[] = {
-        {"KFORGE_DEVICE=x", NULL},
-        {"KFORGE_BUILD_BUDGET=x", NULL},
-        {"KFORGE_ROOT=/", NULL},
-        {"KFORGEX=1", NULL},
-        {"KFORGE_DEVCE=x",
-         "environment: unknown variable KFORGE_DEVCE; did you mean KFORGE_DEVICE?"},
-        {"KFORGE_LLM=x", "environment: the variable KFORGE_LLM was removed; use KFORGE_MODEL"},
+        {"KFORGE_DEVICE=x", NULL, NULL},
+        {"KFORGE_MODE=fast", NULL, NULL},
+        {"KFORGE_MODE=", NULL, NULL},
+        {"KFORGE_MODE=fats",
+         "KFORGE_MODE: unknown value \"fats\"; did you mean fast? (auto, fast or slow)", NULL},
+        {"KFORGE_BUILD_BUDGET=x",
+         "KFORGE_BUILD_BUDGET: expected a duration such as 90, 90s, 5m, 1h30m or 500ms, found "
+         "\"x\"",
+         NULL},
+        {"KFORGE_ROOT=/", NULL, NULL},
+        {"KFORGEX=1", NULL, NULL},
+        {"KFORGE_DEVCE=x", NULL,
+         "environment: unknown variable KFORGE_DEVCE is ignored; did you mean KFORGE_DEVICE?\n"},
+        {"KFORGE_LLM=x", "environment: the variable KFORGE_LLM was removed; use KFORGE_MODEL",
+         NULL},
         {"KFORGE_BUDGET_USD=1",
-         "environment: the variable KFORGE_BUDGET_USD was removed; use KFORGE_COST"},
-        {"KFORGE_JSON=1", "environment: unknown variable KFORGE_JSON; did you mean KFORGE_JOBS?"},
-        {"KFORGE_QQQQQQQQQQQQQQQQQQQQQQQ=1",
-         "environment: unknown variable KFORGE_QQQQQQQQQQQQQQQQQQQQQQQ; \"kforge help settings\" "
-         "lists the known ones"},
+         "environment: the variable KFORGE_BUDGET_USD was removed; use KFORGE_COST", NULL},
+        {"KFORGE_FOO=1", NULL,
+         "environment: unknown variable KFORGE_FOO is ignored; \"kforge help settings\" lists the "
+         "known ones\n"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *const environment[] = {"PATH=/bin", cases[i].variable, NULL};
         kf_surroundings surroundings = {.directory = "/", .environment = environment};
         kf_error error = {0};
-        bool good = kf_environment_check(commands, &surroundings, &error);
+        kf_autobuffer unknown = {0};
+        bool good = kf_environment_check(commands, &surroundings, &unknown, &error);
         assert_int_equal(good, cases[i].text == NULL);
+        assert_int_equal(unknown.size > 0, cases[i].warning != NULL);
+        if (cases[i].warning) assert_string_equal(unknown.data, cases[i].warning);
         if (cases[i].text) assert_string_equal(error.text, cases[i].text);
     }
 }

@@ -47,6 +47,7 @@ static void test_table(void **state)
     kf_table_cell(&table, "%s", "");
     kf_table_cell(&table, "7");
     kf_table_cell(&table, "two\nlines\033[31m\xc2\x9b");
+    unsetenv("COLUMNS");
     print(&table, 0, 2);
     assert_string_equal(text, "  NAME                 N  LAST\n"
                               "  a                12345  x\n"
@@ -55,9 +56,20 @@ static void test_table(void **state)
     assert_string_equal(text, "NAME             N  LAST\n"
                               "a            12345  x\n"
                               "größer als…      7  two lines [31m  \n");
-    /* No column below 8. */
-    print(&table, 10, 0);
-    assert_non_null(strstr(text, "größer …  "));
+    /* No column below 8: the row goes on, and a cell that is wider than the line is cut. */
+    print(&table, 30, 0);
+    assert_string_equal(text, "NAME                 N\n"
+                              "  LAST\n"
+                              "a                12345\n"
+                              "  x\n"
+                              "größer als acht      7\n"
+                              "  two lines [31m  \n");
+    print(&table, 12, 0);
+    assert_non_null(strstr(text, "größer als …\n"));
+    setenv("COLUMNS", "30", 1);
+    print(&table, 0, 0);
+    assert_non_null(strstr(text, "\n  LAST\n"));
+    unsetenv("COLUMNS");
 }
 
 static void test_untitled_table(void **state)

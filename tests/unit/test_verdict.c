@@ -330,6 +330,34 @@ static void json_round_trips(void **state)
     }
 }
 
+/* Readers outside kforge get null, and kforge reads it back as NaN. Texts stay. */
+static void published_numbers_are_null(void **state)
+{
+    (void)state;
+    kf_auto(kf_verdict) v = kf_verdict_new("1", "nan", "cpu:0");
+    kf_workload_verdict *w = kf_verdict_add_workload(v, "inf", true);
+    kf_verdict_add_finding(v, w, KF_CRASH, KF_BLAME_CANDIDATE, "runner.signal", INFINITY, NAN,
+                           "nan");
+    kf_sample sample = {'b', 0, 10, INFINITY, 0.5, 1980, 1};
+    kf_workload_add_sample(w, &sample);
+    kf_auto(cJSON) made = kf_verdict_to_json(v);
+    kf_autofree char *exact = cJSON_PrintUnformatted(made);
+    kf_auto(cJSON) json = cJSON_Parse(exact);
+    kf_verdict_publish(json);
+    kf_autofree char *text = cJSON_PrintUnformatted(json);
+    assert_non_null(strstr(text, "\"task\":\"nan\""));
+    assert_non_null(strstr(text, "\"workload\":\"inf\""));
+    assert_non_null(strstr(text, "\"text\":\"nan\",\"measured\":null,\"limit\":null"));
+    assert_non_null(strstr(text, "\"seconds\":[null]"));
+    assert_non_null(strstr(text, "\"speedup\":{\"value\":null,\"low\":null,\"high\":null}"));
+    kf_error error = {0};
+    kf_auto(kf_verdict) read = kf_verdict_from_json(json, &error);
+    if (!read) fail_msg("%s", error.text);
+    assert_true(isnan(read->workloads[0].findings[0].measured));
+    assert_true(isnan(read->speedup.value));
+    assert_string_equal(read->task, "nan");
+}
+
 static void reading_is_strict(void **state)
 {
     (void)state;
@@ -368,7 +396,7 @@ static void reading_is_strict(void **state)
          "verdict: workloads[0].findings[0].status: there is no status \"crashed\""},
         {"\"blame\":\"candidate\"", "\"blame\":\"me\"",
          "verdict: workloads[0].findings[0].blame: \"me\" cannot be blamed"},
-        {"\"rms\":0", "\"rms\":null", "verdict: workloads[0].outputs[0].rms: expected a number"},
+        {"\"rms\":0", "\"rms\":true", "verdict: workloads[0].outputs[0].rms: expected a number"},
         {"\"pattern\":\"\"",
          "\"pattern\":\"0123456789012345678901234567890123456789012345678901234567890123\"",
          "pattern: longer than 63"},
@@ -672,6 +700,7 @@ int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(json_round_trips),
+        cmocka_unit_test(published_numbers_are_null),
         cmocka_unit_test(reading_is_strict),
         cmocka_unit_test(precedence),
         cmocka_unit_test(text_is_cleaned),
