@@ -12,7 +12,7 @@
 
 /* longest time until an interrupt is noticed */
 #define WAIT_SECONDS 0.1
-/* time after the search in which further candidates may be measured again */
+/* time after the search in which further candidates may be measured again, within the budget */
 #define FINAL_SECONDS 8
 /* time that jobs get to finish once a budget is spent. A resumed run judges the others again. */
 #define ENDING_SECONDS 60
@@ -159,6 +159,7 @@ static bool search(kf_search *s, kf_search_result *result, kf_error *error)
         }
         if (!wait_some(s, error)) return false;
     }
+    kf_search_notify_known(s);
     const char *over = kf_search_spent(s, false);
     result->end = interrupts(s)       ? KF_SEARCH_INTERRUPTED
                   : s->models.gone    ? KF_SEARCH_STOPPED
@@ -187,6 +188,8 @@ static bool verify_best(kf_search *s, kf_error *error)
     for (int i = 0; i < FINAL_TRIES && kf_now() < until && !interrupts(s) && !s->jobs.in_flight;
          i++) {
         kf_proposal *proposal;
+        /* One that began in time may end after it. Further ones have to fit. */
+        if (kf_search_time_left(s) <= (i ? s->verification.longest : 0)) return true;
         if (!kf_verify_propose(s, true, &proposal, error)) return false;
         if (!proposal) return true;
         if (!kf_jobs_dispatch(s, proposal, error)) return false;
@@ -194,6 +197,17 @@ static bool verify_best(kf_search *s, kf_error *error)
             if (!wait_some(s, error)) return false;
     }
     return true;
+}
+
+/* Fills in what the user should know of the end. */
+static bool conclude(kf_search *s, kf_search_result *result, kf_error *error)
+{
+    result->settled = result->end == KF_SEARCH_CONVERGED ||
+                      (result->end == KF_SEARCH_SPENT && kf_selection_stop(s) &&
+                       strcmp(kf_selection_stop(s), result->why.text) == 0);
+    if (*s->selection.above_floor)
+        kf_fail(&result->question, KF_ERROR_INPUT, "%s", s->selection.above_floor);
+    return result->end == KF_SEARCH_INTERRUPTED || kf_verify_left_out(s, &result->left_out, error);
 }
 
 /* ---- beginning and ending -------------------------------------------------------------------- */
@@ -225,7 +239,7 @@ static bool begin_run(kf_search *s, const char *run, kf_error *error)
     if (run) {
         snprintf(s->progress.run, sizeof s->progress.run, "%s", run);
         return kf_store_resume_run(s->store, run, error) && note_start(s, error) &&
-               kf_state_restore(s, error) && kf_best_refresh(s, error);
+               kf_state_restore(s, error) && kf_best_refresh(s, true, error);
     }
     kf_auto(cJSON) bundle = kf_task_bundle(s->task);
     kf_autofree char *text = bundle ? cJSON_PrintUnformatted(bundle) : NULL,
@@ -277,7 +291,7 @@ static bool run_all(kf_search *s, const char *run, kf_search_result *result, boo
         return false;
     if (result->end != KF_SEARCH_INTERRUPTED && !verify_best(s, error)) return false;
     s->over = true;
-    return kf_best_refresh(s, error);
+    return kf_best_refresh(s, false, error) && conclude(s, result, error);
 }
 
 bool kf_search_run(kf_store *store, const kf_task *task, const char *run,
@@ -293,7 +307,9 @@ bool kf_search_run(kf_store *store, const kf_task *task, const char *run,
                      .workers = workers,
                      .interrupts = interrupted,
                      .observer = observer,
-                     .progress = {.best_speedup = {NAN, NAN, NAN}, .budget = settings->budget}};
+                     .progress = {.best_speedup = {NAN, NAN, NAN},
+                                  .baseline = {NAN, NAN, NAN},
+                                  .budget = settings->budget}};
     s->strategy = *settings->strategy.name ? settings->strategy : *kf_strategy_named("auto");
     s->selection.population = kf_population_new();
     bool begun = false;
