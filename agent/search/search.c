@@ -17,6 +17,8 @@
 /* time that jobs get to finish once a budget is spent. A resumed run judges the others again. */
 #define ENDING_SECONDS 60
 #define FINAL_TRIES 4
+/* number of latest verdicts that tell how long one takes */
+#define LATEST 16
 /* time for further workers to start once the first one is connected */
 #define OTHERS_SECONDS 3
 /* most descriptors of models to wait for */
@@ -202,6 +204,8 @@ static bool verify_best(kf_search *s, kf_error *error)
 /* Fills in what the user should know of the end. */
 static bool conclude(kf_search *s, kf_search_result *result, kf_error *error)
 {
+    result->time_spent =
+        result->end == KF_SEARCH_SPENT && kf_search_time_left(s) <= kf_search_reserve(s);
     result->settled = result->end == KF_SEARCH_CONVERGED ||
                       (result->end == KF_SEARCH_SPENT && kf_selection_stop(s) &&
                        strcmp(kf_selection_stop(s), result->why.text) == 0);
@@ -229,12 +233,29 @@ static bool note_start(kf_search *s, kf_error *error)
     return true;
 }
 
+/* Expects that a job takes as long as the task's latest jobs on such a device. */
+static bool expect_time(kf_search *s, kf_error *error)
+{
+    kf_auto(kf_store_cursor) cursor =
+        kf_store_latest(s->store, kf_task_hash(s->task), LATEST, error);
+    kf_autoresult kf_store_candidate found = {0};
+    double sum = 0;
+    int count = 0, row = cursor ? 1 : -1;
+    while ((row = row == 1 ? kf_store_next_candidate(cursor, &found, error) : row) == 1) {
+        if (!(found.judge_seconds > 0) || strcmp(found.device, s->environment_id) != 0) continue;
+        sum += found.judge_seconds;
+        count++;
+    }
+    if (count) s->progress.usual = sum / count;
+    return row == 0;
+}
+
 static bool begin_run(kf_search *s, const char *run, kf_error *error)
 {
     s->environment_id =
         kf_search_environment_id(kf_workers_environment_id(s->workers), s->settings->baseline);
     if (!s->environment_id) return kf_fail_memory(error, "a search");
-    if (!kf_tunable_sources_start(s, error)) return false;
+    if (!kf_tunable_sources_start(s, error) || !expect_time(s, error)) return false;
     skip_defaults(s);
     if (run) {
         snprintf(s->progress.run, sizeof s->progress.run, "%s", run);

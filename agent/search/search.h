@@ -88,8 +88,8 @@ typedef struct kf_search_progress {
     /* "": no worker is connected yet */
     char hardware[256];
     int64_t attempts, judged, correct, calls, replies, tokens, requests;
-    /* candidates that count by a verdict of an earlier run */
-    int64_t known;
+    /* replies without a candidate, and candidates that count by a verdict of an earlier run */
+    int64_t useless, known;
     size_t in_flight, calls_in_flight;
     /* candidate; 0: there is no best yet */
     int64_t best;
@@ -150,8 +150,8 @@ typedef struct kf_search_result {
     bool machine_failed;
     /* Models were asked, and no reply came. */
     bool models_silent;
-    /* To resume the run is of no use. */
-    bool settled;
+    /* To resume the run is of no use; the time of the budget is used up. */
+    bool settled, time_spent;
     /* what the end of the time left out; "": nothing */
     kf_error left_out;
     /* what to check in the task, since a candidate is faster than the bound allows; "": nothing */

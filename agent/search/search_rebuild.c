@@ -331,6 +331,8 @@ static bool end_attempts(history *h, kf_error *error)
         if (!begin_until(h, attempt.number, error)) return false;
         size_t index = h->of_attempt[attempt.number - 1];
         h->s->progress.attempts = attempt.number;
+        h->s->progress.useless +=
+            attempt.outcome == KF_ATTEMPT_NO_SOURCE || attempt.outcome == KF_ATTEMPT_BAD_EDIT;
         if (index && !end_attempt(h, &attempt, &h->beginnings[index - 1], error)) return false;
     }
     return row >= 0 && begin_until(h, INT64_MAX, error);

@@ -358,6 +358,7 @@ bool kf_record_failure(kf_search *s, const kf_call *call, kf_attempt_outcome out
                                     .model_call = call->origin.call};
     kf_store_recorded recorded = {0};
     if (!store(s, &attempt, NULL, NULL, &recorded, error) || !finish(s, error)) return false;
+    s->progress.useless += outcome == KF_ATTEMPT_NO_SOURCE || outcome == KF_ATTEMPT_BAD_EDIT;
     const kf_attempt_result result = without_verdict(outcome, message);
     kf_search_event_attempt(s, attempt.proposer, &call->origin, outcome, 0, &result);
     kf_search_notify(s, KF_SEARCH_ATTEMPT, "%s %s: %s: %s", kf_step_name(call->origin.step),

@@ -35,15 +35,14 @@ int kf_verify_tries(const kf_verification *verification, int64_t candidate)
     return 0;
 }
 
-/* True if the interval leaves open whether the candidate is far slower or far faster. */
-static bool says_nothing(kf_interval speedup)
+bool kf_says_nothing(kf_interval speedup)
 {
     return speedup.low < 1 && speedup.high > 1 && !(speedup.high < VAGUE * speedup.low);
 }
 
 void kf_verify_first(kf_verification *verification, int64_t candidate, kf_interval speedup)
 {
-    if (!says_nothing(speedup) || verification->vague_again >= VAGUE_TRIES ||
+    if (!kf_says_nothing(speedup) || verification->vague_again >= VAGUE_TRIES ||
         verification->vague_count == KF_VAGUE || kf_verify_tries(verification, candidate))
         return;
     verification->vague[verification->vague_count++] = candidate;
@@ -63,7 +62,7 @@ void kf_verify_tried(kf_verification *verification, int64_t candidate, kf_interv
     verification->judged_since = 0;
     drop_vague(verification, candidate);
     if (!isnan(speedup.value))
-        verification->vague_again = says_nothing(speedup) ? verification->vague_again + 1 : 0;
+        verification->vague_again = kf_says_nothing(speedup) ? verification->vague_again + 1 : 0;
     for (size_t i = 0; i < verification->tries_count; i++)
         if (verification->tries[i].candidate == candidate) {
             verification->tries[i].count++;
@@ -244,7 +243,8 @@ static bool propose_vague(kf_search *s, kf_proposal **result, kf_error *error)
             return false;
         bool hopeless =
             s->progress.best_reverified && found.speedup.high < s->progress.best_speedup.low;
-        if (!hopeless && found.id != s->sources.baseline_candidate && says_nothing(found.speedup))
+        if (!hopeless && found.id != s->sources.baseline_candidate &&
+            kf_says_nothing(found.speedup))
             return propose(s, &found, result, error);
     }
     return true;

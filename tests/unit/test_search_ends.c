@@ -175,6 +175,21 @@ static void earlier_verdicts_are_told_once(void **state)
     assert_int_equal(f->result.progress.known, 0);
 }
 
+/* Without a second measurement in the earlier run. */
+static void earlier_intervals_that_say_nothing_do_not_count(void **state)
+{
+    fixture *f = *state;
+    make_task(f, (const char *const[]){"#pragma fake: speed 1.2\n#pragma fake: interval 0.1 9\n"
+                                       "#pragma fake: disagree\n",
+                                       NULL});
+    kf_search_settings settings = {.declared_flags = true, .seed = 1, .budget = {.candidates = 2}};
+    search_timed(f, &settings, 0);
+    f->result.progress.known = 0;
+    search_timed(f, &settings, 0);
+    assert_int_equal(f->result.progress.known, 1);
+    assert_int_equal(f->result.progress.judged, 1);
+}
+
 /* ---- budgets --------------------------------------------------------------------------------- */
 
 static void replies_end_a_run(void **state)
