@@ -179,7 +179,7 @@ static void earlier_verdicts_are_told_once(void **state)
 static void earlier_intervals_that_say_nothing_do_not_count(void **state)
 {
     fixture *f = *state;
-    make_task(f, (const char *const[]){"#pragma fake: speed 1.2\n#pragma fake: interval 0.1 9\n"
+    make_task(f, (const char *const[]){"#pragma fake: speed 1.2\n#pragma fake: wide 0.1 9\n"
                                        "#pragma fake: disagree\n",
                                        NULL});
     kf_search_settings settings = {.declared_flags = true, .seed = 1, .budget = {.candidates = 2}};
@@ -256,9 +256,13 @@ static void the_roofline_ends_a_run_in_words(void **state)
 int test_program(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(time_is_that_of_the_whole_run),    TEST(says_what_the_time_left_out),
-        TEST(refuted_bests_are_told),           TEST(intervals_that_say_nothing_are_measured_again),
-        TEST(earlier_verdicts_are_told_once),   TEST(replies_end_a_run),
+        TEST(time_is_that_of_the_whole_run),
+        TEST(says_what_the_time_left_out),
+        TEST(refuted_bests_are_told),
+        TEST(intervals_that_say_nothing_are_measured_again),
+        TEST(earlier_verdicts_are_told_once),
+        TEST(earlier_intervals_that_say_nothing_do_not_count),
+        TEST(replies_end_a_run),
         TEST(the_roofline_ends_a_run_in_words),
     };
     return TEST_GROUP(tests, NULL, NULL);
