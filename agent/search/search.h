@@ -180,6 +180,9 @@ bool kf_search_preview(kf_store *store, const kf_task *task, const char *run,
                        const kf_search_settings *settings, const char *hardware, const char *step,
                        kf_search_preview_text *text, kf_error *error);
 
+/* True if a second measurement does not confirm the first one of a candidate: it failed, the two
+ * measurements disagree, or the second figure is clearly lower. */
+bool kf_search_refutes(kf_interval first, kf_status status, bool reverified, kf_interval second);
 /* Returns the source of a stored candidate with the values of its tunables as defaults, as
  * models and users see it; malloc'd. */
 char *kf_search_source(kf_store *store, const char *run, int64_t candidate, kf_error *error);

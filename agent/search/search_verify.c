@@ -151,11 +151,17 @@ bool kf_best_note(kf_search *s, int64_t candidate, bool verified, bool quiet, kf
     return true;
 }
 
+bool kf_search_refutes(kf_interval first, kf_status status, bool reverified, kf_interval second)
+{
+    return status != KF_CORRECT || !reverified || second.high < first.low;
+}
+
 /* Reports it if the second measurement does not confirm the first one, and returns true. */
 static bool report_refuted(kf_search *s, const kf_proposal *p, const kf_verdict *verdict)
 {
     char first[2][KF_FIGURE], second[2][KF_FIGURE];
     const kf_interval *was = &p->claimed, *now = &verdict->speedup;
+    if (!kf_search_refutes(*was, verdict->status, verdict->reverified, *now)) return false;
     kf_figure_speedup(*was, first[0]);
     kf_figure_interval(*was, first[1]);
     kf_figure_speedup(*now, second[0]);
@@ -167,12 +173,10 @@ static bool report_refuted(kf_search *s, const kf_proposal *p, const kf_verdict 
         kf_search_notify(s, KF_SEARCH_VERIFIED,
                          "c%lld not confirmed: two measurements disagree, %s %s and %s %s",
                          (long long)p->candidate, first[0], first[1], second[0], second[1]);
-    else if (now->high < was->low)
+    else
         kf_search_notify(s, KF_SEARCH_VERIFIED,
                          "c%lld not confirmed: %s %s at first, %s %s measured again",
                          (long long)p->candidate, first[0], first[1], second[0], second[1]);
-    else
-        return false;
     return true;
 }
 

@@ -539,6 +539,7 @@ typedef struct kf_store_attempt {
     kf_status status;
     kf_blame blame;
     kf_interval speedup;
+    bool reverified;
     double created;
     /* An older kforge may have taken the verdict from another text (migration 8 of schema.sql). */
     bool unverified;
@@ -584,12 +585,14 @@ typedef struct kf_store_proposer {
     void *memory;
     const char *proposer;
     int64_t attempts, judged, correct;
-    /* correct, with an interval above 1 */
+    /* of the standing verdicts in a run: correct, with an interval above 1 */
     int64_t faster;
     /* of the model calls of its attempts; a figure that is not known counts as 0 */
     int64_t calls, prompt_tokens, completion_tokens;
     double cost_usd, seconds;
-    /* NaN without one */
+    /* calls with a reply and without a cost */
+    int64_t unpriced;
+    /* of the standing verdicts; NaN without one */
     double best_speedup;
 } kf_store_proposer;
 /* Returns the proposers of a run (NULL: of all runs), most attempts first. */
@@ -607,6 +610,8 @@ int kf_store_next_model_call(kf_store_cursor *cursor, kf_store_model_call *call,
 typedef struct kf_store_spent {
     int64_t calls, prompt_tokens, completion_tokens;
     double cost_usd, seconds;
+    /* calls with a reply and without a cost */
+    int64_t unpriced;
     /* of a run: time of judging its candidates, builds included; candidates without a verdict count
      * as 0 */
     double device_seconds;
