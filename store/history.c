@@ -12,7 +12,7 @@ kf_store_cursor *kf_store_attempts(kf_store *store, const char *run, int64_t fro
         "SELECT a.number, a.outcome, a.message, a.proposer, a.strategy, a.step, a.model_call, "
         "a.candidate, v.id, a.island,"
         " c.hash, c.flags, c.tunables, v.status, v.blame, v.speedup, v.low, v.high, a.created, "
-        "a.began, a.unverified FROM attempt a"
+        "a.began, a.unverified, v.reverified FROM attempt a"
         " LEFT JOIN candidate c ON c.id = a.candidate LEFT JOIN verdict v ON v.id = a.verdict"
         " AND (a.unverified = 0 OR a.outcome = 'judged')"
         " WHERE a.run = ? AND a.number >= ? ORDER BY a.number",
@@ -45,6 +45,7 @@ int kf_store_next_attempt(kf_store_cursor *cursor, kf_store_attempt *attempt, kf
     attempt->created = kf_sql_double(statement, 18);
     attempt->began = sqlite3_column_int64(statement, 19);
     attempt->unverified = sqlite3_column_int(statement, 20) != 0;
+    attempt->reverified = sqlite3_column_int(statement, 21) != 0;
     return 1;
 }
 
@@ -83,22 +84,25 @@ kf_store_cursor *kf_store_proposers(kf_store *store, const char *run, kf_error *
 {
     int64_t row = run ? kf_run_row(store, run, error) : 0;
     if (run && !row) return NULL;
-    return kf_cursor(store, error,
-                     "SELECT a.proposer, count(*), sum(v.id IS NOT NULL), sum(v.status = "
-                     "'correct'), sum(v.low > 1),"
-                     " count(DISTINCT a.model_call), max(v.speedup), x.prompt_tokens, "
-                     "x.completion_tokens, x.cost_usd, x.seconds"
-                     " FROM attempt a LEFT JOIN verdict v ON v.id = a.verdict"
-                     " AND a.unverified = 0 LEFT JOIN"
-                     " (SELECT proposer, sum(prompt_tokens) AS prompt_tokens, "
-                     "sum(completion_tokens) AS completion_tokens,"
-                     " sum(cost_usd) AS cost_usd, sum(seconds) AS seconds FROM (SELECT DISTINCT "
-                     "proposer, model_call FROM attempt"
-                     " WHERE model_call IS NOT NULL AND (?1 = 0 OR run = ?1)) b JOIN model_call c "
-                     "ON c.id = b.model_call GROUP BY proposer) x"
-                     " ON x.proposer = a.proposer WHERE ?1 = 0 OR a.run = ?1 GROUP BY a.proposer "
-                     "ORDER BY count(*) DESC, a.proposer",
-                     "i", row);
+    return kf_cursor(
+        store, error,
+        "SELECT a.proposer, count(*), sum(v.id IS NOT NULL), sum(v.status = "
+        "'correct'), sum(m.score IS NOT NULL AND w.low > 1),"
+        " count(DISTINCT a.model_call), max(m.score), x.prompt_tokens, "
+        "x.completion_tokens, x.cost_usd, x.seconds, x.unpriced"
+        " FROM attempt a LEFT JOIN verdict v ON v.id = a.verdict"
+        " AND a.unverified = 0 LEFT JOIN member m ON m.run = a.run AND "
+        "m.candidate = a.candidate LEFT JOIN verdict w ON w.id = m.verdict LEFT JOIN"
+        " (SELECT proposer, sum(prompt_tokens) AS prompt_tokens, "
+        "sum(completion_tokens) AS completion_tokens,"
+        " sum(cost_usd) AS cost_usd, sum(seconds) AS seconds,"
+        " sum(cost_usd IS NULL AND reply IS NOT NULL) AS unpriced FROM (SELECT DISTINCT "
+        "proposer, model_call FROM attempt"
+        " WHERE model_call IS NOT NULL AND (?1 = 0 OR run = ?1)) b JOIN model_call c "
+        "ON c.id = b.model_call GROUP BY proposer) x"
+        " ON x.proposer = a.proposer WHERE ?1 = 0 OR a.run = ?1 GROUP BY a.proposer "
+        "ORDER BY count(*) DESC, a.proposer",
+        "i", row);
 }
 
 int kf_store_next_proposer(kf_store_cursor *cursor, kf_store_proposer *proposer, kf_error *error)
@@ -119,6 +123,7 @@ int kf_store_next_proposer(kf_store_cursor *cursor, kf_store_proposer *proposer,
     proposer->completion_tokens = sqlite3_column_int64(statement, 8);
     proposer->cost_usd = sqlite3_column_double(statement, 9);
     proposer->seconds = sqlite3_column_double(statement, 10);
+    proposer->unpriced = sqlite3_column_int64(statement, 11);
     return 1;
 }
 
@@ -128,8 +133,8 @@ bool kf_store_run_spent(kf_store *store, const char *run, kf_store_spent *spent,
     if (!row) return false;
     kf_autoreset *statement = kf_sql(
         store, error,
-        "SELECT count(*), sum(prompt_tokens), sum(completion_tokens), sum(cost_usd), sum(seconds)"
-        " FROM model_call WHERE run = ?",
+        "SELECT count(*), sum(prompt_tokens), sum(completion_tokens), sum(cost_usd), sum(seconds),"
+        " sum(cost_usd IS NULL AND reply IS NOT NULL) FROM model_call WHERE run = ?",
         "i", row);
     if (!statement || kf_sql_step(store, statement, error) != 1) return false;
     spent->calls = sqlite3_column_int64(statement, 0);
@@ -137,6 +142,7 @@ bool kf_store_run_spent(kf_store *store, const char *run, kf_store_spent *spent,
     spent->completion_tokens = sqlite3_column_int64(statement, 2);
     spent->cost_usd = sqlite3_column_double(statement, 3);
     spent->seconds = sqlite3_column_double(statement, 4);
+    spent->unpriced = sqlite3_column_int64(statement, 5);
     kf_autoreset *judged =
         kf_sql(store, error,
                "SELECT sum(v.judge_seconds) FROM attempt a JOIN verdict v ON v.id = a.verdict"
@@ -154,7 +160,7 @@ kf_store_cursor *kf_store_call_outcomes(kf_store *store, const char *run, kf_err
     return kf_cursor(
         store, error,
         "SELECT outcome, count(*), sum(prompt_tokens), sum(completion_tokens), sum(cost_usd), "
-        "sum(seconds)"
+        "sum(seconds), sum(cost_usd IS NULL AND reply IS NOT NULL)"
         " FROM model_call WHERE run = ? GROUP BY outcome ORDER BY count(*) DESC, outcome",
         "i", row);
 }
@@ -172,6 +178,7 @@ int kf_store_next_call_outcome(kf_store_cursor *cursor, kf_store_call_outcome *o
                                       .prompt_tokens = sqlite3_column_int64(statement, 2),
                                       .completion_tokens = sqlite3_column_int64(statement, 3),
                                       .cost_usd = sqlite3_column_double(statement, 4),
-                                      .seconds = sqlite3_column_double(statement, 5)};
+                                      .seconds = sqlite3_column_double(statement, 5),
+                                      .unpriced = sqlite3_column_int64(statement, 6)};
     return 1;
 }

@@ -106,32 +106,25 @@ bool kf_run_load(kf_store *store, const char *id, kf_error *error)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Selects the best candidate by the rule of kforge/store.h. The search uses the same rule
- * (search_verify.c). Class 2 holds the candidates that were measured again and have an interval
- * above 1, class 1 the others that were measured again, class 0 all others. member_best is ordered
- * within (run, island, reverified), so this finds the best of each class and island, and then the
- * best of these. */
-#define BEST_OF_RUN                                                                               \
-    "(SELECT m.candidate FROM (SELECT DISTINCT island FROM tally WHERE run = r.id) i"             \
-    " CROSS JOIN (SELECT 0 AS class UNION ALL SELECT 1 UNION ALL SELECT 2) f"                     \
-    " CROSS JOIN member m ON m.run = r.id AND m.candidate = (SELECT x.candidate FROM member x "   \
-    "WHERE x.run = r.id"                                                                          \
-    " AND x.island = i.island AND x.reverified = (f.class > 0) AND x.score IS NOT NULL"           \
-    " AND (f.class < 2 OR (x.score > 1 AND (SELECT w.low FROM verdict w WHERE w.id = x.verdict) " \
-    "> 1))"                                                                                       \
-    " AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.run = x.run AND a.number = x.attempt AND "  \
-    "a.step = 'baseline')"                                                                        \
-    " ORDER BY x.score DESC, x.candidate LIMIT 1)"                                                \
-    " ORDER BY f.class DESC, m.score DESC, m.candidate LIMIT 1)"
 #define RUN_COLUMNS                                                                            \
     "r.key, t.hash, t.name, d.name, r.host, r.options, r.seed, r.status, r.owner, r.started, " \
     "r.updated, r.ended, r.attempts, "                                                         \
     "r.judged,"                                                                                \
-    " r.correct, b.candidate, v.speedup, v.low, v.high, b.reverified"
-#define RUN_TABLES                                                              \
-    " FROM run r JOIN task t ON t.id = r.task JOIN device d ON d.id = r.device" \
-    " LEFT JOIN member b ON b.run = r.id AND b.candidate = " BEST_OF_RUN        \
-    " LEFT JOIN verdict v ON v.id = b.verdict "
+    " r.correct"
+#define RUN_TABLES " FROM run r JOIN task t ON t.id = r.task JOIN device d ON d.id = r.device "
+
+/* Fills in the best candidate of the run. */
+static bool fill_best(kf_store *store, kf_store_run *run, kf_error *error)
+{
+    kf_store_scope scope = {.run = run->id, .island = -1, .without_baseline = true};
+    kf_auto(kf_store_cursor) cursor = kf_store_best(store, &scope, 1, error);
+    kf_autoresult kf_store_candidate best = {.speedup = {NAN, NAN, NAN}};
+    int row = cursor ? kf_store_next_candidate(cursor, &best, error) : -1;
+    run->best = best.id;
+    run->best_speedup = best.speedup;
+    run->best_reverified = best.reverified;
+    return row >= 0;
+}
 
 static bool fill(kf_store *store, sqlite3_stmt *statement, kf_store_run *run, kf_error *error)
 {
@@ -152,14 +145,9 @@ static bool fill(kf_store *store, sqlite3_stmt *statement, kf_store_run *run, kf
     run->attempts = sqlite3_column_int64(statement, 12);
     run->judged = sqlite3_column_int64(statement, 13);
     run->correct = sqlite3_column_int64(statement, 14);
-    run->best = sqlite3_column_int64(statement, 15);
-    run->best_speedup.value = kf_sql_double(statement, 16);
-    run->best_speedup.low = kf_sql_double(statement, 17);
-    run->best_speedup.high = kf_sql_double(statement, 18);
-    run->best_reverified = sqlite3_column_int(statement, 19) != 0;
     run->alive = run->status == KF_RUN_RUNNING &&
                  kf_owner_alive(run->host, owner, run->updated, kf_store_time());
-    return true;
+    return fill_best(store, run, error);
 }
 
 bool kf_store_means_latest(const char *word)

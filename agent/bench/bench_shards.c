@@ -66,7 +66,7 @@ typedef struct report {
     bool lost, worn;
     /* True if the worker judges under other conditions than the bench */
     bool foreign;
-    int64_t samples, judged, correct;
+    int64_t samples, judged, known, correct;
     double best, spent_usd;
     /* news, the reason of a failure or end, or for a hello the worker's hardware */
     kf_error text;
@@ -139,6 +139,7 @@ static void observe(void *context, kf_search_event event, const kf_search_progre
     snprintf(r->run, sizeof r->run, "%s", progress->run);
     r->samples = progress->calls;
     r->judged = progress->judged;
+    r->known = progress->known;
     r->correct = progress->correct;
     r->best = progress->best ? progress->best_speedup.value : NAN;
     kf_error why;
@@ -244,6 +245,7 @@ static bool carry_out(work *w, const shard_order *order)
     memcpy(w->report.run, order->run, sizeof order->run);
     bool ran = search_task(w, order, &result, &error);
     w->report.judged = result.progress.judged;
+    w->report.known = result.progress.known;
     w->report.correct = result.progress.correct;
     w->report.best = result.progress.best ? result.progress.best_speedup.value : NAN;
     w->report.spent_usd = result.progress.cost_usd;
@@ -459,16 +461,18 @@ static void give_order(shards *l, one_shard *shard)
 
 static void tell_done(shards *l, const report *r, const kf_bench_task *task, bool moved)
 {
-    char time[KF_FIGURE];
+    char time[KF_FIGURE], figure[KF_FIGURE];
     clear_line(l);
     fprintf(l->how->log, "%8s  %-24s ", kf_figure_seconds(kf_now() - l->started, time), task->name);
     if (r->kind == REPORT_FAILED || r->stopped)
         fprintf(l->how->log, "failed: %s%s", r->text.text, moved ? "; another worker gets it" : "");
     else if (r->correct_best)
-        fprintf(l->how->log, "best %.3fx, %lld judged, %lld correct", r->best, (long long)r->judged,
+        fprintf(l->how->log, "best %s, %lld judged, %lld correct",
+                kf_figure_speedup((kf_interval){r->best, NAN, NAN}, figure), (long long)r->judged,
                 (long long)r->correct);
     else
         fprintf(l->how->log, "nothing correct; %lld judged", (long long)r->judged);
+    if (r->known) fprintf(l->how->log, ", %lld known from earlier runs", (long long)r->known);
     fprintf(l->how->log, "  (%zu of %zu%s)\n", l->done, l->planned,
             r->interrupted ? ", interrupted" : "");
     fflush(l->how->log);

@@ -339,11 +339,33 @@ const char *kf_figure_count(double count, char text[KF_FIGURE])
     return text;
 }
 
+/* Returns the decimals of a speedup: for three significant digits if the interval is at most 5
+ * units of the third digit to each side, or not known; else for two. */
+static int decimals_of(kf_interval speedup)
+{
+    int most = speedup.value < 0.0995 ? 3 : decimals(speedup.value);
+    double half = (speedup.high - speedup.low) / 2;
+    return most > 0 && half > 5.5 * pow(10, -most) ? most - 1 : most;
+}
+
 const char *kf_figure_speedup(kf_interval speedup, char text[KF_FIGURE])
 {
     if (isnan(speedup.value)) return no_figure(text);
-    snprintf(text, KF_FIGURE, "%.*fx", speedup.value < 0.0995 ? 3 : decimals(speedup.value),
-             speedup.value);
+    snprintf(text, KF_FIGURE, "%.*fx", decimals_of(speedup), speedup.value);
+    return text;
+}
+
+const char *kf_figure_cost(double usd, bool partly_unknown, char text[KF_FIGURE])
+{
+    const char *least = partly_unknown ? "at least " : "";
+    if (isnan(usd) || (partly_unknown && !(usd > 0)))
+        snprintf(text, KF_FIGURE, "cost unknown");
+    else if (usd > 0 && usd < 0.0001)
+        snprintf(text, KF_FIGURE, "under $0.0001");
+    else if (usd > 0 && usd < 0.00995)
+        snprintf(text, KF_FIGURE, "%s$%.2g", least, usd);
+    else
+        snprintf(text, KF_FIGURE, "%s$%.2f", least, usd);
     return text;
 }
 
@@ -351,7 +373,7 @@ const char *kf_figure_interval(kf_interval interval, char text[KF_FIGURE])
 {
     text[0] = '\0';
     if (isnan(interval.low) || isnan(interval.high)) return text;
-    int digits = interval.value < 0.0995 ? 3 : decimals(interval.value);
+    int digits = decimals_of(interval);
     snprintf(text, KF_FIGURE, "[%.*f, %.*f]", digits, interval.low, digits, interval.high);
     return text;
 }

@@ -58,10 +58,12 @@ const char *kf_figure_seconds(double seconds, char text[KF_FIGURE]);
 const char *kf_figure_bytes(double bytes, char text[KF_FIGURE]);
 /* "12,345" */
 const char *kf_figure_count(double count, char text[KF_FIGURE]);
-/* "1.84x" */
+/* "1.84x": three digits if the interval allows three, else two */
 const char *kf_figure_speedup(kf_interval speedup, char text[KF_FIGURE]);
-/* "[1.82, 1.86]". "" without an interval. */
+/* "[1.82, 1.86]", with the decimals of its speedup. "" without an interval. */
 const char *kf_figure_interval(kf_interval interval, char text[KF_FIGURE]);
+/* "$1.25", "$0.0031", "at least $1.25" or "cost unknown" */
+const char *kf_figure_cost(double usd, bool partly_unknown, char text[KF_FIGURE]);
 /* "3 min ago" */
 const char *kf_figure_age(double when, double now, char text[KF_FIGURE]);
 /* "2026-03-01 12:34:56", local time */

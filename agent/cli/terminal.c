@@ -29,7 +29,8 @@ static const struct {
     const char *style, *sequence;
 } styles[] = {
     {KF_STYLE_PLAIN, "\033[0m"},  {KF_STYLE_BOLD, "\033[1m"},    {KF_STYLE_RED, "\033[31m"},
-    {KF_STYLE_GREEN, "\033[32m"}, {KF_STYLE_YELLOW, "\033[33m"}, {KF_STYLE_CLEAR, "\r\033[K"},
+    {KF_STYLE_GREEN, "\033[32m"}, {KF_STYLE_YELLOW, "\033[33m"}, {KF_STYLE_GREY, "\033[90m"},
+    {KF_STYLE_CLEAR, "\r\033[K"},
 };
 
 /* Returns the sequence for the style at `text`, or NULL. All styles have three bytes. */

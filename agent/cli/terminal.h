@@ -19,6 +19,7 @@
 #define KF_STYLE_RED "\xef\xa3\xb2"
 #define KF_STYLE_GREEN "\xef\xa3\xb3"
 #define KF_STYLE_YELLOW "\xef\xa3\xb4"
+#define KF_STYLE_GREY "\xef\xa3\xb6"
 /* Returns to the start of the line and clears it. */
 #define KF_STYLE_CLEAR "\xef\xa3\xb5"
 

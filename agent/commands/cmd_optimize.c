@@ -20,8 +20,8 @@ typedef struct settings {
     const char *strategy, *store, *device, *devices, *baseline, *counters, *sandbox, *flags,
         *resume, *output, *prompts, *events;
     double time, cost, gpu_seconds, seconds, timeout;
-    int64_t candidates, tokens, budget_requests, seed, calls;
-    bool json, quiet;
+    int64_t candidates, replies, tokens, budget_requests, seed, calls;
+    bool json, quiet, anew;
     const char *ensemble;
     kf_option_list models, workers;
 } settings;
@@ -85,6 +85,7 @@ static void set_budget(plan *p, const settings *wanted)
     kf_search_budget *budget = &p->search.budget;
     if (wanted->time > 0) budget->seconds = wanted->time;
     if (wanted->candidates > 0) budget->candidates = wanted->candidates;
+    if (wanted->replies > 0) budget->replies = wanted->replies;
     if (wanted->cost > 0) budget->cost_usd = wanted->cost;
     if (wanted->tokens > 0) budget->tokens = wanted->tokens;
     if (wanted->budget_requests > 0) budget->requests = wanted->budget_requests;
@@ -92,8 +93,8 @@ static void set_budget(plan *p, const settings *wanted)
     if (budget->seconds > 0 || p->run[0]) return;
     /* True if there is a budget. Then --time has no default. Budgets of models do not count without
      * a model, because they would never end the tuner. */
-    bool models = has_model(p),
-         of_models = budget->cost_usd > 0 || budget->tokens > 0 || budget->requests > 0;
+    bool models = has_model(p), of_models = budget->replies > 0 || budget->cost_usd > 0 ||
+                                            budget->tokens > 0 || budget->requests > 0;
     if (budget->candidates > 0 || budget->device_seconds > 0 || (models && of_models)) return;
     budget->seconds = models ? MODEL_SECONDS : TUNER_SECONDS;
     if (models) budget->candidates = MODEL_CANDIDATES;
@@ -186,6 +187,7 @@ static bool plan_new(plan *p, const kf_invocation *invocation, const settings *w
     search->prompts = wanted->prompts;
     if (!kf_strategy_load(wanted->strategy, &search->strategy, error))
         return kf_fail_prefix(error, "--strategy");
+    search->anew = wanted->anew;
     search->by_share = strcmp(wanted->ensemble, "share") == 0;
     search->calls = (int)wanted->calls;
     search->timing_seconds = wanted->seconds;
@@ -256,6 +258,14 @@ static bool choose_devices(const settings *wanted, const char **device, kf_devic
     return kf_devices_parse(wanted->devices, kf_judge_gpu_count(), devices, error);
 }
 
+/* True if this machine judges. */
+static bool judges_here(const settings *wanted)
+{
+    for (size_t i = 0; i < wanted->workers.count; i++)
+        if (strncmp(wanted->workers.items[i], "local", 5) == 0) return true;
+    return wanted->workers.count == 0;
+}
+
 /* Checks the output file before the search spends anything. */
 static bool has_place(const plan *p, const settings *wanted, kf_error *error)
 {
@@ -289,8 +299,12 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     if (!workers || (p.hardware && !kf_workers_expect(workers, p.hardware))) return -1;
     p.search.device = device;
     bool alone = !p.run[0] && !has_model(&p);
+    kf_noise noise, later;
+    kf_noise_read("", &noise);
+    bool here = judges_here(wanted);
     kf_progress_view view = {
         .log = invocation->log,
+        .noise = here ? &noise : NULL,
         .terminal = invocation->terminal,
         .events = events,
         .note = alone ? "no model given (--model): the tuner works alone" : NULL,
@@ -310,6 +324,8 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
                             .task = kf_task_name(p.task),
                             .store = wanted->store,
                             .output = wanted->output};
+    kf_noise_read("", &later);
+    kf_noise_words(here ? &noise : NULL, here ? &later : NULL, result.progress.baseline, &o.noise);
     if (!ran) {
         /* Everything is in the store. Print the command that continues. */
         if (result.progress.run[0] && error->code != KF_ERROR_INPUT && kf_store_is_there(store) &&
@@ -352,8 +368,8 @@ static const kf_option options[] = {
      .low = KF_MIN_SECONDS,
      .high = 1e9,
      .config = true,
-     .help = "Time limit of the search, without the final measurement. Default, without any "
-             "budget: 40s, with a model 30m and 64 candidates."},
+     .help = "Time limit of the run, with the final measurement. Default, without any budget: 40s, "
+             "with a model 30m and 64 candidates."},
     {.name = "candidates",
      .letter = 'n',
      .type = KF_OPTION_INTEGER,
@@ -362,7 +378,19 @@ static const kf_option options[] = {
      .low = 1,
      .high = 1e12,
      .config = true,
-     .help = "Maximum of judged candidates."},
+     .help = "Maximum of judged candidates, of models, tuner and task together."},
+    {.name = "replies",
+     .type = KF_OPTION_INTEGER,
+     .argument = "N",
+     .offset = offsetof(settings, replies),
+     .low = 1,
+     .high = 1e12,
+     .config = true,
+     .help = "Maximum of replies of models, useless ones included."},
+    {.name = "anew",
+     .type = KF_OPTION_FLAG,
+     .offset = offsetof(settings, anew),
+     .help = "Measure candidates again that earlier runs judged."},
     {.name = "cost",
      .type = KF_OPTION_NUMBER,
      .argument = "USD",

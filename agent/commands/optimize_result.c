@@ -1,5 +1,6 @@
 #include "optimize_result.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@ void kf_optimize_result_clear(kf_optimize_result *o)
     free(o->path);
     free(o->resume);
     kf_buffer_free(&o->flags);
+    kf_buffer_free(&o->noise);
 }
 
 /* Returns the flags without the -D of tunables, which are in the source. */
@@ -56,6 +58,7 @@ bool kf_optimize_result_has_place(const char *output, const char *task, const ch
 static bool write_best(kf_optimize_result *o, kf_store *store, kf_error *error)
 {
     const kf_search_progress *p = &o->result->progress;
+    char figure[KF_FIGURE], interval[KF_FIGURE];
     if (!kf_store_get_candidate(store, p->best, p->run, &o->best, error)) return false;
     read_flags(o);
     const char *task = o->task;
@@ -65,10 +68,10 @@ static bool write_best(kf_optimize_result *o, kf_store *store, kf_error *error)
     if (!o->path) return kf_fail_memory(error, "the result");
     kf_autobuffer text = {0};
     kf_buffer_format(&text,
-                     "// %s: candidate c%lld of run %s, %.3f times as fast as the baseline (95 %% "
-                     "interval %.3f to %.3f%s) on %s\n",
-                     task, (long long)p->best, p->run, p->best_speedup.value, p->best_speedup.low,
-                     p->best_speedup.high,
+                     "// %s: candidate c%lld of run %s, %s over the baseline (95 %% interval %s%s) "
+                     "on %s\n",
+                     task, (long long)p->best, p->run, kf_figure_speedup(p->best_speedup, figure),
+                     kf_figure_interval(p->best_speedup, interval),
                      p->best_reverified ? ", measured again in fresh processes" : "",
                      o->best.device);
     if (o->flags.size) kf_buffer_format(&text, "// compiler flags:%s\n", o->flags.data);
@@ -86,10 +89,12 @@ bool kf_optimize_result_word_resume(kf_optimize_result *o, const char *store_pat
     kf_autobuffer text = {0};
     kf_buffer_format(&text, "kforge optimize --resume %s", r->progress.run);
     if (o->store) kf_command_append_option(&text, "store", store_path);
-    if (budget->seconds > 0 && r->progress.elapsed >= budget->seconds)
-        kf_buffer_format(&text, " --time %.0f", 2 * budget->seconds);
+    if (budget->seconds > 0 && r->time_spent)
+        kf_buffer_format(&text, " --time %.0f", ceil(r->progress.elapsed + budget->seconds));
     if (budget->candidates > 0 && r->progress.judged >= budget->candidates)
         kf_buffer_format(&text, " --candidates %lld", (long long)(2 * budget->candidates));
+    if (budget->replies > 0 && r->progress.replies >= budget->replies)
+        kf_buffer_format(&text, " --replies %lld", (long long)(2 * budget->replies));
     if (budget->cost_usd > 0 && r->progress.cost_usd >= budget->cost_usd)
         kf_buffer_format(&text, " --cost %g", 2 * budget->cost_usd);
     if (budget->tokens > 0 && r->progress.tokens >= budget->tokens)
@@ -102,15 +107,22 @@ bool kf_optimize_result_word_resume(kf_optimize_result *o, const char *store_pat
     return o->resume || kf_fail_memory(error, "the result");
 }
 
+/* True if the best is not slower than the baseline. Only then it is a result. */
+static bool has_result(const kf_optimize_result *o)
+{
+    return o->result->progress.best && o->result->progress.best_speedup.value > 1;
+}
+
 static bool is_faster(const kf_optimize_result *o)
 {
     return o->result->progress.best_speedup.low > 1;
 }
 
-static void print_text(const kf_optimize_result *o, FILE *out)
+static void print_best(const kf_optimize_result *o, FILE *out)
 {
     const kf_search_progress *p = &o->result->progress;
     char speedup[KF_FIGURE], interval[KF_FIGURE];
+<<<<<<< HEAD
     if (!p->best) {
         fprintf(out, "no correct candidate: %s\n", o->result->why.text);
     } else {
@@ -134,6 +146,68 @@ static void print_text(const kf_optimize_result *o, FILE *out)
         fprintf(out, "ended     %s\n", o->result->why.text);
     }
     if (!o->quiet) fprintf(out, "resume    %s\n", o->resume);
+=======
+    kf_figure_speedup(p->best_speedup, speedup);
+    kf_figure_interval(p->best_speedup, interval);
+    const char *again =
+        p->best_reverified ? "measured again in fresh processes" : "not measured again";
+    if (has_result(o))
+        fprintf(out, "best      %s %s over the baseline, %s\n", speedup, interval, again);
+    else
+        fprintf(out,
+                "best      no candidate is faster than the baseline, so no file is written; the "
+                "fastest: %s %s, %s\n",
+                speedup, interval, again);
+    if (has_result(o) && !is_faster(o))
+        fprintf(out, "          the interval reaches below 1: it may not be faster; a machine "
+                     "with less load measures better\n");
+    if (o->path) fprintf(out, "source    %s\n", o->path);
+    if (o->flags.size) fprintf(out, "flags    %s\n", o->flags.data);
+    kf_autobuffer store = {0};
+    if (o->store) kf_command_append_option(&store, "store", o->store);
+    fprintf(out, "candidate c%lld: kforge show c%lld%s\n", (long long)p->best, (long long)p->best,
+            store.data ? store.data : "");
+}
+
+/* Prints the work, its time and its cost. */
+static void print_spent(const kf_optimize_result *o, FILE *out)
+{
+    const kf_search_progress *p = &o->result->progress;
+    char figure[KF_FIGURE];
+    fprintf(out, "judged    %lld candidate%s", (long long)p->judged, p->judged == 1 ? "" : "s");
+    if (p->known) fprintf(out, " and %lld known from earlier runs", (long long)p->known);
+    fprintf(out, ", %lld correct\n", (long long)p->correct);
+    fprintf(out, "took      %s", kf_figure_seconds(p->elapsed, figure));
+    if (p->calls) {
+        fprintf(out, ", %lld model repl%s", (long long)p->replies, p->replies == 1 ? "y" : "ies");
+        if (p->useless) fprintf(out, " (%lld without code)", (long long)p->useless);
+        fprintf(out, ", %s", kf_figure_cost(p->cost_usd, p->cost_unknown, figure));
+    }
+    fputc('\n', out);
+}
+
+static void print_text(const kf_optimize_result *o, FILE *out)
+{
+    const kf_search_result *r = o->result;
+    if (r->progress.best)
+        print_best(o, out);
+    else
+        fprintf(out, "no correct candidate: %s\n", r->why.text);
+    if (*r->question.text) fprintf(out, "check     %s\n", r->question.text);
+    if (*r->left_out.text) fprintf(out, "left out  %s\n", r->left_out.text);
+    if (o->noise.size) fprintf(out, "noise     %s\n", o->noise.data);
+    print_spent(o, out);
+    if (r->progress.best) fprintf(out, "ended     %s\n", r->why.text);
+    if (!r->settled) fprintf(out, "resume    %s\n", o->resume);
+}
+
+static void add_text_or_null(cJSON *json, const char *key, const char *text)
+{
+    if (text && *text)
+        cJSON_AddStringToObject(json, key, text);
+    else
+        cJSON_AddNullToObject(json, key);
+>>>>>>> refs/heads/run
 }
 
 static bool print_json(const kf_optimize_result *o, FILE *out, kf_error *error)
@@ -147,18 +221,29 @@ static bool print_json(const kf_optimize_result *o, FILE *out, kf_error *error)
     cJSON_AddStringToObject(json, "reason", o->result->why.text);
     cJSON_AddNumberToObject(json, "attempts", (double)p->attempts);
     cJSON_AddNumberToObject(json, "judged", (double)p->judged);
+    cJSON_AddNumberToObject(json, "known", (double)p->known);
     cJSON_AddNumberToObject(json, "correct", (double)p->correct);
     cJSON_AddNumberToObject(json, "model_calls", (double)p->calls);
+    cJSON_AddNumberToObject(json, "replies", (double)p->replies);
     cJSON_AddNumberToObject(json, "requests", (double)p->requests);
     cJSON_AddNumberToObject(json, "tokens", (double)p->tokens);
-    kf_add_figure(json, "cost_usd", p->cost_usd);
+    kf_add_figure(json, "cost_usd", p->cost_unknown && !(p->cost_usd > 0) ? NAN : p->cost_usd);
     kf_add_figure(json, "seconds", p->elapsed);
     kf_add_figure(json, "gpu_seconds", p->device_seconds);
-    cJSON_AddStringToObject(json, "resume", o->resume);
+    add_text_or_null(json, "question", o->result->question.text);
+    add_text_or_null(json, "left_out", o->result->left_out.text);
+    add_text_or_null(json, "noise", o->noise.data);
+    add_text_or_null(json, "resume", o->result->settled ? NULL : o->resume);
     cJSON *best =
+<<<<<<< HEAD
         p->best ? cJSON_AddObjectToObject(json, "best") : cJSON_AddNullToObject(json, "best");
     if (p->best) {
         kf_add_candidate(best, "candidate", p->best);
+=======
+        has_result(o) ? cJSON_AddObjectToObject(json, "best") : cJSON_AddNullToObject(json, "best");
+    if (has_result(o)) {
+        cJSON_AddNumberToObject(best, "candidate", (double)p->best);
+>>>>>>> refs/heads/run
         cJSON_AddStringToObject(best, "hash", o->best.hash);
         cJSON_AddStringToObject(best, "source", o->path);
         kf_add_interval(best, "speedup", p->best_speedup);
@@ -182,7 +267,7 @@ int kf_optimize_result_status(const kf_search_result *result)
 bool kf_optimize_result_report(kf_optimize_result *o, kf_store *store, bool json, FILE *out,
                                kf_error *error)
 {
-    if (o->result->progress.best && !write_best(o, store, error)) return false;
+    if (has_result(o) && !write_best(o, store, error)) return false;
     if (!kf_optimize_result_word_resume(o, kf_store_path(store), error)) return false;
     if (json) return print_json(o, out, error);
     print_text(o, out);

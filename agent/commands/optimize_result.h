@@ -22,8 +22,8 @@ typedef struct kf_optimize_result {
     kf_store_candidate best;
     /* file of the best candidate; the command */
     char *path, *resume;
-    /* compiler flags that the source does not have */
-    kf_buffer flags;
+    /* compiler flags that the source does not have; what disturbed timing, set by the caller */
+    kf_buffer flags, noise;
 } kf_optimize_result;
 
 /* True if the best candidate can be written to `output`, or to the usual place if `output` is NULL.

@@ -11,6 +11,9 @@
 #define REDRAW_SECONDS 0.2
 /* before the first worker is reported as missing */
 #define WAIT_NOTICE_SECONDS 3
+/* after which a job is a long one: on the line, and in a log */
+#define LONG_SECONDS 5
+#define LOG_SECONDS 30
 /* candidates between two lines of counts in a log */
 #define COUNT_EVERY 25
 
@@ -30,20 +33,49 @@ void kf_progress_events(kf_progress_view *view)
     fflush(view->log);
 }
 
-/* `brief`: first the number of calls is omitted, then the rate. */
+/* Appends "12", or "12 of 64" with a budget. */
+static void put_count(kf_buffer *text, int64_t count, int64_t limit)
+{
+    kf_buffer_format(text, "%lld", (long long)count);
+    if (limit > 0) kf_buffer_format(text, " of %lld", (long long)limit);
+}
+
+static void put_replies(const kf_search_progress *p, kf_buffer *text)
+{
+    kf_buffer_string(text, ", ");
+    put_count(text, p->replies, p->budget.replies);
+    kf_buffer_string(text, " replies");
+    if (p->useless) kf_buffer_format(text, " (%lld without code)", (long long)p->useless);
+}
+
+/* Appends how long the job in flight takes, if that is long. */
+static void put_judging(const kf_search_progress *p, kf_buffer *text)
+{
+    char figure[KF_FIGURE], usual[KF_FIGURE];
+    if (p->judging < LONG_SECONDS) return;
+    kf_buffer_format(text, ", building and judging for %s",
+                     kf_figure_seconds(floor(p->judging), figure));
+    if (p->usual > 0)
+        kf_buffer_format(text, " of about %s", kf_figure_seconds(fmax(1, round(p->usual)), usual));
+}
+
+/* `brief`: omits first the rate, then the job in flight, then the replies. */
 static void put_words(const kf_search_progress *p, int brief, kf_buffer *text)
 {
     char figure[KF_FIGURE];
-    kf_buffer_format(text, "%lld judged, %lld correct", (long long)p->judged,
-                     (long long)p->correct);
+    put_count(text, p->judged, p->budget.candidates);
+    kf_buffer_string(text, " judged");
+    if (p->known) kf_buffer_format(text, " + %lld known", (long long)p->known);
+    kf_buffer_format(text, ", %lld correct", (long long)p->correct);
     if (p->best)
-        kf_buffer_format(text, ", best %.3fx%s", p->best_speedup.value,
+        kf_buffer_format(text, ", best %s%s", kf_figure_speedup(p->best_speedup, figure),
                          p->best_reverified ? "" : "?");
-    if (p->elapsed > 2 && p->judged && brief < 2)
+    if (p->elapsed > 2 && p->judged && brief < 1)
         kf_buffer_format(text, ", %.0f/min", (double)p->judged / p->elapsed * 60);
-    if ((p->calls || p->calls_in_flight) && brief < 1)
-        kf_buffer_format(text, ", %lld calls", (long long)p->calls);
-    if (p->cost_usd > 0) kf_buffer_format(text, ", $%.2f", p->cost_usd);
+    if (brief < 2) put_judging(p, text);
+    if ((p->calls || p->calls_in_flight) && brief < 3) put_replies(p, text);
+    if (p->cost_usd > 0)
+        kf_buffer_format(text, ", %s", kf_figure_cost(p->cost_usd, p->cost_unknown, figure));
     double left = p->budget.seconds - p->elapsed;
     if (p->ending)
         kf_buffer_string(text, ", finishing");
@@ -54,7 +86,7 @@ static void put_words(const kf_search_progress *p, int brief, kf_buffer *text)
 /* Writes at most `most` characters, if possible. */
 static void word(const kf_search_progress *p, size_t most, char *line, size_t size)
 {
-    for (int brief = 0; brief < 3; brief++) {
+    for (int brief = 0; brief < 4; brief++) {
         kf_autobuffer text = {0};
         put_words(p, brief, &text);
         snprintf(line, size, "%s", text.data ? text.data : "");
@@ -100,18 +132,45 @@ static void tell_once_waiting(kf_progress_view *view)
     fflush(view->log);
 }
 
+/* Prints once that the first long job goes on. */
+static void tell_once_long(kf_progress_view *view, const kf_search_progress *progress)
+{
+    kf_autobuffer text = {0};
+    if (view->wait_told || progress->judging < LOG_SECONDS) return;
+    view->wait_told = true;
+    put_judging(progress, &text);
+    if (text.data) fprintf(view->log, "%s\n", text.data + strlen(", "));
+    fflush(view->log);
+}
+
+/* Prints a line about what disturbs timing: at the start, and once the baseline is measured. */
+static void tell_noise(kf_progress_view *view, const kf_noise *noise, kf_interval baseline)
+{
+    kf_autobuffer text = {0};
+    if (!kf_noise_words(noise, NULL, baseline, &text)) return;
+    kf_progress_clear(view);
+    fprintf(view->log, "%s\n", text.data ? text.data : "");
+    fflush(view->log);
+}
+
 void kf_progress_notify(void *context, kf_search_event event, const kf_search_progress *progress,
                         const char *text)
 {
     kf_progress_view *view = context;
     char line[200], figure[KF_FIGURE];
     kf_progress_events(view);
+    if (!view->noise_told && !isnan(progress->baseline.value)) {
+        view->noise_told = true;
+        tell_noise(view, NULL, progress->baseline);
+    }
     switch (event) {
     case KF_SEARCH_TICK:
         if (view->terminal)
             redraw(view, progress);
         else if (!*progress->hardware)
             tell_once_waiting(view);
+        else
+            tell_once_long(view, progress);
         return;
     case KF_SEARCH_ATTEMPT:
         if (view->terminal) {
@@ -127,6 +186,7 @@ void kf_progress_notify(void *context, kf_search_event event, const kf_search_pr
         kf_progress_clear(view);
         if (view->note) fprintf(view->log, "%s\n", view->note);
         fprintf(view->log, "run %s on %s\n", text, progress->hardware);
+        tell_noise(view, view->noise, (kf_interval){NAN, NAN, NAN});
         if (view->trouble) kf_devices_explain_cpu(view->log, progress->hardware, view->trouble);
         break;
     default:

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "devices.h"
+#include "noise.h"
 #include "search.h"
 
 typedef struct kf_progress_view {
@@ -20,6 +21,9 @@ typedef struct kf_progress_view {
     double drawn, waiting_since;
     int width; /* of the present line */
     int64_t failures_told, judged_told;
+    /* of this machine at the start; NULL: other machines judge */
+    const kf_noise *noise;
+    bool noise_told, wait_told;
 } kf_progress_view;
 
 /* A kf_search_observer; `context` is a kf_progress_view. */

@@ -1,3 +1,4 @@
+#include <math.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include "kforge/file.h"
 #include "kforge/json.h"
 #include "kforge/judge.h"
+#include "noise.h"
 #include "table.h"
 
 #define ANSWER_BYTES (16u << 10)
@@ -143,9 +145,25 @@ static void pytorch(kf_doctor *doctor)
     kf_doctor_add(doctor, "pytorch", KF_FACT_MISSING, todo ? todo : "", "%s", error.text);
 }
 
+static void noise(kf_doctor *doctor)
+{
+    kf_noise found;
+    kf_autobuffer words = {0};
+    kf_noise_read("", &found);
+    if (!kf_noise_words(&found, NULL, (kf_interval){NAN, NAN, NAN}, &words)) {
+        kf_doctor_add(doctor, "noise", KF_FACT_GOOD, "", "no other program disturbs timing now");
+        return;
+    }
+    char *todo = words.data ? strstr(words.data, "; remedy: ") : NULL;
+    if (todo) *todo = '\0', todo += strlen("; remedy: ");
+    kf_doctor_add(doctor, "noise", KF_FACT_MISSING, todo ? todo : "", "%s",
+                  words.data ? words.data : "");
+}
+
 void kf_doctor_machine(kf_doctor *doctor)
 {
     processor(doctor);
+    noise(doctor);
     host_compiler(doctor);
     cuda_compiler(doctor);
     pytorch(doctor);

@@ -12,11 +12,13 @@
 
 /* longest time until an interrupt is noticed */
 #define WAIT_SECONDS 0.1
-/* time after the search in which further candidates may be measured again */
+/* time after the search in which further candidates may be measured again, within the budget */
 #define FINAL_SECONDS 8
 /* time that jobs get to finish once a budget is spent. A resumed run judges the others again. */
 #define ENDING_SECONDS 60
 #define FINAL_TRIES 4
+/* number of latest verdicts that tell how long one takes */
+#define LATEST 16
 /* time for further workers to start once the first one is connected */
 #define OTHERS_SECONDS 3
 /* most descriptors of models to wait for */
@@ -159,6 +161,7 @@ static bool search(kf_search *s, kf_search_result *result, kf_error *error)
         }
         if (!wait_some(s, error)) return false;
     }
+    kf_search_notify_known(s);
     const char *over = kf_search_spent(s, false);
     result->end = interrupts(s)       ? KF_SEARCH_INTERRUPTED
                   : s->models.gone    ? KF_SEARCH_STOPPED
@@ -187,6 +190,8 @@ static bool verify_best(kf_search *s, kf_error *error)
     for (int i = 0; i < FINAL_TRIES && kf_now() < until && !interrupts(s) && !s->jobs.in_flight;
          i++) {
         kf_proposal *proposal;
+        /* One that began in time may end after it. Further ones have to fit. */
+        if (kf_search_time_left(s) <= (i ? s->verification.longest : 0)) return true;
         if (!kf_verify_propose(s, true, &proposal, error)) return false;
         if (!proposal) return true;
         if (!kf_jobs_dispatch(s, proposal, error)) return false;
@@ -194,6 +199,19 @@ static bool verify_best(kf_search *s, kf_error *error)
             if (!wait_some(s, error)) return false;
     }
     return true;
+}
+
+/* Fills in what the user should know of the end. */
+static bool conclude(kf_search *s, kf_search_result *result, kf_error *error)
+{
+    result->time_spent =
+        result->end == KF_SEARCH_SPENT && kf_search_time_left(s) <= kf_search_reserve(s);
+    result->settled = result->end == KF_SEARCH_CONVERGED ||
+                      (result->end == KF_SEARCH_SPENT && kf_selection_stop(s) &&
+                       strcmp(kf_selection_stop(s), result->why.text) == 0);
+    if (*s->selection.above_floor)
+        kf_fail(&result->question, KF_ERROR_INPUT, "%s", s->selection.above_floor);
+    return result->end == KF_SEARCH_INTERRUPTED || kf_verify_left_out(s, &result->left_out, error);
 }
 
 /* ---- beginning and ending -------------------------------------------------------------------- */
@@ -215,17 +233,34 @@ static bool note_start(kf_search *s, kf_error *error)
     return true;
 }
 
+/* Expects that a job takes as long as the task's latest jobs on such a device. */
+static bool expect_time(kf_search *s, kf_error *error)
+{
+    kf_auto(kf_store_cursor) cursor =
+        kf_store_latest(s->store, kf_task_hash(s->task), LATEST, error);
+    kf_autoresult kf_store_candidate found = {0};
+    double sum = 0;
+    int count = 0, row = cursor ? 1 : -1;
+    while ((row = row == 1 ? kf_store_next_candidate(cursor, &found, error) : row) == 1) {
+        if (!(found.judge_seconds > 0) || strcmp(found.device, s->environment_id) != 0) continue;
+        sum += found.judge_seconds;
+        count++;
+    }
+    if (count) s->progress.usual = sum / count;
+    return row == 0;
+}
+
 static bool begin_run(kf_search *s, const char *run, kf_error *error)
 {
     s->environment_id =
         kf_search_environment_id(kf_workers_environment_id(s->workers), s->settings->baseline);
     if (!s->environment_id) return kf_fail_memory(error, "a search");
-    if (!kf_tunable_sources_start(s, error)) return false;
+    if (!kf_tunable_sources_start(s, error) || !expect_time(s, error)) return false;
     skip_defaults(s);
     if (run) {
         snprintf(s->progress.run, sizeof s->progress.run, "%s", run);
         return kf_store_resume_run(s->store, run, error) && note_start(s, error) &&
-               kf_state_restore(s, error) && kf_best_refresh(s, error);
+               kf_state_restore(s, error) && kf_best_refresh(s, true, error);
     }
     kf_auto(cJSON) bundle = kf_task_bundle(s->task);
     kf_autofree char *text = bundle ? cJSON_PrintUnformatted(bundle) : NULL,
@@ -277,7 +312,7 @@ static bool run_all(kf_search *s, const char *run, kf_search_result *result, boo
         return false;
     if (result->end != KF_SEARCH_INTERRUPTED && !verify_best(s, error)) return false;
     s->over = true;
-    return kf_best_refresh(s, error);
+    return kf_best_refresh(s, false, error) && conclude(s, result, error);
 }
 
 bool kf_search_run(kf_store *store, const kf_task *task, const char *run,
@@ -293,7 +328,9 @@ bool kf_search_run(kf_store *store, const kf_task *task, const char *run,
                      .workers = workers,
                      .interrupts = interrupted,
                      .observer = observer,
-                     .progress = {.best_speedup = {NAN, NAN, NAN}, .budget = settings->budget}};
+                     .progress = {.best_speedup = {NAN, NAN, NAN},
+                                  .baseline = {NAN, NAN, NAN},
+                                  .budget = settings->budget}};
     s->strategy = *settings->strategy.name ? settings->strategy : *kf_strategy_named("auto");
     s->selection.population = kf_population_new();
     bool begun = false;

@@ -26,9 +26,12 @@
 
 /* Limits of all sessions of a run together. 0: no limit. */
 typedef struct kf_search_budget {
+    /* of the whole run, measuring again included (search_budget.c) */
     double seconds;
-    /* judged, without measuring again */
+    /* judged, of models, tuner and task, without measuring again */
     int64_t candidates;
+    /* of models, of any use */
+    int64_t replies;
     double cost_usd;
     /* of prompts and replies; estimated if a provider does not report them */
     int64_t tokens;
@@ -84,13 +87,21 @@ typedef struct kf_search_progress {
     char run[KF_RUN_ID];
     /* "": no worker is connected yet */
     char hardware[256];
-    int64_t attempts, judged, correct, calls, tokens, requests;
+    int64_t attempts, judged, correct, calls, replies, tokens, requests;
+    /* replies without a candidate, and candidates that count by a verdict of an earlier run */
+    int64_t useless, known;
     size_t in_flight, calls_in_flight;
     /* candidate; 0: there is no best yet */
     int64_t best;
     kf_interval best_speedup;
     bool best_reverified;
+    /* of the baseline as its own candidate; NaN: not measured yet */
+    kf_interval baseline;
     double elapsed, cost_usd, device_seconds;
+    /* since the start of the oldest job in flight, and the mean of jobs before; 0: not known */
+    double judging, usual;
+    /* A model did not report the cost of a reply. */
+    bool cost_unknown;
     kf_search_budget budget;
     /* No new work starts. The search waits for verdicts, or measures the best again. */
     bool ending;
@@ -103,8 +114,9 @@ typedef enum kf_search_event {
     KF_SEARCH_STARTED,
     /* An attempt was stored; `text` describes it. */
     KF_SEARCH_ATTEMPT,
-    /* a new best, not measured again yet */
+    /* a new best, or a candidate that seems faster: not measured again yet */
     KF_SEARCH_BEST,
+    /* A candidate was measured again: it is confirmed, or not. */
     KF_SEARCH_VERIFIED,
     /* A worker or a model failed. */
     KF_SEARCH_NEWS,
@@ -138,7 +150,13 @@ typedef struct kf_search_result {
     bool machine_failed;
     /* Models were asked, and no reply came. */
     bool models_silent;
-    /* `best` is the best candidate except for the baseline. */
+    /* To resume the run is of no use; the time of the budget is used up. */
+    bool settled, time_spent;
+    /* what the end of the time left out; "": nothing */
+    kf_error left_out;
+    /* what to check in the task, since a candidate is faster than the bound allows; "": nothing */
+    kf_error question;
+    /* `best` is the first candidate by rank (kf_store_best) except for the baseline. */
     kf_search_progress progress;
 } kf_search_result;
 
@@ -162,6 +180,9 @@ bool kf_search_preview(kf_store *store, const kf_task *task, const char *run,
                        const kf_search_settings *settings, const char *hardware, const char *step,
                        kf_search_preview_text *text, kf_error *error);
 
+/* True if a second measurement does not confirm the first one of a candidate: it failed, the two
+ * measurements disagree, or the second figure is clearly lower. */
+bool kf_search_refutes(kf_interval first, kf_status status, bool reverified, kf_interval second);
 /* Returns the source of a stored candidate with the values of its tunables as defaults, as
  * models and users see it; malloc'd. */
 char *kf_search_source(kf_store *store, const char *run, int64_t candidate, kf_error *error);

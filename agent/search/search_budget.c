@@ -1,5 +1,13 @@
-/* The budgets of a run: which one is spent, and what the search still waits for then. */
+/* The budgets of a run: which one is spent, and what the search still waits for then.
+ *
+ * The time is that of the whole run. At its end the best is measured again, which takes longer than
+ * a first measurement. The search keeps a share of the time for it. */
+#include <math.h>
+
 #include "search_internal.h"
+
+/* largest share of the time that is kept for measuring again */
+#define MOST_RESERVED 0.4
 
 /* True if a paid reply or its candidate still has no verdict. */
 static bool owes_verdicts(const kf_search *s)
@@ -16,6 +24,20 @@ static bool sampled(const kf_search *s)
     return s->settings->samples && s->calls.answered >= s->settings->samples && !owes_verdicts(s);
 }
 
+double kf_search_time_left(const kf_search *s)
+{
+    double limit = s->settings->budget.seconds;
+    return limit > 0 ? limit - kf_search_elapsed(s) : INFINITY;
+}
+
+double kf_search_reserve(const kf_search *s)
+{
+    double seconds = s->settings->verify_seconds > 0 ? s->settings->verify_seconds : 3;
+    /* It is measured twice. */
+    double one = fmax(s->verification.longest, 2 * (s->progress.usual + seconds));
+    return fmin(one, MOST_RESERVED * s->settings->budget.seconds);
+}
+
 const char *kf_search_models_spent(const kf_search *s)
 {
     const kf_search_budget *budget = &s->settings->budget;
@@ -23,6 +45,8 @@ const char *kf_search_models_spent(const kf_search *s)
         return "the money of the budget is spent";
     if (budget->tokens > 0 && s->progress.tokens >= budget->tokens)
         return "the tokens of the budget are spent";
+    if (budget->replies > 0 && s->progress.replies >= budget->replies)
+        return "all model replies of the budget have come";
     return NULL;
 }
 
@@ -33,7 +57,7 @@ const char *kf_search_spent(const kf_search *s, bool ahead)
     for (const kf_proposal *p = s->jobs.in_flight; ahead && p; p = p->next)
         flying += p->origin.step != KF_STEP_VERIFY;
     if (sampled(s)) return "all samples are drawn";
-    if (budget->seconds > 0 && kf_search_elapsed(s) >= budget->seconds)
+    if (budget->seconds > 0 && kf_search_time_left(s) <= kf_search_reserve(s))
         return "the time of the budget is used up";
     if (budget->candidates > 0 && s->progress.judged + flying >= budget->candidates)
         return "all candidates of the budget are judged";

@@ -47,6 +47,8 @@ static bool call_is_due(kf_search *s)
         (s->calls.answered + kf_calls_count(&s->calls, -1) >= s->settings->samples ||
          kf_search_models_spent(s)))
         return false;
+    const int64_t replies = s->settings->budget.replies;
+    if (replies > 0 && s->progress.replies + kf_calls_count(&s->calls, -1) >= replies) return false;
     /* It decides the next request. Using it does not change the position. */
     for (const kf_call *c = s->calls.replies; c; c = c->next)
         if (kf_step_is_critic(c->origin.step)) return false;
@@ -171,6 +173,9 @@ static bool store_call(kf_search *s, kf_call *call, const kf_llm_reply *reply, b
     model->calls++;
     call->origin.number = ++s->progress.calls;
     s->calls.answered += reply->outcome != KF_LLM_FAILED && !kf_step_is_critic(call->origin.step);
+    s->progress.replies += reply->outcome != KF_LLM_FAILED;
+    s->progress.cost_unknown |= reply->outcome != KF_LLM_FAILED && isnan(reply->cost_usd) &&
+                                !kf_llm_is_recorded(model->llm);
     s->progress.requests += reply->requests;
     s->progress.tokens += tokens_of(s, call, reply);
     if (reply->cost_usd > 0) s->progress.cost_usd += reply->cost_usd;

@@ -6,6 +6,7 @@
 
 #include "kforge/file.h"
 #include "search_internal.h"
+#include "table.h"
 
 /* least time between two reports of the budget while the run goes on */
 #define BUDGET_SECONDS 5
@@ -14,6 +15,15 @@ void kf_search_note_hardware(kf_search *s)
 {
     const char *hardware = kf_workers_hardware(s->workers);
     snprintf(s->progress.hardware, sizeof s->progress.hardware, "%s", hardware ? hardware : "");
+}
+
+/* Returns how long the oldest job has been in flight; 0 without one. */
+static double judging(const kf_search *s)
+{
+    double first = INFINITY;
+    for (const kf_proposal *p = s->jobs.in_flight; p; p = p->next)
+        if (p->started > 0) first = fmin(first, p->started);
+    return isfinite(first) ? kf_now() - first : 0;
 }
 
 void kf_search_notify(kf_search *s, kf_search_event event, const char *format, ...)
@@ -26,12 +36,27 @@ void kf_search_notify(kf_search *s, kf_search_event event, const char *format, .
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     s->progress.elapsed = kf_search_elapsed(s);
+    s->progress.judging = judging(s);
     kf_search_note_hardware(s);
     s->progress.in_flight = kf_workers_in_flight(s->workers);
     s->progress.calls_in_flight = (size_t)kf_calls_count(&s->calls, -1);
     if (!s->observer) return;
     kf_event_stream_flush(s->observer->events);
     if (s->observer->notify) s->observer->notify(s->observer->context, event, &s->progress, text);
+}
+
+void kf_search_notify_known(kf_search *s)
+{
+    const kf_search_progress *p = &s->progress;
+    char best[128] = "", figure[KF_FIGURE];
+    if (!p->known || s->clock.known_reported) return;
+    s->clock.known_reported = true;
+    if (p->best)
+        snprintf(best, sizeof best, ", the best of them c%lld with %s", (long long)p->best,
+                 kf_figure_speedup(p->best_speedup, figure));
+    kf_search_notify(s, KF_SEARCH_NEWS, "%lld known from earlier runs%s (--anew measures again)",
+                     (long long)p->known, best);
+    kf_search_event_best(s);
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -70,10 +95,13 @@ static void add_amounts(cJSON *fields, const char *name, const kf_search_budget 
     const struct {
         const char *name;
         double value;
-    } rows[] = {
-        {"seconds", amounts->seconds},           {"candidates", (double)amounts->candidates},
-        {"cost_usd", amounts->cost_usd},         {"tokens", (double)amounts->tokens},
-        {"requests", (double)amounts->requests}, {"device_seconds", amounts->device_seconds}};
+    } rows[] = {{"seconds", amounts->seconds},
+                {"candidates", (double)amounts->candidates},
+                {"replies", (double)amounts->replies},
+                {"cost_usd", amounts->cost_usd},
+                {"tokens", (double)amounts->tokens},
+                {"requests", (double)amounts->requests},
+                {"device_seconds", amounts->device_seconds}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         kf_event_number(object, rows[i].name, limits && !(rows[i].value > 0) ? NAN : rows[i].value);
 }
@@ -83,6 +111,7 @@ static kf_search_budget spent_of(const kf_search *s)
     const kf_search_progress *p = &s->progress;
     return (kf_search_budget){.seconds = kf_search_elapsed(s),
                               .candidates = p->judged,
+                              .replies = p->replies,
                               .cost_usd = p->cost_usd,
                               .tokens = p->tokens,
                               .requests = p->requests,
@@ -117,7 +146,7 @@ static void add_best(const kf_search *s, cJSON *fields)
 void kf_search_event_best(const kf_search *s)
 {
     /* A resumed run finds its best before it starts. */
-    if (!stream_of(s) || !s->clock.started) return;
+    if (!stream_of(s) || !s->clock.started || !s->progress.best) return;
     cJSON *fields = fields_of(s);
     add_best(s, fields);
     write_event(s, KF_EVENT_BEST, fields);

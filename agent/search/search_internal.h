@@ -57,6 +57,8 @@ int64_t kf_search_position(const kf_search *s);
 /* Reports an event with the current progress to the observer. */
 void kf_search_notify(kf_search *s, kf_search_event event, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* Reports once how many candidates an earlier run judged. */
+void kf_search_notify_known(kf_search *s);
 /* Copies the workers' hardware to the progress. */
 void kf_search_note_hardware(kf_search *s);
 /* Write events (event_stream.h), if the observer takes them. */
@@ -72,6 +74,10 @@ void kf_search_event_end(kf_search *s, const char *end, const char *reason);
 
 /* ---- search_budget.c ------------------------------------------------------------------------- */
 
+/* Returns the part of the time that is kept for measuring the best again. */
+double kf_search_reserve(const kf_search *s);
+/* Returns the seconds until the time is used up; INFINITY without a limit. */
+double kf_search_time_left(const kf_search *s);
 /* Returns in words which budget for models is spent, or NULL. */
 const char *kf_search_models_spent(const kf_search *s);
 /* Returns in words which budget is spent or why the strategy stops, or NULL. With `ahead`, jobs in
@@ -176,16 +182,27 @@ bool kf_replay_verdict(kf_search *s, const kf_proposal *proposal, kf_attempt_out
 
 /* ---- search_verify.c ------------------------------------------------------------------------- */
 
-/* Reads the best and related figures from the store, and reports a new best. */
-bool kf_best_refresh(kf_search *s, kf_error *error);
+/* Reads the best and related figures from the store. Reports a new best, unless `quiet`. */
+bool kf_best_refresh(kf_search *s, bool quiet, kf_error *error);
 /* Calls kf_best_refresh if an attempt may have changed the best. `verified`: the candidate was
- * measured again. */
-bool kf_best_note(kf_search *s, int64_t candidate, bool verified, kf_status status, double speedup,
-                  kf_error *error);
+ * measured again. `quiet`: its verdict is of an earlier run. */
+bool kf_best_note(kf_search *s, int64_t candidate, bool verified, bool quiet, kf_status status,
+                  kf_interval speedup, kf_error *error);
+/* True if the interval leaves open whether the candidate is far slower or far faster. */
+bool kf_says_nothing(kf_interval speedup);
+/* Notes that a candidate was measured for the first time, and whether its interval says anything.
+ */
+void kf_verify_first(kf_verification *verification, int64_t candidate, kf_interval speedup);
+/* As kf_best_note after a second measurement. Reports also whether it confirms the first one. */
+bool kf_verify_note(kf_search *s, const kf_proposal *proposal, const kf_verdict *verdict,
+                    kf_error *error);
+/* Fills in which candidate should be measured again and was not, or "". */
+bool kf_verify_left_out(kf_search *s, kf_error *text, kf_error *error);
 /* Proposes to measure a candidate again before it is called best; *proposal NULL: no candidate
  * needs it. `final`: the search is over. */
 bool kf_verify_propose(kf_search *s, bool final, kf_proposal **proposal, kf_error *error);
-void kf_verify_tried(kf_verification *verification, int64_t candidate);
+/* Counts a second measurement; `speedup` with NaN: it gave no figure. */
+void kf_verify_tried(kf_verification *verification, int64_t candidate, kf_interval speedup);
 int kf_verify_tries(const kf_verification *verification, int64_t candidate);
 /* After a resume: proposes again to measure this candidate. */
 bool kf_verify_again(kf_search *s, int64_t candidate, kf_proposal **proposal, kf_error *error);
@@ -312,6 +329,8 @@ bool kf_choose_summary(kf_search *s, kf_error *error);
 /* ---- search_selection.c ---------------------------------------------------------------------- */
 
 bool kf_selection_take(kf_search *s, const kf_outcome *outcome, kf_error *error);
+/* Notes the share of the physical limit that the best reached when it was measured again. */
+void kf_selection_floor(kf_selection_state *selection, double share);
 /* Returns in words why the strategy ends the search, or NULL. */
 const char *kf_selection_stop(const kf_search *s);
 /* Returns how much the next candidate of a model is expected to improve the best, as a share of it.

@@ -62,7 +62,10 @@ static void set_options(const kf_search *s, const kf_proposal *p, kf_job *job)
     const char *device = kf_workers_device(s->workers);
     if (!o->counters && device && strncmp(device, "cuda", 4) == 0) o->counters = all;
     o->half_width = 0.01;
-    o->seconds = settings->verify_seconds > 0 ? settings->verify_seconds : 3;
+    double seconds = settings->verify_seconds > 0 ? settings->verify_seconds : 3;
+    /* Two measurements, and what a first one takes, fit into the time that is left. */
+    double room = (kf_search_time_left(s) - s->progress.usual) / 2;
+    o->seconds = fmin(seconds, fmax(room, o->seconds));
 }
 
 /* Submits the common job with the proposal's source and flags. */
@@ -110,6 +113,7 @@ bool kf_jobs_dispatch(kf_search *s, kf_proposal *p, kf_error *error)
         return false;
     }
     p->ticket = ++s->jobs.last_ticket;
+    if (!known) kf_search_notify_known(s);
     if (known || !submit_job(s, p, error)) {
         kf_proposal_free(p);
         return known;

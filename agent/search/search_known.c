@@ -23,14 +23,16 @@ static bool usable(const kf_store_candidate *known)
                                        : known->blame == KF_BLAME_CANDIDATE;
 }
 
-/* Sets *counts to whether this run may use the stored verdict. With `anew` only verdicts of this
- * run count. */
-static bool counts_here(kf_search *s, int64_t candidate, bool *counts, kf_error *error)
+/* Sets *counts to whether this run may use the stored verdict. Verdicts of another run do not count
+ * with `anew`, or if their interval says nothing. */
+static bool counts_here(kf_search *s, const kf_store_candidate *known, bool *counts,
+                        kf_error *error)
 {
     kf_autoresult kf_store_candidate here = {0};
     *counts = true;
-    if (!s->settings->anew) return true;
-    if (!kf_store_get_candidate(s->store, candidate, s->progress.run, &here, error)) return false;
+    if (!s->settings->anew && (known->status != KF_CORRECT || !kf_says_nothing(known->speedup)))
+        return true;
+    if (!kf_store_get_candidate(s->store, known->id, s->progress.run, &here, error)) return false;
     *counts = here.attempt > 0;
     return true;
 }
@@ -47,7 +49,7 @@ bool kf_known_candidate(kf_search *s, const kf_proposal *p, kf_store_candidate *
                                  found, error))
         return false;
     *found = *found && usable(known);
-    if (*found && !counts_here(s, known->id, found, error)) return false;
+    if (*found && !counts_here(s, known, found, error)) return false;
     return *found || kf_replay_verdict(s, p, KF_ATTEMPT_KNOWN, known, found, error);
 }
 
@@ -65,7 +67,7 @@ bool kf_known_code(kf_search *s, const kf_proposal *p, const kf_verdict *verdict
     kf_store_candidate_hash(p->source, p->size, (const char *const *)p->flags,
                             (size_t)p->flag_count, hash);
     *found = *found && usable(known) && strcmp(known->hash, hash) != 0;
-    if (*found && !counts_here(s, known->id, found, error)) return false;
+    if (*found && !counts_here(s, known, found, error)) return false;
     return *found || kf_replay_verdict(s, p, KF_ATTEMPT_SAME_CODE, known, found, error);
 }
 
@@ -78,7 +80,7 @@ bool kf_known_form(kf_search *s, const kf_proposal *p, kf_error *error)
                                  &found, error))
         return false;
     found = found && usable(&twin) && *twin.code_hash;
-    if (found && !counts_here(s, twin.id, &found, error)) return false;
+    if (found && !counts_here(s, &twin, &found, error)) return false;
     if (!found || kf_job_knows(s->jobs.template, twin.code_hash)) return true;
     return kf_job_add_known(s->jobs.template, twin.code_hash) || kf_fail_memory(error, "a job");
 }

@@ -27,6 +27,7 @@ char *kf_search_options_json(const kf_search_settings *settings)
     cJSON_AddNumberToObject(json, "calls", settings->calls);
     cJSON_AddNumberToObject(json, "time", settings->budget.seconds);
     cJSON_AddNumberToObject(json, "candidates", (double)settings->budget.candidates);
+    cJSON_AddNumberToObject(json, "replies", (double)settings->budget.replies);
     cJSON_AddNumberToObject(json, "cost", settings->budget.cost_usd);
     cJSON_AddNumberToObject(json, "tokens", (double)settings->budget.tokens);
     cJSON_AddNumberToObject(json, "requests", (double)settings->budget.requests);
@@ -71,6 +72,7 @@ bool kf_search_options_read(const char *text, kf_search_settings *settings,
     settings->calls = (int)kf_json_integer_or(&reader, "calls", 0, 1000, 0);
     settings->budget.seconds = kf_json_number_or(&reader, "time", 0, 1e12, 0);
     settings->budget.candidates = kf_json_integer_or(&reader, "candidates", 0, INT64_C(1) << 50, 0);
+    settings->budget.replies = kf_json_integer_or(&reader, "replies", 0, INT64_C(1) << 50, 0);
     settings->budget.cost_usd = kf_json_number_or(&reader, "cost", 0, 1e12, 0);
     settings->budget.tokens = kf_json_integer_or(&reader, "tokens", 0, INT64_C(1) << 50, 0);
     settings->budget.device_seconds = kf_json_number_or(&reader, "device-seconds", 0, 1e12, 0);

@@ -17,6 +17,8 @@
 #define KF_TUNABLE_SOURCES 256
 /* of a model's description of its change */
 #define KF_MOVE_BYTES 400
+/* most candidates that wait to be measured again for their interval */
+#define KF_VAGUE 16
 /* latest candidates that were slower than their parent and are remembered */
 #define KF_NEGATIVES 32
 
@@ -117,6 +119,8 @@ typedef struct kf_proposal {
     bool again;
     /* It was built, and its binary was judged before. */
     bool same_code;
+    /* of a candidate that is measured again: its earlier figure */
+    kf_interval claimed;
     kf_asked asked;
 } kf_proposal;
 
@@ -285,6 +289,8 @@ typedef struct kf_selection_state {
     int64_t since_gain;
     /* speedup of the best; its share of the physical limit once it was measured again, else 0 */
     double gain_best, floor_share;
+    /* The verified best is at the physical limit, and above it, in words; "": it is not. */
+    char at_floor[96], above_floor[200];
     /* exponentially weighted mean of the natural logarithm of gains */
     double gain_mean;
     int64_t negatives[KF_NEGATIVES];
@@ -306,6 +312,13 @@ typedef struct kf_verification {
     int64_t judged_since;
     /* speedup of the best candidate that was measured again; 0: not yet */
     double best;
+    /* candidates with an interval that says nothing, to be measured again */
+    int64_t vague[KF_VAGUE];
+    size_t vague_count;
+    /* in a row: measured again, and the interval still says nothing */
+    int vague_again;
+    /* seconds that the longest of this session took */
+    double longest;
 } kf_verification;
 
 /* ---- search_clock.c -------------------------------------------------------------------------- */
@@ -315,6 +328,8 @@ typedef struct kf_run_clock {
     double started;
     /* seconds of earlier sessions */
     double elapsed_before;
+    /* The user knows how many candidates an earlier run judged. */
+    bool known_reported;
     /* Nothing is left to do except to wait for models: the position was `idle_mark` twice in a row.
      */
     bool idle;

@@ -70,7 +70,7 @@ bool kf_search_preview(kf_store *store, const kf_task *task, const char *run,
                                          : kf_fail_memory(error, "a search");
     if (ready && run) {
         snprintf(s->progress.run, sizeof s->progress.run, "%s", run);
-        ready = kf_state_restore(s, error) && kf_best_refresh(s, error);
+        ready = kf_state_restore(s, error) && kf_best_refresh(s, true, error);
     }
     /* Set only now, so that the sources got no tuners. */
     s->environment_id = kf_search_environment_id(hardware, settings->baseline);

@@ -263,6 +263,8 @@ static bool take(history *h, const kf_store_attempt *attempt, const beginning *b
     if (!kf_store_get_candidate(h->s->store, attempt->candidate, h->s->progress.run, &candidate,
                                 error))
         return false;
+    h->s->progress.known +=
+        attempt->outcome == KF_ATTEMPT_KNOWN && candidate.attempt == attempt->number;
     return kf_selection_take(
         h->s,
         &(kf_outcome){.step = b->step,
@@ -282,8 +284,12 @@ static bool end_attempt(history *h, const kf_store_attempt *attempt, beginning *
 {
     kf_search *s = h->s;
     bool spoilt;
+    const kf_interval no_figure = {NAN, NAN, NAN};
+    bool of_this =
+        attempt->outcome == KF_ATTEMPT_JUDGED || attempt->outcome == KF_ATTEMPT_REVERIFIED;
+    kf_interval figure = of_this && attempt->status == KF_CORRECT ? attempt->speedup : no_figure;
     if (b->step == KF_STEP_VERIFY) {
-        kf_verify_tried(&s->verification, attempt->candidate);
+        kf_verify_tried(&s->verification, attempt->candidate, figure);
         return take(h, attempt, b, error);
     }
     if (attempt->outcome == KF_ATTEMPT_JUDGED || attempt->outcome == KF_ATTEMPT_SAME_CODE ||
@@ -291,6 +297,8 @@ static bool end_attempt(history *h, const kf_store_attempt *attempt, beginning *
         s->progress.judged += !is_fault(attempt);
     if (attempt->outcome == KF_ATTEMPT_JUDGED || attempt->outcome == KF_ATTEMPT_SAME_CODE)
         s->verification.judged_since++;
+    kf_verify_first(&s->verification, attempt->candidate, figure);
+    if (b->step == KF_STEP_BASELINE && of_this) s->progress.baseline = figure;
     kf_tunable_source *tunable = b->tunable;
     if (tunable && b->number != b->began) tunable->in_flight--;
     if (!is_spoilt(h, attempt, &spoilt, error)) return false;
@@ -323,6 +331,8 @@ static bool end_attempts(history *h, kf_error *error)
         if (!begin_until(h, attempt.number, error)) return false;
         size_t index = h->of_attempt[attempt.number - 1];
         h->s->progress.attempts = attempt.number;
+        h->s->progress.useless +=
+            attempt.outcome == KF_ATTEMPT_NO_SOURCE || attempt.outcome == KF_ATTEMPT_BAD_EDIT;
         if (index && !end_attempt(h, &attempt, &h->beginnings[index - 1], error)) return false;
     }
     return row >= 0 && begin_until(h, INT64_MAX, error);

@@ -7,6 +7,7 @@
 #include "machine_failures.h"
 #include "kforge/file.h"
 #include "search_internal.h"
+#include "table.h"
 
 /* jobs in a row that workers refuse, after which the run ends */
 #define REFUSALS 3
@@ -124,15 +125,15 @@ static const char *label(const kf_proposal *p)
 static void report(kf_search *s, const kf_proposal *p, kf_attempt_outcome outcome,
                    int64_t candidate, const kf_attempt_result *result)
 {
-    char point[200] = "";
+    char point[200] = "", figure[KF_FIGURE];
     kf_search_event_attempt(s, proposer_of(s, p->origin.step, p->origin.model), &p->origin, outcome,
                             candidate, result);
     if (p->tunable && p->origin.step == KF_STEP_TUNE)
         kf_tune_point_describe(p->tunable->space, &p->point, point, sizeof point);
     if (result->speedup.value > 0 && strcmp(result->status, kf_status_name(KF_CORRECT)) == 0)
-        kf_search_notify(s, KF_SEARCH_ATTEMPT, "%s %s%s%s: %s, %.3fx", kf_step_name(p->origin.step),
+        kf_search_notify(s, KF_SEARCH_ATTEMPT, "%s %s%s%s: %s, %s", kf_step_name(p->origin.step),
                          label(p), *point ? " " : "", point, kf_attempt_outcome_name(outcome),
-                         result->speedup.value);
+                         kf_figure_speedup(result->speedup, figure));
     else
         kf_search_notify(s, KF_SEARCH_ATTEMPT, "%s %s%s%s: %s: %s", kf_step_name(p->origin.step),
                          label(p), *point ? " " : "", point, result->status, result->message);
@@ -157,6 +158,10 @@ static bool record_reuse(kf_search *s, kf_proposal *p, kf_attempt_outcome outcom
     kf_store_parent parents[1 + KF_EXEMPLARS];
     kf_store_attempt_new attempt = attempt_of(s, p, parents);
     kf_store_recorded recorded = {0};
+    kf_autoresult kf_store_candidate here = {0};
+    if (!kf_store_get_candidate(s->store, known->id, s->progress.run, &here, error)) return false;
+    bool of_earlier_run = outcome == KF_ATTEMPT_KNOWN && !here.attempt;
+    s->progress.known += of_earlier_run;
     attempt.outcome = outcome;
     attempt.known_verdict = known->verdict;
     /* A resume reads the features from there. */
@@ -174,8 +179,8 @@ static bool record_reuse(kf_search *s, kf_proposal *p, kf_attempt_outcome outcom
                                 .build_seconds = NAN,
                                 .judge_seconds = NAN});
     kf_episodes_answer_known(s, p, known->verdict, recorded.candidate);
-    return kf_best_note(s, recorded.candidate, known->reverified, known->status,
-                        known->speedup.value, error);
+    return kf_best_note(s, recorded.candidate, known->reverified, of_earlier_run, known->status,
+                        known->speedup, error);
 }
 
 bool kf_record_known(kf_search *s, kf_proposal *p, bool *known, kf_error *error)
@@ -227,7 +232,7 @@ static bool record_lost(kf_search *s, kf_proposal *p, const kf_workers_result *r
     attempt.message = why;
     s->jobs.refusals = result->outcome == KF_WORKERS_REFUSED ? s->jobs.refusals + 1 : 0;
     if (p->origin.step == KF_STEP_VERIFY)
-        kf_verify_tried(&s->verification, p->candidate);
+        kf_verify_tried(&s->verification, p->candidate, (kf_interval){NAN, NAN, NAN});
     else
         s->progress.judged++;
     *kept = p->origin.step != KF_STEP_VERIFY && postpone(s, p, why);
@@ -244,11 +249,34 @@ static bool record_lost(kf_search *s, kf_proposal *p, const kf_workers_result *r
                    s->jobs.refusals, why);
 }
 
+/* Notes how long the job took, for the end of the time and for the line of progress. */
+static void note_time(kf_search *s, const kf_proposal *p)
+{
+    double seconds = kf_now() - p->started;
+    kf_search_progress *progress = &s->progress;
+    if (p->origin.step == KF_STEP_VERIFY)
+        s->verification.longest = fmax(s->verification.longest, seconds);
+    else
+        progress->usual =
+            progress->usual > 0 ? progress->usual + 0.25 * (seconds - progress->usual) : seconds;
+}
+
+/* Notes what a first measurement says about the machine and about measuring again. */
+static void note_measured(kf_search *s, const kf_proposal *p, const kf_verdict *verdict,
+                          int64_t candidate)
+{
+    const kf_interval none = {NAN, NAN, NAN};
+    const kf_interval figure = verdict->status == KF_CORRECT ? verdict->speedup : none;
+    kf_verify_first(&s->verification, candidate, figure);
+    if (p->origin.step == KF_STEP_BASELINE) s->progress.baseline = figure;
+}
+
 bool kf_record_result(kf_search *s, kf_proposal *p, const kf_workers_result *result, bool *again,
                       kf_error *error)
 {
     *again = false;
     double judged = result->verdict ? result->verdict->judge_seconds : NAN;
+    note_time(s, p);
     s->progress.device_seconds += judged > 0 ? judged : kf_now() - p->started;
     if (result->outcome != KF_WORKERS_JUDGED)
         return record_lost(s, p, result, result->error.text, again, error);
@@ -264,7 +292,7 @@ bool kf_record_result(kf_search *s, kf_proposal *p, const kf_workers_result *res
     bool same;
     s->jobs.refusals = 0;
     if (p->origin.step == KF_STEP_VERIFY) {
-        kf_verify_tried(&s->verification, p->candidate);
+        kf_verify_tried(&s->verification, p->candidate, verdict->speedup);
     } else {
         s->progress.judged += !kf_verdict_is_fault(verdict);
         s->verification.judged_since++;
@@ -313,9 +341,10 @@ bool kf_record_result(kf_search *s, kf_proposal *p, const kf_workers_result *res
     /* No candidate of this task will get another verdict, so more of them would be wasted. */
     if (verdict->blame == KF_BLAME_TASK && !s->progress.correct)
         return kf_fail(error, KF_ERROR_INPUT, "the task can't be judged: %s", verdict->message);
-    return kf_best_note(s, recorded.candidate,
-                        p->origin.step == KF_STEP_VERIFY || verdict->reverified, verdict->status,
-                        verdict->speedup.value, error);
+    if (p->origin.step == KF_STEP_VERIFY) return kf_verify_note(s, p, verdict, error);
+    note_measured(s, p, verdict, recorded.candidate);
+    return kf_best_note(s, recorded.candidate, verdict->reverified, false, verdict->status,
+                        verdict->speedup, error);
 }
 
 bool kf_record_failure(kf_search *s, const kf_call *call, kf_attempt_outcome outcome,
@@ -329,6 +358,7 @@ bool kf_record_failure(kf_search *s, const kf_call *call, kf_attempt_outcome out
                                     .model_call = call->origin.call};
     kf_store_recorded recorded = {0};
     if (!store(s, &attempt, NULL, NULL, &recorded, error) || !finish(s, error)) return false;
+    s->progress.useless += outcome == KF_ATTEMPT_NO_SOURCE || outcome == KF_ATTEMPT_BAD_EDIT;
     const kf_attempt_result result = without_verdict(outcome, message);
     kf_search_event_attempt(s, attempt.proposer, &call->origin, outcome, 0, &result);
     kf_search_notify(s, KF_SEARCH_ATTEMPT, "%s %s: %s: %s", kf_step_name(call->origin.step),

@@ -245,6 +245,8 @@ static bool read_state(kf_search *s, const cJSON *json, kf_error *error)
     s->progress.tokens = (int64_t)number_of(json, "tokens");
     s->progress.requests = (int64_t)number_of(json, "requests");
     s->calls.answered = (int64_t)number_of(json, "answered");
+    s->progress.replies = (int64_t)number_of(json, "reply-count");
+    s->progress.cost_unknown = cJSON_IsTrue(cJSON_GetObjectItem(json, "cost-unknown"));
     s->progress.device_seconds = number_of(json, "device-seconds");
     s->sources.quota = (int)number_of(json, "quota");
     s->jobs.last_ticket = (int64_t)number_of(json, "ticket");
@@ -252,7 +254,7 @@ static bool read_state(kf_search *s, const cJSON *json, kf_error *error)
     if (s->sources.next_default > s->sources.defaults)
         s->sources.next_default = s->sources.defaults;
     if (cJSON_HasObjectItem(json, "floor-share"))
-        s->selection.floor_share = number_of(json, "floor-share");
+        kf_selection_floor(&s->selection, number_of(json, "floor-share"));
     read_exhausted(s, json);
     read_end(s, json);
     read_round(s, json);

@@ -138,12 +138,32 @@ double kf_features_floor(const char *text)
 
 /* ---- taking an attempt ----------------------------------------------------------------------- */
 
+/* most that the measured ceilings of a machine are off */
+#define CEILING_ERROR 0.05
+
+void kf_selection_floor(kf_selection_state *selection, double share)
+{
+    selection->floor_share = share;
+    selection->at_floor[0] = selection->above_floor[0] = '\0';
+    double off = 100 * fabs(1 - share);
+    if (share > 1 + CEILING_ERROR)
+        snprintf(
+            selection->above_floor, sizeof selection->above_floor,
+            "the best is %.2f times as fast as the roofline allows: check the task's bytes and "
+            "flops (\"work\" in its task.json)",
+            share);
+    else if (share > 0)
+        snprintf(selection->at_floor, sizeof selection->at_floor,
+                 "within %.0f %% of the roofline: stopped", fmax(1, ceil(off - 1e-6)));
+}
+
 static bool take_verification(kf_search *s, const kf_outcome *o)
 {
     if (o->status == KF_CORRECT && o->speedup > 0) {
         kf_population_update(s->selection.population, o->candidate, o->speedup);
         const kf_member *best = kf_population_best(s->selection.population, -1);
-        if (best && best->candidate == o->candidate) s->selection.floor_share = o->floor_share;
+        if (best && best->candidate == o->candidate)
+            kf_selection_floor(&s->selection, o->floor_share);
     }
     if (o->status != KF_CORRECT && o->blame == KF_BLAME_CANDIDATE)
         kf_population_update(s->selection.population, o->candidate, NAN);
@@ -219,7 +239,7 @@ bool kf_selection_take(kf_search *s, const kf_outcome *o, kf_error *error)
     bool gained = correct && o->speedup > s->selection.gain_best * s->strategy.propose.gain;
     if (gained) take_gain(s, o->speedup);
     s->selection.since_gain = gained ? 0 : s->selection.since_gain + o->of_model;
-    if (correct && o->speedup >= s->selection.gain_best) s->selection.floor_share = 0;
+    if (correct && o->speedup >= s->selection.gain_best) kf_selection_floor(&s->selection, 0);
     s->selection.model_candidates += o->of_model;
     if (o->of_model) migrate(s);
     return true;
@@ -229,9 +249,10 @@ const char *kf_selection_stop(const kf_search *s)
 {
     const kf_strategy *t = &s->strategy;
     if (!s->models.count) return NULL;
-    if (t->stop.floor > 0 && s->selection.floor_share >= t->stop.floor && s->calls.answered > 0)
-        return "the best, measured again, reaches the share of the physical limit that stop_floor "
-               "sets";
+    /* A share above 1 is a question about the task, and ends nothing. */
+    if (t->stop.floor > 0 && s->selection.floor_share >= t->stop.floor && s->calls.answered > 0 &&
+        *s->selection.at_floor)
+        return s->selection.at_floor;
     if (t->stop.gain > 0 && s->selection.model_candidates > 0 &&
         kf_selection_expected(&s->selection) < t->stop.gain)
         return "the next candidate is expected to improve the best by less than stop_gain";

@@ -157,6 +157,8 @@ char *kf_state_json(const kf_search *s)
     cJSON_AddNumberToObject(json, "tokens", (double)s->progress.tokens);
     cJSON_AddNumberToObject(json, "requests", (double)s->progress.requests);
     cJSON_AddNumberToObject(json, "answered", (double)s->calls.answered);
+    cJSON_AddNumberToObject(json, "reply-count", (double)s->progress.replies);
+    cJSON_AddBoolToObject(json, "cost-unknown", s->progress.cost_unknown);
     cJSON_AddNumberToObject(json, "device-seconds", s->progress.device_seconds);
     cJSON_AddNumberToObject(json, "quota", s->sources.quota);
     add_models(s, json);

@@ -5,15 +5,23 @@
 #include <time.h>
 
 #include "kforge/json.h"
+#include "refuted.h"
 #include "show.h"
 #include "table.h"
 #include "terminal.h"
 
 /* Counts in one pass over all attempts: outcomes, and the numbers of the latest. */
 typedef struct history {
+    /* not confirmed when they were measured again */
+    kf_refuted refuted;
     int64_t outcomes[KF_ATTEMPT_OUTCOME_COUNT];
     int64_t last; /* highest number */
 } history;
+
+static void history_clear(history *h)
+{
+    kf_refuted_clear(&h->refuted);
+}
 
 static bool read_history(kf_store *store, const char *run, history *h, kf_error *error)
 {
@@ -34,22 +42,30 @@ static void counts_text(kf_buffer *text, const char *name, int64_t count)
     if (count) kf_buffer_format(text, "%s%lld %s", text->size ? ", " : "", (long long)count, name);
 }
 
-/* Prints "12 ok for $0.31, 2 truncated for $0.10", or the same as an object. */
+/* Prints "12 ok ($0.31), 2 truncated ($0.10)", or the same as an object. */
+/* Returns a cost for JSON; NaN if it is not known. */
+static double cost_of(double usd, int64_t unpriced)
+{
+    return unpriced && !(usd > 0) ? NAN : usd;
+}
+
 static bool word_calls(kf_store *store, const kf_store_run *run, kf_buffer *text, cJSON *json,
                        kf_error *error)
 {
     kf_auto(kf_store_cursor) cursor = kf_store_call_outcomes(store, run->id, error);
     kf_autoresult kf_store_call_outcome outcome = {0};
+    char figure[KF_FIGURE];
     int more = cursor ? 1 : -1;
     while (more > 0 && (more = kf_store_next_call_outcome(cursor, &outcome, error)) > 0) {
         if (text)
-            kf_buffer_format(text, "%s%lld %s for $%.2f", text->size ? ", " : "",
-                             (long long)outcome.spent.calls, outcome.outcome,
-                             outcome.spent.cost_usd);
+            kf_buffer_format(
+                text, "%s%lld %s (%s)", text->size ? ", " : "", (long long)outcome.spent.calls,
+                outcome.outcome,
+                kf_figure_cost(outcome.spent.cost_usd, outcome.spent.unpriced, figure));
         if (!json) continue;
         cJSON *row = cJSON_AddObjectToObject(json, outcome.outcome);
         kf_add_figure(row, "calls", (double)outcome.spent.calls);
-        kf_add_figure(row, "cost_usd", outcome.spent.cost_usd);
+        kf_add_figure(row, "cost_usd", cost_of(outcome.spent.cost_usd, outcome.spent.unpriced));
         kf_add_figure(row, "seconds", outcome.spent.seconds);
     }
     return more == 0;
@@ -69,7 +85,12 @@ static bool print_head(const kf_view *view, kf_store *store, const kf_store_run 
             kf_figure_age(run->started, (double)time(NULL), other),
             run->status == KF_RUN_RUNNING && run->alive ? "running for" : "took",
             kf_figure_seconds(end - run->started, third));
-    if (run->best)
+    if (run->best && !(run->best_speedup.value > 1))
+        fprintf(view->out,
+                "best      no candidate is faster than the baseline; the fastest: c%lld, %s %s\n",
+                (long long)run->best, kf_figure_speedup(run->best_speedup, figure),
+                kf_figure_interval(run->best_speedup, other));
+    else if (run->best)
         fprintf(view->out, "best      c%lld, %s %s against the baseline%s\n", (long long)run->best,
                 kf_figure_speedup(run->best_speedup, figure),
                 kf_figure_interval(run->best_speedup, other),
@@ -95,9 +116,10 @@ static bool print_head(const kf_view *view, kf_store *store, const kf_store_run 
     kf_store_spent spent;
     if (!kf_store_run_spent(store, run->id, &spent, error)) return false;
     if (spent.calls)
-        fprintf(view->out, "models    %lld calls, %s tokens in, %s out, $%.2f\n",
+        fprintf(view->out, "models    %lld calls, %s tokens in, %s out, %s\n",
                 (long long)spent.calls, kf_figure_count((double)spent.prompt_tokens, figure),
-                kf_figure_count((double)spent.completion_tokens, other), spent.cost_usd);
+                kf_figure_count((double)spent.completion_tokens, other),
+                kf_figure_cost(spent.cost_usd, spent.unpriced, third));
     if (spent.device_seconds > 0)
         fprintf(view->out, "judging   %s of devices\n",
                 kf_figure_seconds(spent.device_seconds, figure));
@@ -110,8 +132,8 @@ static bool print_head(const kf_view *view, kf_store *store, const kf_store_run 
     return true;
 }
 
-static bool print_best(const kf_view *view, kf_store *store, const kf_store_run *run, int64_t top,
-                       cJSON *array, kf_error *error)
+static bool print_best(const kf_view *view, kf_store *store, const kf_store_run *run,
+                       const kf_refuted *refuted, int64_t top, cJSON *array, kf_error *error)
 {
     kf_store_scope scope = {.run = run->id, .island = -1};
     kf_auto(kf_store_cursor) cursor =
@@ -135,6 +157,7 @@ static bool print_best(const kf_view *view, kf_store *store, const kf_store_run 
             cJSON_AddStringToObject(row, "hash", candidate.hash);
             kf_add_interval(row, "speedup", candidate.speedup);
             cJSON_AddBoolToObject(row, "reverified", candidate.reverified);
+            cJSON_AddBoolToObject(row, "refuted", kf_refuted_has(refuted, candidate.id));
             kf_add_figure(row, "attempt", (double)candidate.attempt);
             kf_add_embedded(row, "flags", candidate.flags);
             kf_add_embedded(row, "tunables", candidate.tunables);
@@ -144,7 +167,12 @@ static bool print_best(const kf_view *view, kf_store *store, const kf_store_run 
         kf_table_cell(&table, "%s", kf_figure_speedup(candidate.speedup, figure));
         kf_table_cell(&table, "%s", kf_figure_interval(candidate.speedup, figure));
         kf_table_cell(&table, "%lld", (long long)candidate.attempt);
-        kf_table_cell(&table, "%s", candidate.reverified ? "twice" : "once");
+        bool doubtful = kf_refuted_has(refuted, candidate.id);
+        kf_table_cell(&table, "%s%s%s", doubtful && view->color ? KF_STYLE_GREY : "",
+                      doubtful               ? "not confirmed"
+                      : candidate.reverified ? "twice"
+                                             : "once",
+                      doubtful && view->color ? KF_STYLE_PLAIN : "");
         kf_autobuffer flags = {0};
         kf_flags_text(candidate.flags, &flags);
         /* Shortens "-DROWS=4 -DLANES=32" to "ROWS=4 LANES=32" for a narrow column. */
@@ -190,7 +218,7 @@ static bool print_proposers(const kf_view *view, kf_store *store, const kf_store
             kf_add_figure(row, "calls", (double)proposer.calls);
             kf_add_figure(row, "prompt_tokens", (double)proposer.prompt_tokens);
             kf_add_figure(row, "completion_tokens", (double)proposer.completion_tokens);
-            kf_add_figure(row, "cost_usd", proposer.cost_usd);
+            kf_add_figure(row, "cost_usd", cost_of(proposer.cost_usd, proposer.unpriced));
             kf_add_figure(row, "cost_per_faster",
                           proposer.faster ? proposer.cost_usd / (double)proposer.faster : NAN);
             kf_add_figure(row, "seconds", proposer.seconds);
@@ -204,10 +232,13 @@ static bool print_proposers(const kf_view *view, kf_store *store, const kf_store
         kf_table_cell(&table, "%s",
                       kf_figure_speedup((kf_interval){proposer.best_speedup, NAN, NAN}, figure));
         kf_table_cell(&table, proposer.calls ? "%lld" : "", (long long)proposer.calls);
-        kf_table_cell(&table, proposer.calls ? "$%.2f" : "", proposer.cost_usd);
+        kf_table_cell(&table, "%s",
+                      proposer.calls ? kf_figure_cost(proposer.cost_usd, proposer.unpriced, figure)
+                                     : "");
         bool pays = proposer.faster && proposer.cost_usd > 0;
-        kf_table_cell(&table, pays ? "$%.2f" : "",
-                      proposer.cost_usd / (pays ? (double)proposer.faster : 1));
+        kf_table_cell(
+            &table, "%s",
+            pays ? kf_figure_cost(proposer.cost_usd / (double)proposer.faster, false, figure) : "");
     }
     if (!array && table.cell_count) fputc('\n', view->out);
     if (!array) kf_table_print(&table, view->out, view->width, 0, view->color);
@@ -299,12 +330,12 @@ static bool print_json(const kf_view *view, kf_store *store, const kf_store_run 
     kf_add_figure(spent_json, "calls", (double)spent.calls);
     kf_add_figure(spent_json, "prompt_tokens", (double)spent.prompt_tokens);
     kf_add_figure(spent_json, "completion_tokens", (double)spent.completion_tokens);
-    kf_add_figure(spent_json, "cost_usd", spent.cost_usd);
+    kf_add_figure(spent_json, "cost_usd", cost_of(spent.cost_usd, spent.unpriced));
     kf_add_figure(spent_json, "seconds", spent.seconds);
     kf_add_figure(spent_json, "gpu_seconds", spent.device_seconds);
     return word_calls(store, run, NULL, cJSON_AddObjectToObject(spent_json, "outcomes"), error) &&
-           print_best(view, store, run, limits->top, cJSON_AddArrayToObject(json, "candidates"),
-                      error) &&
+           print_best(view, store, run, &h->refuted, limits->top,
+                      cJSON_AddArrayToObject(json, "candidates"), error) &&
            print_proposers(view, store, run, cJSON_AddArrayToObject(json, "proposers"), error) &&
            print_attempts(view, store, run, from, cJSON_AddArrayToObject(json, "latest_attempts"),
                           error) &&
@@ -314,12 +345,14 @@ static bool print_json(const kf_view *view, kf_store *store, const kf_store_run 
 bool kf_show_run(const kf_view *view, kf_store *store, const kf_store_run *run,
                  const kf_show_run_limits *limits, kf_error *error)
 {
-    history h = {0};
-    if (!read_history(store, run->id, &h, error)) return false;
+    __attribute__((cleanup(history_clear))) history h = {0};
+    if (!kf_refuted_read(store, run->id, &h.refuted, error) ||
+        !read_history(store, run->id, &h, error))
+        return false;
     int64_t from = h.last - limits->attempts + 1 > 1 ? h.last - limits->attempts + 1 : 1;
     if (view->json) return print_json(view, store, run, limits, &h, from, error);
     return print_head(view, store, run, &h, error) &&
-           print_best(view, store, run, limits->top, NULL, error) &&
+           print_best(view, store, run, &h.refuted, limits->top, NULL, error) &&
            print_proposers(view, store, run, NULL, error) &&
            (limits->attempts == 0 || print_attempts(view, store, run, from, NULL, error));
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "kforge/list.h"
+#include "refuted.h"
 #include "show.h"
 #include "table.h"
 #include "terminal.h"
@@ -22,9 +23,9 @@
 typedef struct node {
     int64_t candidate, attempt;
     char step[STEP_BYTES];
-    bool judged, best;
+    bool judged, best, refuted;
     kf_status status;
-    double speedup;
+    kf_interval speedup;
     int parent, first, last, next; /* indices, or -1 */
     /* other candidates in its prompt */
     int others;
@@ -83,7 +84,7 @@ static bool add_node(tree *t, const kf_store_attempt *a, int64_t best, kf_error 
                 .judged = a->verdict > 0,
                 .best = a->candidate == best,
                 .status = a->status,
-                .speedup = a->verdict ? a->speedup.value : NAN,
+                .speedup = a->verdict ? a->speedup : (kf_interval){NAN, NAN, NAN},
                 .parent = -1,
                 .first = -1,
                 .last = -1,
@@ -97,9 +98,11 @@ static bool read_nodes(tree *t, kf_store *store, const kf_store_run *run, kf_err
 {
     kf_auto(kf_store_cursor) cursor = kf_store_attempts(store, run->id, 1, error);
     kf_autoresult kf_store_attempt attempt = {0};
+    /* A candidate that is slower than the baseline is no result. */
+    int64_t best = run->best_speedup.value > 1 ? run->best : 0;
     int row = cursor ? 1 : -1;
     while ((row = row == 1 ? kf_store_next_attempt(cursor, &attempt, error) : row) == 1)
-        if (attempt.candidate && !add_node(t, &attempt, run->best, error)) return false;
+        if (attempt.candidate && !add_node(t, &attempt, best, error)) return false;
     if (row < 0) return false;
     t->by_candidate = malloc((t->count + 1) * sizeof *t->by_candidate);
     if (!t->by_candidate) return kf_fail_memory(error, "the family tree");
@@ -116,7 +119,7 @@ static bool read_nodes(tree *t, kf_store *store, const kf_store_run *run, kf_err
         if (n->judged && (!first->judged || strcmp(n->step, "verify") == 0)) {
             first->judged = true;
             first->status = n->status;
-            if (n->speedup > 0 || n->status != KF_CORRECT) first->speedup = n->speedup;
+            if (n->speedup.value > 0 || n->status != KF_CORRECT) first->speedup = n->speedup;
         }
         n->candidate = 0; /* not shown */
     }
@@ -193,16 +196,17 @@ static int place_nodes(tree *t)
     return deepest;
 }
 
-/* "c12 improve 1.52x", or the status of a failed candidate */
+/* "c12 improve 1.52x", or the status of a failed candidate, and "not confirmed" */
 static void label(const node *n, char *text, size_t size)
 {
     char figure[KF_FIGURE];
-    if (n->judged && n->status == KF_CORRECT && n->speedup > 0)
-        snprintf(text, size, "c%lld %s %s", (long long)n->candidate, n->step,
-                 kf_figure_speedup((kf_interval){n->speedup, NAN, NAN}, figure));
+    if (n->judged && n->status == KF_CORRECT && n->speedup.value > 0)
+        snprintf(text, size, "c%lld %s %s%s", (long long)n->candidate, n->step,
+                 kf_figure_speedup(n->speedup, figure), n->refuted ? ", not confirmed" : "");
     else
-        snprintf(text, size, "c%lld %s %s", (long long)n->candidate, n->step,
-                 n->judged ? kf_status_name(n->status) : "not judged");
+        snprintf(text, size, "c%lld %s %s%s", (long long)n->candidate, n->step,
+                 n->judged ? kf_status_name(n->status) : "not judged",
+                 n->refuted ? ", not confirmed" : "");
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */
@@ -220,9 +224,12 @@ static void print_text(const kf_view *view, const tree *t)
             fputs(t->nodes[up[k]].next >= 0 ? "│  " : "   ", view->out);
         if (depth) fputs(n->next >= 0 ? "├─ " : "└─ ", view->out);
         label(n, text, sizeof text);
-        bool bold = view->color && n->best;
-        fprintf(view->out, "%s%s%s%s", bold ? KF_STYLE_BOLD : "", text, n->best ? "  best" : "",
-                bold ? KF_STYLE_PLAIN : "");
+        const char *style = !view->color ? ""
+                            : n->best    ? KF_STYLE_BOLD
+                            : n->refuted ? KF_STYLE_GREY
+                                         : "";
+        fprintf(view->out, "%s%s%s%s", style, text, n->best ? "  best" : "",
+                *style ? KF_STYLE_PLAIN : "");
         if (n->others) fprintf(view->out, "  +%d shown", n->others);
         fputc('\n', view->out);
     }
@@ -232,9 +239,9 @@ static void print_text(const kf_view *view, const tree *t)
 
 static const char *color_of(const node *n)
 {
-    if (!n->judged) return "#dddddd";
+    if (!n->judged || (n->refuted && n->status == KF_CORRECT)) return "#dddddd";
     if (n->status != KF_CORRECT) return "#f4c7c3";
-    return n->speedup > 1.02 ? "#b7e1cd" : "#fce8b2";
+    return n->speedup.value > 1.02 ? "#b7e1cd" : "#fce8b2";
 }
 
 static void print_dot(FILE *out, const tree *t, const kf_store_run *run)
@@ -297,6 +304,12 @@ bool kf_show_tree(const kf_view *view, kf_store *store, const kf_store_run *run,
     if (!read_nodes(&t, store, run, error) || !read_edges(&t, store, run, error)) return false;
     link_nodes(&t);
     int deepest = place_nodes(&t);
+    kf_autorefuted refuted;
+    if (!kf_refuted_read(store, run->id, &refuted, error)) return false;
+    for (size_t i = 0; i < refuted.count; i++) {
+        node *n = find(&t, refuted.items[i]);
+        if (n) n->refuted = true;
+    }
     if (strcmp(format, "dot") == 0)
         print_dot(view->out, &t, run);
     else if (strcmp(format, "svg") == 0)

@@ -177,9 +177,8 @@ typedef struct kf_store_run {
     double started, updated, ended;
     /* attempts made, candidates in the population, and members of it that stand as correct */
     int64_t attempts, judged, correct;
-    /* The candidate with the highest standing speedup, 0 for no candidate. It is chosen among those
-     * that were measured again and have an interval above 1, else among those that were measured
-     * again, else among all. The baseline never counts. */
+    /* The first by the rank of kf_store_best, 0 for no candidate. The baseline never counts. It may
+     * be slower than the baseline. */
     int64_t best;
     /* NaN if `best` is 0 */
     kf_interval best_speedup;
@@ -453,8 +452,10 @@ typedef struct kf_store_scope {
     const char *cell;
     /* In a run: only this island; -1: any. 0 is an island, so set -1 in a run without islands. */
     int island;
-    /* Only candidates that were measured again in fresh processes. */
-    bool reverified;
+    /* Only candidates that were measured again in fresh processes, or only the others. */
+    bool reverified, once;
+    /* In a run: not the candidate that its baseline is. */
+    bool without_baseline;
 } kf_store_scope;
 
 /* Rows on demand. A cursor holds a read snapshot until kf_store_cursor_free, so free it promptly.
@@ -463,9 +464,10 @@ typedef struct kf_store_cursor kf_store_cursor;
 void kf_store_cursor_free(kf_store_cursor *cursor);
 KF_DEFINE_AUTO(kf_store_cursor, kf_store_cursor_free)
 
-/* Returns the correct candidates by standing speedup, highest first and the older first among equal
- * ones: at most `limit` (up to 100,000), each once. Without run and task it compares the speedups
- * of different tasks as they are. */
+/* Returns the correct candidates by rank: at most `limit` (up to 100,000), each once. Those that
+ * were measured again come first, then the higher lower bound of the interval, then the higher
+ * speedup, then the older one. All of kforge ranks by this function. Without run and task it
+ * compares the speedups of different tasks as they are. */
 kf_store_cursor *kf_store_best(kf_store *store, const kf_store_scope *scope, size_t limit,
                                kf_error *error);
 /* Returns the candidates that name `parent` as a parent, in the order of attempts. `run` NULL: in
@@ -537,6 +539,7 @@ typedef struct kf_store_attempt {
     kf_status status;
     kf_blame blame;
     kf_interval speedup;
+    bool reverified;
     double created;
     /* An older kforge may have taken the verdict from another text (migration 8 of schema.sql). */
     bool unverified;
@@ -582,12 +585,14 @@ typedef struct kf_store_proposer {
     void *memory;
     const char *proposer;
     int64_t attempts, judged, correct;
-    /* correct, with an interval above 1 */
+    /* of the standing verdicts in a run: correct, with an interval above 1 */
     int64_t faster;
     /* of the model calls of its attempts; a figure that is not known counts as 0 */
     int64_t calls, prompt_tokens, completion_tokens;
     double cost_usd, seconds;
-    /* NaN without one */
+    /* calls with a reply and without a cost */
+    int64_t unpriced;
+    /* of the standing verdicts; NaN without one */
     double best_speedup;
 } kf_store_proposer;
 /* Returns the proposers of a run (NULL: of all runs), most attempts first. */
@@ -605,6 +610,8 @@ int kf_store_next_model_call(kf_store_cursor *cursor, kf_store_model_call *call,
 typedef struct kf_store_spent {
     int64_t calls, prompt_tokens, completion_tokens;
     double cost_usd, seconds;
+    /* calls with a reply and without a cost */
+    int64_t unpriced;
     /* of a run: time of judging its candidates, builds included; candidates without a verdict count
      * as 0 */
     double device_seconds;

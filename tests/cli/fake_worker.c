@@ -10,6 +10,8 @@
  *                                 between V and 128
  *   // fake: flag -O2 1.3         multiplies the speedup if the job has this flag
  *   // fake: verified 1.2         the speedup when measured with `verify`
+ *   // fake: interval 0.1 9       the interval of the speedup, unless measured with `verify`
+ *   // fake: wide 0.1 9           the same, always
  *   // fake: disagree             `verify` finds that the two measurements disagree
  *   // fake: status crash         any status of a verdict. With "again" instead of "status", only
  *                                 for `verify`
@@ -281,6 +283,11 @@ static bool fill(kf_verdict *verdict, const kf_job *job, const char *how)
     double speed = job->options.check_only ? NAN : speed_of(job);
     workload->status = KF_CORRECT;
     workload->speedup = (kf_interval){speed, speed * 0.99, speed * 1.01};
+    double low, high;
+    if (((!job->options.verify && line_of(job->source, "interval", rest, sizeof rest)) ||
+         line_of(job->source, "wide", rest, sizeof rest)) &&
+        sscanf(rest, "%lf %lf", &low, &high) == 2)
+        workload->speedup = (kf_interval){speed, low, high};
     workload->pairs = job->options.check_only ? 0 : 8;
     workload->baseline_seconds = 1e-3;
     workload->candidate_seconds = 1e-3 / speed;

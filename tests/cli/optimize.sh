@@ -41,15 +41,15 @@ json 'o["schema"] == "kforge-result/1" and o["judged"] == 4 and o["end"] == "spe
 json 'o["best"]["speedup"]["low"] < o["best"]["speedup"]["value"] and o["best"]["source"].endswith("best.cu")'
 grep -q axpy best.cu || fail "no best.cu"
 
-# On a terminal one line is redrawn: candidates, the best, the rate, money, the time left.
+# On a terminal one line is redrawn: candidates, the best, the rate, replies, money, the time left.
 cat >answer.sh <<'END'
 cat >/dev/null
 sleep 0.2
 printf '{"text": "```cuda\\n#pragma fake: note %s\\nvoid axpy() {}\\n```", "cost_usd": 0.25}' "$(date +%N)"
 END
-FAKE_SLEEP=0.1 python3 - "$program" optimize "$task" --workers "$fake" --model "exec:sh $work/answer.sh" --time 100s --store terminal.db <<'END' || fail "the line of progress: $(cat terminal)"
+FAKE_SLEEP=0.1 python3 - "$program" optimize "$task" --workers "$fake" --model "exec:sh $work/answer.sh" --time 100s --candidates 900 --replies 800 --store terminal.db <<'END' || fail "the line of progress: $(cat terminal)"
 import os, pty, re, sys
-wanted = re.compile(r"\d+ judged, \d+ correct, best \d+\.\d+x\??, \d+/min, \d+ calls, \$\d+\.\d\d, \d+.* left")
+wanted = re.compile(r"\d+ of 900 judged, \d+ correct, best \d+\.\d+x\??, \d+/min, \d+ of 800 replies, \$\d+\.\d\d, \d+.* left")
 shown, found = "", False
 def read(fd):
     global shown, found
@@ -87,6 +87,44 @@ expect 0 optimize "$task" --workers "$fake" --model "exec:sh $work/free.sh" --bu
 [ "$(told)" = 0 ] || fail "said without a budget of money: $err"
 expect 0 optimize "$task" --workers "$fake" --model "replay:$root/tests/replay/axpy.jsonl" --cost 1 --store replayed.db
 [ "$(told)" = 0 ] || fail "said of recorded replies, which cost nothing: $err"
+
+# Replies of models are a budget of their own. The summary has them, the time and the cost, and does
+# not call an unknown cost $0.00.
+expect 0 optimize "$task" --workers "$fake" --model "exec:sh $work/free.sh" --replies 2 --strategy sample --store replies.db --events replies.jsonl
+says ", 2 model replies, cost unknown"
+says "took "
+says "all model replies of the budget have come"
+says "--replies 4"
+grep '"run.start"' replies.jsonl | grep -q '"replies": *2' || fail "no limit of replies: $(head -c 600 replies.jsonl)"
+grep '"run.end"' replies.jsonl | grep -q '"replies": *2' || fail "no replies in run.end"
+
+# Verdicts of an earlier run are told once, and --anew measures again. A run that has converged is
+# not offered for a resume.
+expect 0 optimize "$task" --workers "$fake" --store known.db
+case $out in *resume*) fail "a resume of what has converged: $out" ;; esac
+expect 0 optimize "$task" --workers "$fake" --store known.db --json
+json 'o["judged"] == 0 and o["known"] > 3 and o["end"] == "converged" and o["resume"] is None'
+[ "$(grep -c 'known from earlier runs' err)" = 1 ] || fail "not told once: $err"
+[ "$(grep -c 'new best' err)" = 0 ] || fail "an old verdict as news: $err"
+expect 0 optimize "$task" --workers "$fake" --store known.db --anew --json
+json 'o["judged"] > 3 and o["known"] == 0'
+
+# A best that is slower than the baseline is no result: nothing is written.
+cp -r "$task" slow
+python3 - <<'END'
+import json
+task = json.load(open("slow/task.json"))
+task["seeds"] = ["slow.cu"]
+json.dump(task, open("slow/task.json", "w"))
+open("slow/slow.cu", "w").write("#pragma fake: speed 0.54\n" + open("slow/baseline.cu").read())
+END
+expect 0 optimize slow --workers "$fake" --flags declared --store slow.db --output slow.cu
+says "no candidate is faster than the baseline, so no file is written; the fastest: 0.54x"
+[ ! -e slow.cu ] || fail "slow.cu is written"
+expect 0 optimize slow --workers "$fake" --flags declared --store slow.db --output slow.cu --json
+json 'o["best"] is None and o["correct"] == 2'
+expect 0 show last --store slow.db
+says "no candidate is faster than the baseline; the fastest: c"
 
 # Impossible requests get an error of one line.
 expect 2 optimize
@@ -256,7 +294,7 @@ most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
 sys.exit(f"{most} KiB" if most > 64 * 1024 else 0)
 END
 # A budget of nothing is no budget without end, and one of money ends no search that spends none.
-for budget in --time --candidates --cost --tokens --budget-requests --gpu-seconds; do
+for budget in --time --candidates --replies --cost --tokens --budget-requests --gpu-seconds; do
     expect 2 optimize "$task" --workers "$fake" $budget 0
     complains "$budget: 0 is out of range"
 done

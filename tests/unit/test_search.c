@@ -207,7 +207,8 @@ static void budgets_end_a_run(void **state)
     make_task(f, (const char *const[]){TUNED("2.5", "256"), TUNED("2.2", "64"), NULL});
     search(f, &(kf_search_settings){.declared_flags = true, .seed = 1, .budget = {.seconds = 0.6}});
     assert_int_equal(f->result.end, KF_SEARCH_SPENT);
-    assert_true(kf_now() - started >= 0.6);
+    /* A share of it is kept for measuring again. */
+    assert_true(kf_now() - started >= 0.36);
     /* of 11 jobs that take 0.1 s each */
     assert_true(f->result.progress.judged < 10);
 }

@@ -193,7 +193,7 @@ static void stops_when_little_is_expected(void **state)
     s->strategy.stop.gain = 0;
     assert_null(kf_selection_stop(s));
     s->strategy.stop.floor = 0.95;
-    s->selection.floor_share = 0.96;
+    kf_selection_floor(&s->selection, 0.96);
     /* Never before a model was asked. */
     assert_null(kf_selection_stop(s));
     s->calls.answered = 1;

@@ -192,9 +192,13 @@ static int list(kf_store *store, kf_store_scope scope, size_t limit, int64_t *id
     kf_autoresult kf_store_candidate candidate = {0};
     int count = 0, row;
     double last = INFINITY;
+    bool again = true;
     while ((row = kf_store_next_candidate(cursor, &candidate, &error)) == 1) {
-        assert_true(candidate.speedup.value <= last);
-        last = candidate.speedup.value;
+        if (candidate.reverified != again) last = INFINITY;
+        assert_true(again || !candidate.reverified);
+        assert_true(candidate.speedup.low <= last);
+        again = candidate.reverified;
+        last = candidate.speedup.low;
         ids[count++] = candidate.id;
     }
     assert_int_equal(row, 0);
@@ -217,7 +221,7 @@ static void best_lists_are_sorted_and_scoped(void **state)
     judge_again(f, ids[4], reverified);
 
     assert_int_equal(list(f->store, (kf_store_scope){.run = f->run, .island = -1}, 10, got), 5);
-    int64_t expected[] = {ids[1], ids[2], ids[4], ids[0], ids[3]};
+    int64_t expected[] = {ids[4], ids[1], ids[2], ids[0], ids[3]};
     assert_memory_equal(got, expected, sizeof expected);
     assert_int_equal(list(f->store, (kf_store_scope){.run = f->run, .island = -1}, 2, got), 2);
     assert_memory_equal(got, expected, 2 * sizeof *expected);
@@ -231,6 +235,9 @@ static void best_lists_are_sorted_and_scoped(void **state)
         list(f->store, (kf_store_scope){.run = f->run, .island = -1, .reverified = true}, 10, got),
         1);
     assert_int_equal(got[0], ids[4]);
+    assert_int_equal(
+        list(f->store, (kf_store_scope){.run = f->run, .island = -1, .once = true}, 2, got), 2);
+    assert_memory_equal(got, expected + 1, 2 * sizeof *expected);
     assert_int_equal(list(f->store,
                           (kf_store_scope){.run = f->run, .island = -1, .device = "cpu test"}, 10,
                           got),
@@ -250,7 +257,8 @@ static void best_lists_are_sorted_and_scoped(void **state)
     assert_ok(&error, record_number(f->store, run, 0, KF_CORRECT, 7, &twin, &error));
     assert_int_equal(twin.candidate, ids[0]);
     assert_int_equal(list(f->store, (kf_store_scope){.task = TASK, .island = -1}, 10, got), 5);
-    assert_int_equal(got[0], ids[0]);
+    assert_int_equal(got[0], ids[4]);
+    assert_int_equal(got[1], ids[0]);
     assert_int_equal(
         list(f->store, (kf_store_scope){.task = TASK, .device = "gpu", .island = -1}, 10, got), 1);
     assert_int_equal(
@@ -264,9 +272,56 @@ static void best_lists_are_sorted_and_scoped(void **state)
     assert_ok(&error, record_number(f->store, run, 0, KF_CORRECT, 5, &twin, &error));
     assert_true(twin.is_new); /* candidates belong to a task */
     assert_int_equal(list(f->store, (kf_store_scope){.island = -1}, 10, got), 6);
-    assert_int_equal(got[1], twin.candidate);
+    assert_int_equal(got[2], twin.candidate);
     assert_int_equal(list(f->store, (kf_store_scope){.task = TASK2, .island = -1}, 10, got), 1);
     assert_null(kf_store_best(f->store, &(kf_store_scope){.run = "0000000000"}, 10, &error));
+}
+
+/* The ranking, as kforge/store.h words it. */
+static int by_rank(const void *a, const void *b)
+{
+    const kf_store_candidate *x = a, *y = b;
+    if (x->reverified != y->reverified) return x->reverified ? -1 : 1;
+    if (x->speedup.low != y->speedup.low) return x->speedup.low > y->speedup.low ? -1 : 1;
+    if (x->speedup.value != y->speedup.value) return x->speedup.value > y->speedup.value ? -1 : 1;
+    return x->id < y->id ? -1 : 1;
+}
+
+/* Of many candidates with intervals of any width, the first are those of a sorted list. */
+static void lower_bounds_rank(void **state)
+{
+    enum { COUNT = 150 };
+    static const size_t limits[] = {1, 2, 7, 40, COUNT};
+    fixture *f = *state;
+    kf_error error;
+    kf_store_candidate all[COUNT];
+    int64_t got[COUNT];
+    uint64_t random = 7;
+    for (int i = 0; i < COUNT; i++) {
+        int64_t id = put(f, i, KF_CORRECT, 1).candidate;
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        /* Every other interval says nothing, and ties occur. */
+        double value = 1 + (double)(random >> 60), width = i % 2 ? 0.02 : 1;
+        bool again = i >= COUNT - 30 && i % 3 == 0;
+        kf_verdict verdict = make_verdict(KF_CORRECT, value);
+        verdict.speedup = (kf_interval){value, value * (1 - width), value * (1 + 9 * width)};
+        verdict.reverified = again;
+        judge_again(f, id, verdict);
+        assert_ok(&error, kf_store_move(f->store, f->run, id, i % 3, NULL, &error));
+        all[i] = (kf_store_candidate){.id = id, .speedup = verdict.speedup, .reverified = again};
+    }
+    qsort(all, COUNT, sizeof *all, by_rank);
+    for (size_t k = 0; k < sizeof limits / sizeof *limits; k++) {
+        const kf_store_scope scopes[] = {{.run = f->run, .island = -1},
+                                         {.task = TASK, .island = -1}};
+        for (int s = 0; s < 2; s++) {
+            assert_int_equal(list(f->store, scopes[s], limits[k], got), limits[k]);
+            for (size_t i = 0; i < limits[k]; i++) assert_int_equal(got[i], all[i].id);
+        }
+    }
+    kf_autoresult kf_store_run run = {0};
+    assert_ok(&error, kf_store_find_run(f->store, f->run, &run, &error));
+    assert_int_equal(run.best, all[0].id);
 }
 
 /* The same history gives the same draws, whatever else is in the store. */
@@ -298,6 +353,7 @@ int test_program(void)
         cmocka_unit_test_setup_teardown(every_rank_is_one_member, set_up, tear_down),
         cmocka_unit_test_setup_teardown(correct_ones_are_drawn_uniformly, set_up, tear_down),
         cmocka_unit_test_setup_teardown(best_lists_are_sorted_and_scoped, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(lower_bounds_rank, set_up, tear_down),
         cmocka_unit_test_setup_teardown(equal_histories_draw_equally, set_up, tear_down),
     };
     return TEST_GROUP(tests, NULL, NULL);

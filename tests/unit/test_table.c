@@ -146,9 +146,22 @@ static void test_figures(void **state)
     assert_string_equal(kf_figure_count(1234567, f), "1,234,567");
     assert_string_equal(kf_figure_count(-1000, f), "-1,000");
     assert_string_equal(kf_figure_count(INFINITY, f), "1,000,000,000,000,000,000");
-    assert_string_equal(kf_figure_speedup((kf_interval){1.836, 1, 2}, f), "1.84x");
-    assert_string_equal(kf_figure_speedup((kf_interval){12.34, 1, 2}, f), "12.3x");
-    assert_string_equal(kf_figure_speedup((kf_interval){0.0123, 1, 2}, f), "0.012x");
+    /* Three digits if the interval allows three. */
+    assert_string_equal(kf_figure_speedup((kf_interval){1.836, 1.80, 1.87}, f), "1.84x");
+    assert_string_equal(kf_figure_speedup((kf_interval){1.836, NAN, NAN}, f), "1.84x");
+    assert_string_equal(kf_figure_speedup((kf_interval){1.836, 1, 2}, f), "1.8x");
+    assert_string_equal(kf_figure_interval((kf_interval){1.68, 0.56, 6.23}, f), "[0.6, 6.2]");
+    assert_string_equal(kf_figure_speedup((kf_interval){12.34, 12, 12.7}, f), "12.3x");
+    assert_string_equal(kf_figure_speedup((kf_interval){58.31, 0, 135.6}, f), "58x");
+    assert_string_equal(kf_figure_speedup((kf_interval){124.3, 80, 160}, f), "124x");
+    assert_string_equal(kf_figure_speedup((kf_interval){0.0123, 0.012, 0.0126}, f), "0.012x");
+    assert_string_equal(kf_figure_cost(1.254, false, f), "$1.25");
+    assert_string_equal(kf_figure_cost(0, false, f), "$0.00");
+    assert_string_equal(kf_figure_cost(0.00312, false, f), "$0.0031");
+    assert_string_equal(kf_figure_cost(0.000002, false, f), "under $0.0001");
+    assert_string_equal(kf_figure_cost(0, true, f), "cost unknown");
+    assert_string_equal(kf_figure_cost(NAN, false, f), "cost unknown");
+    assert_string_equal(kf_figure_cost(0.5, true, f), "at least $0.50");
     assert_string_equal(kf_figure_speedup((kf_interval){NAN, 1, 2}, f), "-");
     assert_string_equal(kf_figure_interval((kf_interval){1.84, 1.8, 1.9}, f), "[1.80, 1.90]");
     assert_string_equal(kf_figure_interval((kf_interval){1.84, NAN, 1.9}, f), "");

@@ -1,0 +1,269 @@
+/* Ends of a run, and what the search says while it goes on: the time of the whole run, the
+ * roofline, candidates that are not confirmed, verdicts of earlier runs, budgets of replies.
+ *
+ * kf_now is wrapped. Each job takes f->seconds on this clock, however fast the machine is. */
+#include "test_search_common.h"
+
+#include "search_internal.h"
+#include "test_main.h"
+
+static struct {
+    /* how far the clock is ahead, and how long a job takes on it */
+    double ahead, seconds;
+    int64_t attempts;
+    char told[1 << 16];
+} view;
+
+double __real_kf_now(void);
+double __wrap_kf_now(void);
+double __wrap_kf_now(void)
+{
+    return __real_kf_now() + view.ahead;
+}
+
+static void watch(void *context, kf_search_event event, const kf_search_progress *progress,
+                  const char *text)
+{
+    (void)context;
+    if (event == KF_SEARCH_BEST || event == KF_SEARCH_VERIFIED || event == KF_SEARCH_NEWS) {
+        size_t used = strlen(view.told);
+        snprintf(view.told + used, sizeof view.told - used, "%s\n", text);
+    }
+    /* The first tick while a job is in flight. */
+    if (event != KF_SEARCH_TICK || !(progress->judging > 0) || progress->attempts == view.attempts)
+        return;
+    view.attempts = progress->attempts;
+    view.ahead += view.seconds;
+}
+
+/* Runs a search in which each job takes `seconds`. */
+static void search_timed(fixture *f, const kf_search_settings *settings, double seconds)
+{
+    const char *workers = FAKE_WORKER;
+    view.seconds = seconds;
+    view.attempts = -1;
+    view.told[0] = '\0';
+    kf_auto(kf_workers) pool =
+        kf_workers_open(&workers, 1, &(kf_workers_options){.grace_seconds = 1}, &f->error);
+    assert_non_null(pool);
+    kf_search_observer observer = {.notify = watch};
+    f->ran = kf_search_run(f->store, f->task, NULL, settings, pool, &f->interrupts, &observer,
+                           &f->result, &f->error);
+    if (!f->ran) fail_msg("%s", f->error.text);
+    if (!kf_store_check(f->store, &f->error)) fail_msg("%s", f->error.text);
+}
+
+static kf_search_settings of_seconds(double seconds)
+{
+    return (kf_search_settings){.declared_flags = true, .seed = 1, .budget = {.seconds = seconds}};
+}
+
+static const char *told(const char *text)
+{
+    if (!strstr(view.told, text)) fail_msg("\"%s\" is not in: %s", text, view.told);
+    return text;
+}
+
+/* ---- time ------------------------------------------------------------------------------------ */
+
+/* The best is measured again within the time of the run. At most one verdict comes later. */
+static void time_is_that_of_the_whole_run(void **state)
+{
+    fixture *f = *state;
+    make_task(
+        f, (const char *const[]){TUNED("2", "256"), TUNED("2.1", "64"), TUNED("2.2", "64"), NULL});
+    kf_search_settings settings = of_seconds(60);
+    search_timed(f, &settings, 5);
+    const kf_search_progress *p = &f->result.progress;
+    assert_int_equal(f->result.end, KF_SEARCH_SPENT);
+    assert_true(p->best_reverified);
+    assert_true(p->elapsed < 60 + 5 + 10);
+    /* Most of the time was searched. */
+    assert_true(p->judged >= 6);
+    assert_string_equal(f->result.left_out.text, "");
+    assert_false(f->result.settled);
+}
+
+/* A verdict that comes too late leaves no time, and the result says what is left out. */
+static void says_what_the_time_left_out(void **state)
+{
+    fixture *f = *state;
+    make_task(f, (const char *const[]){"#pragma fake: speed 2\n", "#pragma fake: speed 3\n", NULL});
+    kf_search_settings settings = of_seconds(45);
+    search_timed(f, &settings, 25);
+    assert_int_equal(f->result.progress.judged, 2);
+    assert_false(f->result.progress.best_reverified);
+    assert_non_null(strstr(f->result.left_out.text, "with 2.00x was not measured again"));
+    /* With a little more it begins in time, and ends with the verdict in flight. */
+    fresh_store(f);
+    settings.budget.seconds = 60;
+    search_timed(f, &settings, 25);
+    assert_int_equal(f->result.progress.judged, 2);
+    assert_true(f->result.progress.best_reverified);
+    assert_true(f->result.progress.elapsed < 60 + 25 + 10);
+}
+
+/* ---- what is confirmed ----------------------------------------------------------------------- */
+
+static void refuted_bests_are_told(void **state)
+{
+    fixture *f = *state;
+    make_task(f,
+              (const char *const[]){"#pragma fake: speed 3\n#pragma fake: verified 1.5\n",
+                                    "#pragma fake: speed 2.5\n#pragma fake: again wrong_result\n",
+                                    "#pragma fake: speed 2.2\n#pragma fake: disagree\n", NULL});
+    kf_search_settings settings = of_seconds(0);
+    search_timed(f, &settings, 0);
+    told("new best: c2 3.00x [2.97, 3.03], not measured again yet\n");
+    told("c2 not confirmed: 3.00x [2.97, 3.03] at first, 1.50x [1.48, 1.52] measured again\n");
+    told("c3 not confirmed: wrong_result when measured again\n");
+    told("c4 not confirmed: two measurements disagree, 2.20x [2.18, 2.22] and 2.20x");
+    assert_true(f->result.progress.best_reverified);
+    assert_near(best_of(f), 1.5);
+}
+
+/* An interval that says nothing is measured again at once, also of a candidate that is not ahead.
+ * A machine on which all intervals are wide does not double the time of the run. */
+static void intervals_that_say_nothing_are_measured_again(void **state)
+{
+    fixture *f = *state;
+    make_task(f, (const char *const[]){"#pragma fake: speed 2\n",
+                                       "#pragma fake: speed 1.2\n#pragma fake: interval 0.1 9\n",
+                                       NULL});
+    kf_search_settings settings = of_seconds(0);
+    search_timed(f, &settings, 0);
+    kf_autofree char *text = history(f, f->result.progress.run, false);
+    assert_string_equal(text, "baseline judged correct 1.00\nseed judged correct 2.00\n"
+                              "seed judged correct 1.20\nverify reverified correct 1.20\n"
+                              "verify reverified correct 2.00\n");
+    static const char wide[] = "#pragma fake: speed 1.2\n#pragma fake: wide 0.1 9\n";
+    make_task(f, (const char *const[]){"#pragma fake: speed 1.2\n#pragma fake: wide 0.1 9\n// a\n",
+                                       wide, wide, wide, wide, wide, wide, NULL});
+    for (int i = 1; i < 7; i++) {
+        char name[32], seed[128];
+        snprintf(name, sizeof name, "seed%d.cu", i);
+        snprintf(seed, sizeof seed, "%s#pragma fake: note %d\n", wide, i);
+        write_text(f->task_folder, name, seed);
+    }
+    kf_task_free(f->task);
+    f->task = kf_task_load(f->task_folder, &f->error);
+    assert_non_null(f->task);
+    search_timed(f, &settings, 0);
+    kf_autofree char *again = history(f, f->result.progress.run, false);
+    assert_in_range(count(again, "verify reverified"), 3, 7);
+}
+
+/* ---- earlier runs ---------------------------------------------------------------------------- */
+
+static void earlier_verdicts_are_told_once(void **state)
+{
+    fixture *f = *state;
+    make_task(f, (const char *const[]){TUNED("2", "256"), NULL});
+    kf_search_settings settings = of_seconds(0);
+    search_timed(f, &settings, 0);
+    assert_int_equal(f->result.progress.known, 0);
+    assert_int_equal(count(view.told, "earlier"), 0);
+    assert_true(f->result.settled);
+    search_timed(f, &settings, 0);
+    assert_int_equal(f->result.progress.judged, 0);
+    assert_int_equal(f->result.progress.known, 6);
+    assert_string_equal(view.told, "6 known from earlier runs, the best of them c6 with 2.00x "
+                                   "(--anew measures again)\n");
+    settings.anew = true;
+    search_timed(f, &settings, 0);
+    assert_int_equal(f->result.progress.judged, 6);
+    assert_int_equal(f->result.progress.known, 0);
+}
+
+/* Without a second measurement in the earlier run. */
+static void earlier_intervals_that_say_nothing_do_not_count(void **state)
+{
+    fixture *f = *state;
+    make_task(f, (const char *const[]){"#pragma fake: speed 1.2\n#pragma fake: wide 0.1 9\n"
+                                       "#pragma fake: disagree\n",
+                                       NULL});
+    kf_search_settings settings = {.declared_flags = true, .seed = 1, .budget = {.candidates = 2}};
+    search_timed(f, &settings, 0);
+    f->result.progress.known = 0;
+    search_timed(f, &settings, 0);
+    assert_int_equal(f->result.progress.known, 1);
+    assert_int_equal(f->result.progress.judged, 1);
+}
+
+/* ---- budgets --------------------------------------------------------------------------------- */
+
+static void replies_end_a_run(void **state)
+{
+    fixture *f = *state;
+    make_task(f, (const char *const[]){NULL});
+    kf_autofree char *spec =
+        cassette(f, REPLY("speed 1.2") "{\"reply\": \"I would rather not.\"}\n" REPLY("speed 1.3")
+                        REPLY("speed 1.4"));
+    kf_search_settings settings = {.declared_flags = true,
+                                   .seed = 1,
+                                   .models = (const char *const[]){spec},
+                                   .model_count = 1,
+                                   .budget = {.replies = 3}};
+    settings.strategy = *kf_strategy_named("sample");
+    search_timed(f, &settings, 0);
+    assert_int_equal(f->result.end, KF_SEARCH_SPENT);
+    /* A useless reply is one, and the candidate of the last one is judged. */
+    assert_int_equal(f->result.progress.replies, 3);
+    assert_string_equal(f->result.why.text, "all model replies of the budget have come");
+    kf_autofree char *text = history(f, f->result.progress.run, false);
+    assert_non_null(strstr(text, "1.30"));
+    assert_null(strstr(text, "1.40"));
+}
+
+/* ---- the roofline ---------------------------------------------------------------------------- */
+
+static void the_roofline_ends_a_run_in_words(void **state)
+{
+    (void)state;
+    kf_search *s = calloc(1, sizeof *s);
+    s->models.count = 1;
+    s->calls.answered = 1;
+    s->selection.population = kf_population_new();
+    s->strategy = *kf_strategy_named("sample");
+    s->strategy.stop.floor = 0.95;
+    s->strategy.stop.gain = 0;
+    kf_outcome outcome = {.step = KF_STEP_IMPROVE,
+                          .candidate = 7,
+                          .of_model = true,
+                          .status = KF_CORRECT,
+                          .speedup = 2,
+                          .floor_share = 0.97,
+                          .cell = ""};
+    /* One measurement ends nothing. */
+    assert_true(kf_selection_take(s, &outcome, NULL));
+    assert_null(kf_selection_stop(s));
+    outcome.step = KF_STEP_VERIFY;
+    assert_true(kf_selection_take(s, &outcome, NULL));
+    assert_string_equal(kf_selection_stop(s), "within 3 % of the roofline: stopped");
+    s->strategy.stop.floor = 0.98;
+    assert_null(kf_selection_stop(s));
+    s->strategy.stop.floor = 0.95;
+    /* Above the bound it is a question. */
+    outcome.floor_share = 1.3;
+    assert_true(kf_selection_take(s, &outcome, NULL));
+    assert_null(kf_selection_stop(s));
+    assert_non_null(strstr(s->selection.above_floor, "1.30 times as fast as the roofline allows"));
+    kf_population_free(s->selection.population);
+    free(s);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+int test_program(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(time_is_that_of_the_whole_run),
+        TEST(says_what_the_time_left_out),
+        TEST(refuted_bests_are_told),
+        TEST(intervals_that_say_nothing_are_measured_again),
+        TEST(earlier_verdicts_are_told_once),
+        TEST(earlier_intervals_that_say_nothing_do_not_count),
+        TEST(replies_end_a_run),
+        TEST(the_roofline_ends_a_run_in_words),
+    };
+    return TEST_GROUP(tests, NULL, NULL);
+}
