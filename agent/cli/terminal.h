@@ -30,6 +30,10 @@ FILE *kf_terminal_stream(FILE *under, bool buffered);
 FILE *kf_exact_stream(FILE *out);
 /* Prints such data: JSON, sources, prompts. False if it could not be written. */
 bool kf_print_exact(FILE *out, const char *data, size_t size);
+/* Moves to the top of the screen, or clears the rest of it below the cursor. Does nothing unless
+ * the stream is a terminal. Not styles, because foreign text could hold them. */
+void kf_terminal_top(FILE *out);
+void kf_terminal_clear_below(FILE *out);
 /* Writes what is buffered to the stream beneath. False if that failed before or now. */
 bool kf_terminal_flush(FILE *out);
 
