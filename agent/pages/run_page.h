@@ -36,8 +36,9 @@ cJSON *kf_page_attempt(kf_store *store, const char *run, int64_t number, kf_erro
  * an error: no best, or the store lacks its task. The caller frees. */
 cJSON *kf_page_roofline(kf_store *store, const kf_store_run *run, kf_error *error);
 
-/* Appends the page. `data` NULL: the page asks its server. */
-bool kf_page_render(const cJSON *data, kf_buffer *out, kf_error *error);
+/* Appends the page. `data` NULL: the page asks its server. `details`: texts of attempts by number,
+ * or NULL. They are apart because the page reads them later. */
+bool kf_page_render(const cJSON *data, const cJSON *details, kf_buffer *out, kf_error *error);
 /* Appends the page of a run with everything in it. Texts of attempts beyond some megabytes are left
  * out, and the page says so. */
 bool kf_page_whole(kf_store *store, const char *run, kf_buffer *out, kf_error *error);

@@ -8,8 +8,11 @@
 #include "prompt_template.h"
 #include "run_page.h"
 
-/* Bytes of attempts' texts in one file. */
-#define DETAIL_BYTES (24u << 20)
+/* Most bytes of attempts' texts in one file. */
+#define DETAIL_BYTES (12u << 20)
+/* Most attempts with texts, and of these the fastest. */
+#define DETAIL_COUNT 2000
+#define DETAIL_RANKED 500
 
 bool kf_page_embed_json(const cJSON *json, kf_buffer *out)
 {
@@ -34,7 +37,14 @@ bool kf_page_embed_json(const cJSON *json, kf_buffer *out)
     return !out->failed;
 }
 
-bool kf_page_render(const cJSON *data, kf_buffer *out, kf_error *error)
+static bool append_json(const cJSON *json, kf_buffer *out)
+{
+    if (json) return kf_page_embed_json(json, out);
+    kf_buffer_string(out, "null");
+    return !out->failed;
+}
+
+bool kf_page_render(const cJSON *data, const cJSON *details, kf_buffer *out, kf_error *error)
 {
     kf_autobuffer style = {0}, policy = {0}, script = {0};
     kf_buffer_string(&style, kf_page_file("base.css"));
@@ -53,11 +63,9 @@ bool kf_page_render(const cJSON *data, kf_buffer *out, kf_error *error)
     if (!text) return false;
     /* The data is the end of the page, and may be larger than a template. */
     kf_buffer_string(out, text);
-    bool made = true;
-    if (data)
-        made = kf_page_embed_json(data, out);
-    else
-        kf_buffer_string(out, "null");
+    bool made = append_json(data, out);
+    kf_buffer_string(out, "</script>\n<script type=\"application/json\" id=\"details\">");
+    made = made && append_json(details, out);
     kf_buffer_string(out, "</script>\n</body>\n</html>\n");
     return (made && !out->failed) || kf_fail_memory(error, "the page");
 }
@@ -70,51 +78,76 @@ static int64_t number_of(const cJSON *row, const char *key)
     return item ? (int64_t)item->valuedouble : 0;
 }
 
+/* The texts of attempts, by number. */
+typedef struct details {
+    kf_store *store;
+    const char *run;
+    const cJSON *attempts;
+    cJSON *json;
+    /* Bytes and attempts that the file may still take. */
+    size_t left, count;
+    kf_error *error;
+} details;
+
 /* Adds the texts of an attempt, unless the file is full. */
-static bool add_detail(kf_store *store, const char *run, int64_t number, cJSON *details,
-                       size_t *left, kf_error *error)
+static bool add_detail(details *d, int64_t number)
 {
     char key[24];
     snprintf(key, sizeof key, "%lld", (long long)number);
-    if (cJSON_GetObjectItemCaseSensitive(details, key)) return true;
-    kf_auto(cJSON) detail = kf_page_attempt(store, run, number, error);
+    if (!d->left || cJSON_GetObjectItemCaseSensitive(d->json, key)) return true;
+    kf_auto(cJSON) detail = kf_page_attempt(d->store, d->run, number, d->error);
     if (!detail) return false;
     char *text = cJSON_PrintUnformatted(detail);
     size_t size = text ? strlen(text) : 0;
     cJSON_free(text);
-    if (size > *left) *left = 0;
-    if (size > *left) return true;
-    *left -= size;
-    return cJSON_AddItemToObject(details, key, kf_steal(&detail));
+    bool fits = size < d->left && d->count > 1;
+    d->left = fits ? d->left - size : 0;
+    d->count--;
+    return !fits || cJSON_AddItemToObject(d->json, key, kf_steal(&detail));
 }
 
-/* Adds the line of ancestors of the best, then the attempts from the first on. */
-static bool add_details(kf_store *store, const kf_store_run *run, const cJSON *attempts,
-                        cJSON *details, kf_error *error)
+/* Returns the attempt that brought a candidate in. */
+static const cJSON *attempt_of(const cJSON *attempts, int64_t candidate)
 {
-    size_t left = DETAIL_BYTES;
-    int64_t wanted = run->best;
-    while (wanted) {
-        int64_t next = 0;
-        const cJSON *row;
-        cJSON_ArrayForEach(row, attempts)
-        {
-            if (number_of(row, "c") != wanted) continue;
-            if (!add_detail(store, run->id, number_of(row, "n"), details, &left, error))
-                return false;
-            const cJSON *from = cJSON_GetObjectItemCaseSensitive(row, "from");
-            next = from ? (int64_t)from->child->valuedouble : 0;
-            break;
-        }
-        /* Parents are older. */
-        wanted = next < wanted ? next : 0;
-    }
     const cJSON *row;
     cJSON_ArrayForEach(row, attempts)
     {
-        if (left && !add_detail(store, run->id, number_of(row, "n"), details, &left, error))
-            return false;
+        if (number_of(row, "c") == candidate) return row;
     }
+    return NULL;
+}
+
+/* Adds the best and its ancestors. */
+static bool add_line(details *d, int64_t candidate)
+{
+    while (candidate) {
+        const cJSON *row = attempt_of(d->attempts, candidate);
+        const cJSON *from = cJSON_GetObjectItemCaseSensitive(row, "from");
+        int64_t parent = from ? (int64_t)from->child->valuedouble : 0;
+        if (row && !add_detail(d, number_of(row, "n"))) return false;
+        /* Parents are older. */
+        candidate = parent < candidate ? parent : 0;
+    }
+    return true;
+}
+
+static bool add_ranked(details *d)
+{
+    kf_store_scope scope = {.run = d->run, .island = -1};
+    kf_auto(kf_store_cursor) cursor = kf_store_best(d->store, &scope, DETAIL_RANKED, d->error);
+    kf_autoresult kf_store_candidate candidate = {0};
+    int more = cursor ? 1 : -1;
+    while (more == 1 && (more = kf_store_next_candidate(cursor, &candidate, d->error)) == 1)
+        if (!add_detail(d, candidate.attempt)) return false;
+    return more == 0;
+}
+
+/* Adds the line of the best, the fastest, then the latest. */
+static bool add_details(details *d, const kf_store_run *run)
+{
+    if (!add_line(d, run->best) || !add_ranked(d)) return false;
+    for (int64_t n = run->attempts; n > 0 && d->left; n--)
+        if (!add_detail(d, n)) return false;
     return true;
 }
 
@@ -128,8 +161,15 @@ bool kf_page_whole(kf_store *store, const char *run, kf_buffer *out, kf_error *e
     kf_error roof_error = {0};
     cJSON *roofline = kf_page_roofline(store, &state, &roof_error);
     if (roofline) cJSON_AddItemToObject(data, "roofline", roofline);
-    cJSON *details = cJSON_AddObjectToObject(data, "details");
-    return add_details(store, &state, cJSON_GetObjectItemCaseSensitive(data, "attempts"), details,
-                       error) &&
-           kf_page_render(data, out, error);
+    kf_auto(cJSON) texts = cJSON_CreateObject();
+    details all = {.store = store,
+                   .run = run,
+                   .attempts = cJSON_GetObjectItemCaseSensitive(data, "attempts"),
+                   .json = texts,
+                   .left = DETAIL_BYTES,
+                   .count = DETAIL_COUNT,
+                   .error = error};
+    if (!add_details(&all, &state)) return false;
+    cJSON_AddNumberToObject(data, "left", (double)(state.attempts - cJSON_GetArraySize(texts)));
+    return kf_page_render(data, texts, out, error);
 }

@@ -30,7 +30,7 @@ static void page(kf_exchange *exchange)
 {
     kf_autobuffer text = {0};
     kf_error error = {0};
-    if (!kf_page_render(NULL, &text, &error)) return answer_error(exchange, &error);
+    if (!kf_page_render(NULL, NULL, &text, &error)) return answer_error(exchange, &error);
     add_headers(exchange);
     /* The page's own policy is in its head; a frame is refused by a header alone. */
     kf_exchange_add_header(exchange, "Content-Security-Policy", "frame-ancestors 'none'");

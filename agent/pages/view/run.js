@@ -1,6 +1,6 @@
 /* Draws the run. Texts come from models and candidates: they are set as text, never as markup. */
 
-const ROW_HEIGHT = 28, MOST_DIFF_ROWS = 4000;
+const ROW_HEIGHT = 28, MOST_DIFF_ROWS = 4000, FILE_PART = 1000;
 
 function byId(id) { return document.getElementById(id); }
 
@@ -31,6 +31,7 @@ function range(x) {
 }
 function seconds(s) {
   if (s === undefined || s === null) return "-";
+  if (s === 0) return "0 s";
   if (s >= 3600) return Math.floor(s / 3600) + " h " + Math.floor(s / 60 % 60) + " min";
   if (s >= 120) return Math.floor(s / 60) + " min " + Math.floor(s % 60) + " s";
   const unit = s >= 0.9995 ? ["s", 1] : s >= 0.9995e-3 ? ["ms", 1e3] : ["\u00b5s", 1e6], v = s * unit[1];
@@ -126,7 +127,14 @@ function drawTiles() {
 
 /* ---- best so far ----------------------------------------------------------------------------- */
 
-function styleOf(name) { return getComputedStyle(document.documentElement).getPropertyValue(name).trim(); }
+/* Reads the colours of the page once for a drawing. */
+function coloursOf() {
+  const style = getComputedStyle(document.documentElement), colours = {};
+  ["line", "soft", "mark", "accent", "accent-soft", "ink"].forEach(name => {
+    colours[name] = style.getPropertyValue("--" + name).trim();
+  });
+  return colours;
+}
 
 /* Where a moment is on the chosen axis. */
 function placeOf(t) { return view.axis === "time" ? t - model.run.started : model.costAt(t); }
@@ -162,11 +170,12 @@ function frameOf(canvas) {
     high = Math.max(high, node.x[0]);
   });
   model.steps.forEach(step => { if (step.x && step.x[2]) high = Math.max(high, Math.min(step.x[2], step.x[0] * 2)); });
-  low = Math.max(low, high / 1000) / 1.06;
+  /* Slow candidates lie at the lower edge, so that they leave the fast ones their room. */
+  low = Math.max(low, high / 12) / 1.06;
   high = Math.max(high * 1.06, low * 1.25);
   const end = isLive() ? model.run.started + elapsed() : model.run.updated;
   const widest = Math.max(placeOf(end), 1e-6), left = 48, right = box.width - 10, top = 8, bottom = box.height - 26;
-  return {context, left, right, top, bottom, low, high, widest,
+  return {context, left, right, top, bottom, low, high, widest, colours: coloursOf(),
           x: place => left + place / widest * (right - left),
           y: v => bottom - Math.log(Math.min(Math.max(v, low), high) / low) / Math.log(high / low) * (bottom - top)};
 }
@@ -178,12 +187,12 @@ function drawAxes(f) {
   c.textAlign = "right";
   c.textBaseline = "middle";
   speedTicks(f.low, f.high).forEach(v => {
-    c.strokeStyle = styleOf("--line");
+    c.strokeStyle = f.colours.line;
     c.beginPath();
     c.moveTo(f.left, f.y(v));
     c.lineTo(f.right, f.y(v));
     c.stroke();
-    c.fillStyle = styleOf("--soft");
+    c.fillStyle = f.colours.soft;
     c.fillText(times(v), f.left - 6, f.y(v));
   });
   c.textAlign = "center";
@@ -193,7 +202,7 @@ function drawAxes(f) {
     if (i === ticks.length - 1 && i) c.textAlign = "right";
     c.fillText(view.axis === "time" ? (v ? seconds(v) : "0") : money(v), i ? Math.min(f.x(v) + 20, f.right) : f.left, f.bottom + 18);
   });
-  c.strokeStyle = styleOf("--mark");
+  c.strokeStyle = f.colours.mark;
   c.setLineDash([4, 3]);
   c.beginPath();
   c.moveTo(f.left, f.y(1));
@@ -211,7 +220,7 @@ function drawDots(f) {
     if (!node.x) return;
     const x = f.x(placeOf(node.at)), y = f.y(node.x[0]);
     view.points.push({x, y, node});
-    c.fillStyle = f.soft;
+    c.fillStyle = f.colours.soft;
     if (small) {
       c.fillRect(x - 1, y - 1, 2.2, 2.2);
     } else {
@@ -229,7 +238,7 @@ function drawSteps(f) {
     if (!step.x) return;
     const from = f.x(placeOf(step.t)), to = i + 1 < steps.length ? f.x(placeOf(steps[i + 1].t)) : f.x(f.widest);
     if (step.x[1] !== null && step.x[2] !== null) {
-      c.fillStyle = styleOf("--accent-soft");
+      c.fillStyle = f.colours["accent-soft"];
       c.globalAlpha = 0.8;
       c.fillRect(from, f.y(step.x[2]), Math.max(to - from, 1), Math.max(f.y(step.x[1]) - f.y(step.x[2]), 1));
       c.globalAlpha = 1;
@@ -239,7 +248,7 @@ function drawSteps(f) {
   steps.forEach((step, i) => {
     if (!step.x) { before = null; return; }
     const from = f.x(placeOf(step.t)), to = i + 1 < steps.length ? f.x(placeOf(steps[i + 1].t)) : f.x(f.widest), y = f.y(step.x[0]);
-    c.strokeStyle = step.verified ? styleOf("--accent") : styleOf("--mark");
+    c.strokeStyle = step.verified ? f.colours.accent : f.colours.mark;
     c.lineWidth = 2.4;
     c.setLineDash(step.verified ? [] : [6, 4]);
     c.beginPath();
@@ -254,13 +263,12 @@ function drawSteps(f) {
 
 function drawChart() {
   const canvas = byId("chart"), f = frameOf(canvas), run = model.run;
-  f.soft = styleOf("--soft");
   drawDots(f);
   drawAxes(f);
   drawSteps(f);
   if (view.selected && view.selected.node && view.selected.node.x) {
     const node = view.selected.node;
-    f.context.strokeStyle = styleOf("--ink");
+    f.context.strokeStyle = f.colours.ink;
     f.context.lineWidth = 2;
     f.context.beginPath();
     f.context.arc(f.x(placeOf(node.at)), f.y(node.x[0]), 6, 0, 7);
@@ -325,17 +333,17 @@ function drawModels() {
     body.append(make("tr", {},
       make("td", {}, visible(m.name)), make("td", {}, latest),
       make("td", {}, outcomes + (m.unusable ? ", " + count(m.unusable) + " without usable code" : "")),
-      make("td", {class: "number"}, count(m.correct)),
-      make("td", {class: "number minor"}, count(m.tokensIn) + " / " + count(m.tokensOut)),
-      make("td", {class: "number minor"}, seconds(median(m.seconds))),
-      make("td", {class: "number"}, money(m.cost))));
+      make("td", {class: "number", "data-label": "correct"}, count(m.correct)),
+      make("td", {class: "number", "data-label": "tokens in / out"}, count(m.tokensIn) + " / " + count(m.tokensOut)),
+      make("td", {class: "number", "data-label": "median"}, seconds(median(m.seconds))),
+      make("td", {class: "number", "data-label": "cost"}, money(m.cost))));
     if (m.fault) body.append(make("tr", {}, make("td", {colspan: 7, class: "bad"}, visible(m.fault))));
   });
   const head = make("tr", {}, ...[["Model", ""], ["Latest calls", ""], ["Outcomes", ""], ["Correct", "number"],
-    ["Tokens in / out", "number minor"], ["Median time", "number minor"], ["Cost", "number"]]
+    ["Tokens in / out", "number"], ["Median time", "number"], ["Cost", "number"]]
     .map(([name, kind]) => make("th", {scope: "col", class: kind}, name)));
   section.replaceChildren(make("h2", {}, "Models"),
-    make("div", {class: "scroll"}, make("table", {}, make("thead", {}, head), body)));
+    make("div", {class: "scroll"}, make("table", {class: "stacked"}, make("thead", {}, head), body)));
 }
 
 /* ---- the list -------------------------------------------------------------------------------- */
@@ -434,7 +442,10 @@ function selectCandidate(id) {
 
 /* Gets the texts of an attempt: from the file, or once from the server. */
 function detailOf(number) {
-  if (file) return Promise.resolve(file.details[number] || null);
+  if (file) {
+    if (!file.details) file.details = JSON.parse(byId("details").textContent);
+    return Promise.resolve(file.details[number] || null);
+  }
   if (!view.details.has(number)) {
     if (view.details.size > 200) view.details.clear();
     view.details.set(number, fetch("attempts/" + number).then(answer => {
@@ -615,7 +626,7 @@ function roofChart(roof) {
   if (roof.bandwidth) {
     const shift = Math.log10(roof.bandwidth), from = Math.max(lowX, lowY - shift), to = Math.min(ridge === null ? highX : Math.min(ridge, highX), highY - shift);
     if (from < to) svg.append(make("path", {class: "roof", d: "M" + x(from) + " " + y(from + shift) + "L" + x(to) + " " + y(to + shift)}),
-      make("text", {x: x(from) + 8, y: Math.min(height - 46, y(from + shift) - 8)}, "memory " + rate(roof.bandwidth, "B/s")));
+      make("text", {x: x((from + to) / 2) + 10, y: y((from + to) / 2 + shift) + 14}, "memory " + rate(roof.bandwidth, "B/s")));
   }
   if (roof.peak) svg.append(make("path", {class: "roof", d: "M" + x(Math.max(lowX, ridge === null ? lowX : ridge)) + " " + y(Math.log10(roof.peak)) + "H" + (width - 14)}),
     make("text", {x: width - 16, y: y(Math.log10(roof.peak)) - 7, "text-anchor": "end"}, "arithmetic " + rate(roof.peak, "FLOP/s")));
@@ -657,6 +668,17 @@ function take(news) {
   model.run.seenAt = Date.now() / 1000;
   view.dirty = true;
   redraw();
+}
+
+/* Takes the data of the file in parts, and draws between them. Then it opens the best. */
+async function takeFile() {
+  for (let i = 0; i === 0 || i < file.attempts.length; i += FILE_PART) {
+    take(Object.assign({}, file, {calls: i ? [] : file.calls, attempts: file.attempts.slice(i, i + FILE_PART)}));
+    await pause(20);
+  }
+  byId("left").textContent = file.left ? "The texts of " + count(file.left) + " attempts are not in this file." : "";
+  openNamed();
+  if (!view.selected && model.best()) selectCandidate(model.run.best);
 }
 
 /* Asks for what is new, again and again. */
@@ -729,13 +751,7 @@ function listen() {
 addEventListener("DOMContentLoaded", () => {
   listen();
   file = JSON.parse(byId("data").textContent);
-  if (file) {
-    take(file);
-    const left = file.attempts.length - Object.keys(file.details).length;
-    if (left > 0) byId("left").textContent = "The texts of " + count(left) + " attempts are not in this file.";
-    requestAnimationFrame(() => requestAnimationFrame(() => openNamed() || view.selected || (model.best() && selectCandidate(model.run.best))));
-    return;
-  }
+  if (file) return takeFile();
   follow();
   setInterval(() => {
     if (!model.run) return;
