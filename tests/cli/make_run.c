@@ -1,6 +1,6 @@
-/* make_run FILE TASK COUNT [PAUSE_MS]: a run of COUNT attempts, for the tests of `kforge watch` and
- * `kforge show --html`. A family grows by chance from a fixed seed. Texts of models and candidates
- * are hostile. With a pause after each attempt, the run goes on while others read it. */
+/* make_run FILE TASK COUNT [MORE PAUSE_MS]: a run of COUNT attempts, for the tests of `kforge
+ * watch` and `kforge show --html`. A family grows by chance from a fixed seed. Texts of models and
+ * candidates are hostile. MORE attempts follow with a pause before each, while others read. */
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <stdio.h>
@@ -196,7 +196,8 @@ static void record(kf_store *store, const kf_task *task, const char *run, int nu
 int main(int argc, char **argv)
 {
     if (argc < 4) return 2;
-    int count = atoi(argv[3]), wait = argc > 4 ? atoi(argv[4]) : 0;
+    int count = atoi(argv[3]), more = argc > 5 ? atoi(argv[4]) : 0;
+    int wait = argc > 5 ? atoi(argv[5]) : 0;
     kf_auto(kf_store) store = kf_store_open(argv[1], KF_STORE_CREATE, &error);
     kf_auto(kf_task) task = kf_task_load(argv[2], &error);
     if (!store || !task) give_up("opening");
@@ -213,14 +214,16 @@ int main(int argc, char **argv)
                               .options = "{\"model\":[\"anthropic:claude-sonnet-4-5\"]}",
                               .seed = 7};
     if (!kf_store_begin_run(store, &start, run, &error)) give_up("run");
+    for (int i = 1; i <= count; i++) {
+        if ((i - 1) % GROUP == 0 && !kf_store_begin_quick(store, &error)) give_up("group");
+        record(store, task, run, i);
+        if ((i % GROUP == 0 || i == count) && !kf_store_commit(store, &error)) give_up("commit");
+    }
     printf("%s\n", run);
     fflush(stdout);
-    for (int i = 1; i <= count; i++) {
-        if (!wait && (i - 1) % GROUP == 0 && !kf_store_begin_quick(store, &error)) give_up("group");
+    for (int i = count + 1; i <= count + more; i++) {
+        nanosleep(&(struct timespec){wait / 1000, (long)(wait % 1000) * 1000000}, NULL);
         record(store, task, run, i);
-        if (!wait && (i % GROUP == 0 || i == count) && !kf_store_commit(store, &error))
-            give_up("commit");
-        if (wait) nanosleep(&(struct timespec){wait / 1000, (long)(wait % 1000) * 1000000}, NULL);
     }
     if (!kf_store_end_run(store, run, KF_RUN_FINISHED, &error)) give_up("end");
     return 0;

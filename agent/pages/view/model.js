@@ -1,6 +1,9 @@
 "use strict";
 /* The data of a run and what follows from it. Nothing here touches the page. */
 
+/* Calls of a model that the page shows one by one. */
+const LATEST_CALLS = 24;
+
 /* The lower limit of an interval, or its value without one. */
 function lowOf(x) { return x[1] === null ? x[0] : x[1]; }
 
@@ -20,6 +23,7 @@ class Model {
     this.byNumber = new Map();
     this.callById = new Map();
     this.results = new Map();
+    this.models = new Map();
     /* {t, cost, node, x, verified}: the best from a moment on. */
     this.steps = [];
     this.top = null;
@@ -40,6 +44,15 @@ class Model {
     const before = this.spent.length ? this.spent[this.spent.length - 1].cost : 0;
     this.calls.push(call);
     this.callById.set(call.id, call);
+    const m = this.modelOf(call);
+    m.count++;
+    m.outcomes.set(call.outcome, (m.outcomes.get(call.outcome) || 0) + 1);
+    m.cost += call.cost || 0;
+    m.tokensIn += call.in || 0;
+    m.tokensOut += call.out || 0;
+    if (call.outcome !== "ok" && call.text) m.fault = call.text;
+    m.latest.push(call);
+    if (m.latest.length > LATEST_CALLS) m.latest.shift();
     this.spent.push({t: call.t, cost: before + (call.cost || 0)});
   }
 
@@ -58,6 +71,7 @@ class Model {
     a.result = a.status || a.outcome;
     this.attempts.push(a);
     this.byNumber.set(a.n, a);
+    this.credit(a);
     if (!again) this.results.set(a.result, (this.results.get(a.result) || 0) + 1);
     if (!a.c) return;
     let node = this.nodes.get(a.c);
@@ -139,34 +153,28 @@ class Model {
     return this.nodes.get(this.run.best) || null;
   }
 
-  /* What each model did: calls with their outcomes, replies without code, money, time. */
-  models() {
-    const models = new Map();
-    this.calls.forEach(call => {
-      const name = call.provider && call.model ? call.provider + ":" + call.model
-                                               : call.model || call.provider || "?";
-      let m = models.get(name);
-      if (!m) {
-        m = {name, calls: [], outcomes: new Map(), unusable: 0, correct: 0, cost: 0, tokensIn: 0,
-             tokensOut: 0, seconds: [], fault: ""};
-        models.set(name, m);
-      }
-      call.owner = m;
-      m.calls.push(call);
-      m.outcomes.set(call.outcome, (m.outcomes.get(call.outcome) || 0) + 1);
-      m.cost += call.cost || 0;
-      m.tokensIn += call.in || 0;
-      m.tokensOut += call.out || 0;
-      if (call.seconds !== undefined) m.seconds.push(call.seconds);
-      if (call.outcome !== "ok" && call.text) m.fault = call.text;
-    });
-    this.attempts.forEach(a => {
-      const call = this.callById.get(a.call);
-      if (!call || !call.owner || a.outcome === "reverified") return;
-      if (a.outcome === "no_source" || a.outcome === "bad_edit") call.owner.unusable++;
-      if (a.status === "correct") call.owner.correct++;
-    });
-    return Array.from(models.values()).sort((a, b) => b.calls.length - a.calls.length);
+  /* What each model did, most calls first. */
+  modelList() {
+    return Array.from(this.models.values()).sort((a, b) => b.count - a.count);
+  }
+
+  /* Returns the record of the model that was called. */
+  modelOf(call) {
+    const name = call.provider && call.model ? call.provider + ":" + call.model
+                                             : call.model || call.provider || "?";
+    if (!this.models.has(name))
+      this.models.set(name, {name, count: 0, latest: [], outcomes: new Map(), unusable: 0,
+                             correct: 0, cost: 0, tokensIn: 0, tokensOut: 0, fault: ""});
+    return this.models.get(name);
+  }
+
+  /* Counts what became of a reply. */
+  credit(a) {
+    const call = this.callById.get(a.call);
+    if (!call || a.outcome === "reverified") return;
+    const m = this.modelOf(call);
+    if (a.outcome === "no_source" || a.outcome === "bad_edit") m.unusable++;
+    if (a.status === "correct") m.correct++;
   }
 }
 

@@ -321,12 +321,12 @@ function median(values) {
 }
 
 function drawModels() {
-  const models = model.models(), section = byId("models");
+  const models = model.modelList(), section = byId("models");
   if (!models.length) return section.replaceChildren();
   const body = make("tbody");
   models.forEach(m => {
     const latest = make("span", {class: "calls", role: "img", "aria-label": "latest calls"});
-    m.calls.slice(-24).forEach(call => latest.append(
+    m.latest.forEach(call => latest.append(
       make("i", {class: call.outcome === "ok" ? "good" : call.outcome === "truncated" ? "other" : "bad",
                  title: "call " + call.id + ": " + call.outcome})));
     const outcomes = Array.from(m.outcomes).map(([name, n]) => count(n) + " " + words(name)).join(", ");
@@ -335,7 +335,7 @@ function drawModels() {
       make("td", {}, outcomes + (m.unusable ? ", " + count(m.unusable) + " without usable code" : "")),
       make("td", {class: "number", "data-label": "correct"}, count(m.correct)),
       make("td", {class: "number", "data-label": "tokens in / out"}, count(m.tokensIn) + " / " + count(m.tokensOut)),
-      make("td", {class: "number", "data-label": "median"}, seconds(median(m.seconds))),
+      make("td", {class: "number", "data-label": "median"}, seconds(median(m.latest.map(call => call.seconds).filter(s => s !== undefined)))),
       make("td", {class: "number", "data-label": "cost"}, money(m.cost))));
     if (m.fault) body.append(make("tr", {}, make("td", {colspan: 7, class: "bad"}, visible(m.fault))));
   });
@@ -561,8 +561,8 @@ function drawDetail(row, a, detail) {
   if (node && node.parent) relatives.append("from ", link(node.parent), " ");
   if (node && node.children.length) {
     relatives.append("parent of ");
-    node.children.slice(0, 12).forEach(child => relatives.append(link(child), " "));
-    if (node.children.length > 12) relatives.append("and " + (node.children.length - 12) + " more");
+    node.children.slice(0, 12).forEach((child, i) => relatives.append(i ? ", " : "", link(child)));
+    if (node.children.length > 12) relatives.append(" and " + (node.children.length - 12) + " more");
   }
   const tabs = make("div", {class: "choice", role: "tablist"});
   const open = name => {
@@ -626,7 +626,7 @@ function roofChart(roof) {
   if (roof.bandwidth) {
     const shift = Math.log10(roof.bandwidth), from = Math.max(lowX, lowY - shift), to = Math.min(ridge === null ? highX : Math.min(ridge, highX), highY - shift);
     if (from < to) svg.append(make("path", {class: "roof", d: "M" + x(from) + " " + y(from + shift) + "L" + x(to) + " " + y(to + shift)}),
-      make("text", {x: x((from + to) / 2) + 10, y: y((from + to) / 2 + shift) + 14}, "memory " + rate(roof.bandwidth, "B/s")));
+      make("text", {x: x(from + (to - from) * 0.12), y: y(from + (to - from) * 0.12 + shift) + 20}, "memory " + rate(roof.bandwidth, "B/s")));
   }
   if (roof.peak) svg.append(make("path", {class: "roof", d: "M" + x(Math.max(lowX, ridge === null ? lowX : ridge)) + " " + y(Math.log10(roof.peak)) + "H" + (width - 14)}),
     make("text", {x: width - 16, y: y(Math.log10(roof.peak)) - 7, "text-anchor": "end"}, "arithmetic " + rate(roof.peak, "FLOP/s")));
