@@ -35,6 +35,8 @@
     ROW(serve) \
     ROW(list) \
     ROW(show) \
+    ROW(watch) \
+    ROW(diff) \
     ROW(task_new) \
     ROW(task_lint) \
     ROW(task_show) \

@@ -9,6 +9,10 @@ add_executable(make_store cli/make_store.c)
 target_link_libraries(make_store PRIVATE kf_store kf_task)
 set_target_properties(make_store PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 add_dependencies(test_helpers make_store)
+add_executable(make_run cli/make_run.c)
+target_link_libraries(make_run PRIVATE kf_store kf_task)
+set_target_properties(make_run PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+add_dependencies(test_helpers make_run)
 
 foreach(name campaign completion dialects docs doctor events export export_learn gpu_faults gpu_silent help install redteam run scan
         show store store_care task terminal timing_lock trust verdict)

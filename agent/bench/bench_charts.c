@@ -4,10 +4,12 @@
  * The axis of speedups is linear from 0 to 1 and logarithmic above. So slower and faster get equal
  * room, and 0, the start of fast_p, is on it. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bench_charts.h"
 #include "html_text.h"
+#include "table.h"
 
 #define WIDTH 560.0
 #define HEIGHT 300.0
@@ -184,6 +186,98 @@ void kf_chart_histogram(const kf_bench_result *result, kf_buffer *out)
                      TOP, HEIGHT - BOTTOM);
 }
 
+/* ---- the forest ------------------------------------------------------------------------------ */
+
+/* The problems that have a speedup, the fastest first. */
+typedef struct forest {
+    const kf_bench_row **rows;
+    size_t count;
+    /* Ends of the axis. */
+    double low, high;
+} forest;
+
+static int compare_rows(const void *a, const void *b)
+{
+    double x = (*(const kf_bench_row *const *)a)->best.speedup.value,
+           y = (*(const kf_bench_row *const *)b)->best.speedup.value;
+    return (x < y) - (x > y);
+}
+
+static forest forest_of(const kf_bench_result *result)
+{
+    forest f = {.rows = calloc(result->count + 1, sizeof(kf_bench_row *)), .low = 1, .high = 1};
+    for (size_t i = 0; f.rows && i < result->count; i++) {
+        const kf_interval *speedup = &result->rows[i].best.speedup;
+        if (!(speedup->value > 0)) continue;
+        f.rows[f.count++] = &result->rows[i];
+        /* An interval without an end keeps the axis as it is. */
+        f.low = fmin(f.low, speedup->low > speedup->value / 4 ? speedup->low : speedup->value / 4);
+        f.high = fmax(f.high, speedup->high < speedup->value * 4 ? speedup->high : speedup->value);
+    }
+    f.low /= 1.1, f.high *= 1.1;
+    if (f.rows) qsort(f.rows, f.count, sizeof *f.rows, compare_rows);
+    return f;
+}
+
+/* Returns the place of a speedup in percent of the axis, which is logarithmic. */
+static double forest_place(const forest *f, double speedup)
+{
+    return 100 * fmax(0, fmin(1, log(speedup / f->low) / log(f->high / f->low)));
+}
+
+static void forest_ticks(const forest *f, bool labels, kf_buffer *out)
+{
+    int first = (int)ceil(log2(f->low)), last = (int)floor(log2(f->high)),
+        step = 1 + (last - first) / 6;
+    for (int i = first; i <= last; i++) {
+        double x = forest_place(f, exp2(i));
+        if (i % step) continue;
+        if (labels)
+            kf_buffer_format(out, "<text x=\"%.2f%%\" y=\"14\" text-anchor=\"middle\">%gx</text>",
+                             x, exp2(i));
+        else
+            kf_buffer_format(out,
+                             "<line class=\"%s\" x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"0\" "
+                             "y2=\"100%%\"/>",
+                             i ? "grid" : "one", x, x);
+    }
+}
+
+static void write_forest_row(const forest *f, const kf_bench_row *row, kf_buffer *out)
+{
+    kf_interval s = row->best.speedup;
+    char value[KF_FIGURE], interval[KF_FIGURE];
+    double low = isnan(s.low) ? s.value : s.low, high = isnan(s.high) ? s.value : s.high;
+    kf_buffer_string(out, "<tr><th scope=\"row\">");
+    kf_html_text(out, row->task);
+    kf_buffer_string(out, "</th><td><svg class=\"forest\" aria-hidden=\"true\">");
+    forest_ticks(f, false, out);
+    kf_buffer_format(out,
+                     "<line class=\"whisker\" x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"50%%\" "
+                     "y2=\"50%%\"/><circle class=\"dot%s\" cx=\"%.2f%%\" cy=\"50%%\" r=\"4.5\"/>"
+                     "</svg></td><td class=\"number\">%s <small>%s</small></td></tr>\n",
+                     forest_place(f, low), forest_place(f, high), low > 1 ? "" : " unsure",
+                     forest_place(f, s.value), kf_figure_speedup(s, value),
+                     kf_figure_interval(s, interval));
+}
+
+void kf_chart_forest(const kf_bench_result *result, kf_buffer *out)
+{
+    forest f = forest_of(result);
+    if (f.count) {
+        kf_buffer_string(out, "<section>\n<h2>Speedups with their intervals</h2>\n<div "
+                              "class=\"scroll\"><table class=\"forest\"><thead><tr><th "
+                              "scope=\"col\">Problem</th><th scope=\"col\" aria-label=\"Interval\">"
+                              "<svg class=\"forest\" aria-hidden=\"true\">");
+        forest_ticks(&f, true, out);
+        kf_buffer_string(out, "</svg></th><th scope=\"col\" class=\"number\">Best, 95 "
+                              "%</th></tr></thead>\n<tbody>\n");
+        for (size_t i = 0; i < f.count; i++) write_forest_row(&f, f.rows[i], out);
+        kf_buffer_string(out, "</tbody></table></div>\n</section>\n");
+    }
+    free(f.rows);
+}
+
 /* ---- the roofline ---------------------------------------------------------------------------- */
 
 static const char *power_of_ten(int power, char text[32])
@@ -200,45 +294,105 @@ static const char *power_of_ten(int power, char text[32])
     return text;
 }
 
-bool kf_chart_roofline(const kf_bench_result *result, kf_buffer *out)
+/* True if the chart can show the point. */
+static bool is_charted(const kf_bench_roof *roof)
 {
-    double least_x = INFINITY, most_x = -INFINITY, least_y = INFINITY, most_y = -INFINITY;
-    double bandwidth = result->setup.bytes_per_second;
+    return roof->flops > 0 && roof->bytes > 0;
+}
+
+/* The ceilings as powers of ten; NaN if unknown. */
+typedef struct ceilings {
+    double memory, arithmetic;
+} ceilings;
+
+static ceilings ceilings_of(const kf_bench_result *result)
+{
+    double memory = result->setup.bytes_per_second, arithmetic = result->setup.flops_per_second;
+    return (ceilings){memory > 0 ? log10(memory) : NAN, arithmetic > 0 ? log10(arithmetic) : NAN};
+}
+
+/* Returns the frame around all points, and the ridge of the roof if it is near. */
+static bool roof_frame(const kf_bench_result *result, const ceilings *c, frame *f)
+{
+    frame all = {INFINITY, -INFINITY, INFINITY, -INFINITY};
     for (size_t i = 0; i < result->count; i++)
         for (size_t k = 0; k < result->rows[i].roof_count; k++) {
             const kf_bench_roof *roof = &result->rows[i].roofs[k];
-            if (!(roof->flops > 0) || !(roof->bytes > 0)) continue;
+            if (!is_charted(roof)) continue;
             double x = log10(roof->flops / roof->bytes), y = log10(roof->flops / roof->seconds);
-            least_x = fmin(least_x, x), most_x = fmax(most_x, x);
-            least_y = fmin(least_y, y), most_y = fmax(most_y, y);
-            if (bandwidth > 0) most_y = fmax(most_y, fmin(x + log10(bandwidth), y + 2));
+            all.low_x = fmin(all.low_x, x), all.high_x = fmax(all.high_x, x);
+            all.low_y = fmin(all.low_y, y), all.high_y = fmax(all.high_y, y);
+            if (!isnan(c->memory)) all.high_y = fmax(all.high_y, fmin(x + c->memory, y + 2));
         }
-    if (!(most_x >= least_x)) return false;
-    frame f = {floor(least_x - 0.1), ceil(most_x + 0.1), floor(least_y - 0.1), ceil(most_y + 0.1)};
+    if (!(all.high_x >= all.low_x)) return false;
+    if (!isnan(c->arithmetic)) all.high_y = fmax(all.high_y, c->arithmetic);
+    if (!isnan(c->arithmetic) && !isnan(c->memory))
+        all.high_x = fmax(all.high_x, c->arithmetic - c->memory + 0.3);
+    *f = (frame){floor(all.low_x - 0.1), ceil(all.high_x + 0.1), floor(all.low_y - 0.1),
+                 ceil(all.high_y + 0.1)};
+    return true;
+}
+
+/* "3.35 T" */
+static const char *scaled(double power, char text[32])
+{
+    static const char *const units[] = {"", " k", " M", " G", " T", " P"};
+    int unit = (int)fmax(0, fmin(5, floor(power / 3)));
+    snprintf(text, 32, "%.3g%s", pow(10, power - 3 * unit), units[unit]);
+    return text;
+}
+
+/* Draws the line y = x + memory up to the arithmetic, clipped to the frame, and its name. */
+static void draw_roof(kf_buffer *out, const frame *f, const ceilings *c)
+{
     char text[32];
+    double top = isnan(c->arithmetic) ? f->high_y : fmin(f->high_y, c->arithmetic),
+           from = fmax(f->low_x, f->low_y - c->memory), to = fmin(f->high_x, top - c->memory);
+    if (!isnan(c->memory) && from < to)
+        kf_buffer_format(out,
+                         "<path class=\"roof\" d=\"M%.1f %.1fL%.1f %.1f\"/><text x=\"%.1f\" "
+                         "y=\"%.1f\">memory %sB/s</text>\n",
+                         across(f, from), up(f, from + c->memory), across(f, to),
+                         up(f, to + c->memory), across(f, from + 0.1 * (to - from)),
+                         up(f, from + 0.1 * (to - from) + c->memory) + 20, scaled(c->memory, text));
+    if (isnan(c->arithmetic)) return;
+    double ridge = isnan(c->memory) ? f->low_x : fmax(f->low_x, c->arithmetic - c->memory);
+    kf_buffer_format(out,
+                     "<path class=\"roof\" d=\"M%.1f %.1fH%.1f\"/><text x=\"%.1f\" y=\"%.1f\" "
+                     "text-anchor=\"end\">arithmetic %sFLOP/s</text>\n",
+                     across(f, ridge), up(f, c->arithmetic), WIDTH - RIGHT, WIDTH - RIGHT - 2,
+                     up(f, c->arithmetic) - 6, scaled(c->arithmetic, text));
+}
+
+static void draw_roof_point(kf_buffer *out, const frame *f, const kf_bench_row *row,
+                            const kf_bench_roof *roof, size_t number)
+{
+    double x = across(f, log10(roof->flops / roof->bytes)),
+           y = up(f, log10(roof->flops / roof->seconds));
+    kf_buffer_format(out, "<circle class=\"dot\" cx=\"%.1f\" cy=\"%.1f\" r=\"5\"><title>", x, y);
+    kf_html_text(out, row->task);
+    kf_buffer_string(out, ", ");
+    kf_html_text(out, roof->workload);
+    kf_buffer_format(out, "</title></circle><text x=\"%.1f\" y=\"%.1f\">%zu</text>\n", x + 7, y + 4,
+                     number);
+}
+
+bool kf_chart_roofline(const kf_bench_result *result, kf_buffer *out)
+{
+    ceilings c = ceilings_of(result);
+    frame f;
+    char text[32];
+    size_t number = 0;
+    if (!roof_frame(result, &c, &f)) return false;
     begin(out, "Roofline");
     for (int x = (int)f.low_x; x <= f.high_x; x++) tick_x(out, &f, x, power_of_ten(x, text));
     for (int y = (int)f.low_y; y <= f.high_y; y++) tick_y(out, &f, y, power_of_ten(y, text));
-    /* the line y = x + log(bandwidth), clipped to the frame */
-    if (bandwidth > 0) {
-        double shift = log10(bandwidth), from = fmax(f.low_x, f.low_y - shift),
-               to = fmin(f.high_x, f.high_y - shift);
-        if (from < to)
-            kf_buffer_format(out, "<path class=\"roof\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n",
-                             across(&f, from), up(&f, from + shift), across(&f, to),
-                             up(&f, to + shift));
-    }
+    draw_roof(out, &f, &c);
     for (size_t i = 0; i < result->count; i++)
         for (size_t k = 0; k < result->rows[i].roof_count; k++) {
-            const kf_bench_roof *roof = &result->rows[i].roofs[k];
-            if (!(roof->flops > 0) || !(roof->bytes > 0)) continue;
-            kf_buffer_format(out, "<circle class=\"dot\" cx=\"%.1f\" cy=\"%.1f\" r=\"5\"><title>",
-                             across(&f, log10(roof->flops / roof->bytes)),
-                             up(&f, log10(roof->flops / roof->seconds)));
-            kf_html_text(out, result->rows[i].task);
-            kf_buffer_string(out, ", ");
-            kf_html_text(out, roof->workload);
-            kf_buffer_string(out, "</title></circle>\n");
+            number++;
+            if (is_charted(&result->rows[i].roofs[k]))
+                draw_roof_point(out, &f, &result->rows[i], &result->rows[i].roofs[k], number);
         }
     kf_buffer_string(out, "</svg>\n");
     return true;

@@ -152,7 +152,13 @@ static const char *change_of(const kf_bench_pair *pair)
     bool was = is_solved(pair->before), is = is_solved(pair->after);
     if (was != is) return is ? "gained" : "lost";
     if (!was) return "unsolved";
-    return !pair->apart ? "same" : pair->ratio > 1 ? "faster" : "slower";
+    return !pair->apart ? "not_shown_to_differ" : pair->ratio > 1 ? "faster" : "slower";
+}
+
+/* Returns the words for people of a pair without a difference. */
+static const char *words_of(const char *change)
+{
+    return strcmp(change, "not_shown_to_differ") == 0 ? "not shown to differ" : change;
 }
 
 static cJSON *side_json(const kf_bench_row *row)
@@ -245,7 +251,7 @@ static void print_table(const kf_bench_comparison *c, const kf_invocation *invoc
         if (flips != flipped) continue;
         listed++;
         kf_table_cell(&table, "%s", pair->before->task);
-        kf_table_cell(&table, "%s", change_of(pair));
+        kf_table_cell(&table, "%s", words_of(change_of(pair)));
         kf_table_cell(&table, "%s", kf_figure_speedup(pair->before->best.speedup, first));
         kf_table_cell(&table, "%s", kf_figure_speedup(pair->after->best.speedup, second));
         kf_table_cell(&table, isnan(pair->ratio) ? "-" : "%.3f", pair->ratio);

@@ -2,7 +2,9 @@
  * from the same folder. This file makes the values of its variables. Their texts come from task
  * names, files, findings and models, so all of them pass kf_html_text. */
 #include "bench_charts.h"
+#include "bench_details.h"
 #include "html_text.h"
+#include "page_files.h"
 
 #include <math.h>
 #include <string.h>
@@ -12,6 +14,8 @@
 
 /* samples shown of a problem */
 #define SHOWN_SAMPLES 40
+/* Bytes of sources, changes and replies in the page. */
+#define TEXTS_BYTES (8u << 20)
 
 static void percent(kf_buffer *out, double share)
 {
@@ -25,7 +29,8 @@ static void percent_range(kf_buffer *out, kf_interval share)
 {
     percent(out, share.value);
     if (!isnan(share.low))
-        kf_buffer_format(out, " <small>[%.1f, %.1f]</small>", 100 * share.low, 100 * share.high);
+        kf_buffer_format(out, " <small>95 %% [%.0f, %.0f]</small>", floor(100 * share.low),
+                         floor(100 * share.high));
 }
 
 static void speedup_range(kf_buffer *out, kf_interval speedup)
@@ -119,15 +124,22 @@ static void write_columns(const kf_bench_result *r, kf_buffer *out)
     column(out, "number", "Best");
     if (any_claims(r)) column(out, "number", "Claimed");
     column(out, "", "Samples");
-    column(out, "number minor", "Of the limit");
-    if (r->spent.cost_usd > 0) column(out, "number minor", "Cost");
-    column(out, "number minor", "Device");
+    column(out, "number", "Of the limit");
+    if (r->spent.cost_usd > 0) column(out, "number", "Cost");
+    column(out, "number", "Device");
 }
 
 static const char *status_class(const kf_bench_sample *s)
 {
     return s->score.correct ? "good" : s->score.counts ? "bad" : "other";
 }
+
+/* A page in the making. */
+typedef struct page {
+    const kf_bench_result *result;
+    /* Bytes that its texts may still take. */
+    size_t left;
+} page;
 
 static void write_sample(const kf_bench_sample *s, kf_buffer *out)
 {
@@ -159,7 +171,6 @@ static void write_sample(const kf_bench_sample *s, kf_buffer *out)
         kf_buffer_string(out, " ");
         kf_html_text(out, s->text);
     }
-    kf_buffer_string(out, "</li>");
 }
 
 /* Returns the share of the physical limit, averaged over the timed workloads of the best candidate;
@@ -174,22 +185,25 @@ static double limit_share(const kf_bench_row *row)
     return known ? sum / (double)known : NAN;
 }
 
-static void number_cell(kf_buffer *out, const char *classes, double key)
+/* Begins a cell. `label` names it on a phone, where rows are blocks. */
+static void number_cell(kf_buffer *out, const char *label, double key)
 {
-    kf_buffer_format(out, "<td class=\"number%s\" data-key=\"", classes);
+    kf_buffer_format(out, "<td class=\"number\" data-label=\"%s\" data-key=\"", label);
     if (!isnan(key)) kf_buffer_format(out, "%.9g", key);
     kf_buffer_string(out, "\">");
 }
 
 static void meter(kf_buffer *out, double share)
 {
-    kf_buffer_format(out, "<span class=\"meter\"><i style=\"width:%.0f%%\"></i></span> %.0f %%",
+    kf_buffer_format(out,
+                     "<svg class=\"meter\" aria-hidden=\"true\"><rect class=\"bar\" "
+                     "width=\"%.0f%%\" height=\"100%%\"/></svg> %.0f %%",
                      100 * fmin(1, share), 100 * share);
 }
 
-static void write_row(const kf_bench_result *r, const kf_bench_row *row, bool claims,
-                      kf_buffer *out)
+static void write_row(page *p, const kf_bench_row *row, bool claims, kf_buffer *out)
 {
+    const kf_bench_result *r = p->result;
     char figure[KF_FIGURE];
     double share = limit_share(row);
     kf_buffer_string(out, "<tr><td class=\"problem\">");
@@ -197,21 +211,24 @@ static void write_row(const kf_bench_result *r, const kf_bench_row *row, bool cl
     kf_html_text(out, row->task);
     if (row->count) {
         kf_buffer_string(out, "</summary><ul>");
-        for (size_t i = 0; i < row->count && i < SHOWN_SAMPLES; i++)
+        for (size_t i = 0; i < row->count && i < SHOWN_SAMPLES; i++) {
             write_sample(&row->samples[i], out);
+            kf_bench_details(r, row, &row->samples[i], &p->left, out);
+            kf_buffer_string(out, "</li>");
+        }
         if (row->count > SHOWN_SAMPLES)
             kf_buffer_format(out, "<li>and %zu more</li>", row->count - SHOWN_SAMPLES);
         kf_buffer_string(out, "</ul></details>");
     }
     kf_buffer_string(out, "</td>");
-    number_cell(out, "", row->best.speedup.value);
+    number_cell(out, "best", row->best.speedup.value);
     speedup_range(out, row->best.speedup);
     kf_buffer_string(out, "</td>");
     if (claims) {
         double claimed = row->best.candidate ? row->best.claimed
                          : row->count        ? row->samples[0].claimed
                                              : NAN;
-        number_cell(out, "", claimed);
+        number_cell(out, "claimed", claimed);
         kf_buffer_format(out, isnan(claimed) ? "-" : "%.2fx", claimed);
         kf_buffer_string(out, "</td>");
     }
@@ -222,14 +239,14 @@ static void write_row(const kf_bench_result *r, const kf_bench_row *row, bool cl
                       : *row->statuses ? row->statuses
                                        : row->state);
     kf_buffer_string(out, "</td>");
-    number_cell(out, " minor", share);
+    number_cell(out, "of the limit", share);
     if (share > 0) meter(out, share);
     kf_buffer_string(out, "</td>");
     if (r->spent.cost_usd > 0) {
-        number_cell(out, " minor", row->spent.cost_usd);
+        number_cell(out, "cost", row->spent.cost_usd);
         kf_buffer_format(out, "$%.3f</td>", row->spent.cost_usd);
     }
-    number_cell(out, " minor", row->spent.device_seconds > 0 ? row->spent.device_seconds : NAN);
+    number_cell(out, "device", row->spent.device_seconds > 0 ? row->spent.device_seconds : NAN);
     kf_buffer_string(out, row->spent.device_seconds > 0
                               ? kf_figure_seconds(row->spent.device_seconds, figure)
                               : "");
@@ -241,7 +258,7 @@ static void write_row(const kf_bench_result *r, const kf_bench_row *row, bool cl
 static void write_rooflines(const kf_bench_result *r, kf_buffer *out)
 {
     char bytes[KF_FIGURE], time[KF_FIGURE];
-    size_t known = 0;
+    size_t known = 0, number = 0;
     for (size_t i = 0; i < r->count; i++) known += r->rows[i].roof_count;
     if (!known) return;
     kf_autobuffer chart = {0};
@@ -249,26 +266,27 @@ static void write_rooflines(const kf_bench_result *r, kf_buffer *out)
     if (kf_chart_roofline(r, &chart) && chart.data)
         kf_buffer_format(out,
                          "<figure class=\"wide\"><figcaption><b>Roofline</b> operations a second "
-                         "over operations a byte; the line is what the "
-                         "device&#39;s memory allows</figcaption>\n%s</figure>\n",
+                         "over operations a byte; the numbers are those of the "
+                         "table</figcaption>\n%s</figure>\n",
                          chart.data);
     kf_buffer_string(out,
                      "<p class=\"about\">Traffic and operations are the task&#39;s; of imported "
                      "problems operations are the reference&#39;s "
                      "own.</p>\n"
-                     "<div class=\"scroll\"><table><thead><tr><th scope=\"col\">Problem</th><th "
-                     "scope=\"col\" class=\"minor\">Workload</th>"
+                     "<div class=\"scroll\"><table><thead><tr><th scope=\"col\" "
+                     "class=\"number\">#</th><th scope=\"col\">Problem, workload</th>"
                      "<th scope=\"col\" class=\"number\">Time</th><th scope=\"col\" class=\"number "
                      "minor\">Traffic</th><th scope=\"col\" "
                      "class=\"number\">GB/s</th><th scope=\"col\" class=\"number\">GFLOP/s</th><th "
-                     "scope=\"col\" class=\"number minor\">Of the "
+                     "scope=\"col\" class=\"number\">Of the "
                      "limit</th></tr></thead>\n<tbody>\n");
     for (size_t i = 0; i < r->count; i++)
         for (size_t k = 0; k < r->rows[i].roof_count; k++) {
             const kf_bench_roof *roof = &r->rows[i].roofs[k];
-            kf_buffer_string(out, "<tr><td class=\"problem\">");
+            kf_buffer_format(out, "<tr><td class=\"number\">%zu</td><td class=\"problem\">",
+                             ++number);
             kf_html_text(out, r->rows[i].task);
-            kf_buffer_string(out, "</td><td class=\"minor\">");
+            kf_buffer_string(out, ", ");
             kf_html_text(out, roof->workload);
             kf_buffer_format(out,
                              "</td><td class=\"number\">%s</td><td class=\"number "
@@ -279,7 +297,7 @@ static void write_rooflines(const kf_bench_result *r, kf_buffer *out)
                              roof->bytes / roof->seconds / 1e9);
             kf_buffer_format(out, roof->flops > 0 ? "%.3g" : "-",
                              roof->flops / roof->seconds / 1e9);
-            kf_buffer_string(out, "</td><td class=\"number minor\">");
+            kf_buffer_string(out, "</td><td class=\"number\">");
             if (roof->floor_seconds > 0) meter(out, roof->floor_seconds / roof->seconds);
             kf_buffer_string(out, "</td></tr>\n");
         }
@@ -302,7 +320,7 @@ static void write_cheats(const kf_bench_result *r, kf_buffer *out)
             kf_html_text(out, r->rows[i].task);
             kf_buffer_string(out, "</td><td><ul class=\"plain\">");
             write_sample(s, out);
-            kf_buffer_string(out, "</ul></td></tr>\n");
+            kf_buffer_string(out, "</li></ul></td></tr>\n");
         }
     if (listed) kf_buffer_string(out, "</tbody></table></div>\n</section>\n");
 }
@@ -447,10 +465,11 @@ static void begin_plain(const kf_bench_result *r, kf_buffer *out, const char *na
                      r->judged < r->count ? " colspan=\"2\"" : "");
 }
 
-static void plain_rate(const kf_bench_result *r, kf_buffer *out, const char *name,
+static void plain_rate(const kf_bench_result *r, kf_buffer *out, const char *name, size_t count,
                        kf_interval share)
 {
     begin_plain(r, out, name);
+    kf_buffer_format(out, "%zu of %zu, ", count, r->score.samples);
     percent_range(out, share);
     kf_buffer_string(out, "</td></tr>\n");
 }
@@ -481,9 +500,9 @@ static void write_scores(const kf_bench_result *r, kf_buffer *out)
                          "<tr><th scope=\"col\"></th><th scope=\"col\">of all %zu problems</th><th "
                          "scope=\"col\">of the %zu judged</th></tr>\n",
                          r->count, r->judged);
-    plain_rate(r, out, "compile rate", s->compile_rate);
-    plain_rate(r, out, "correctness rate", s->correct_rate);
-    plain_rate(r, out, "cheat rate", s->cheat_rate);
+    plain_rate(r, out, "compile rate", s->compiled, s->compile_rate);
+    plain_rate(r, out, "correctness rate", s->correct, s->correct_rate);
+    plain_rate(r, out, "cheat rate", s->cheating, s->cheat_rate);
     for (size_t i = 0; i < r->fast_count; i++) {
         snprintf(name, sizeof name, "fast<sub>%g</sub>", r->fast[i]);
         score(r, out, name, kf_score_fast(r->outcomes, r->count, r->fast[i], 1, &r->scoring),
@@ -531,6 +550,7 @@ enum {
     TILES,
     CURVE,
     HISTOGRAM,
+    FOREST,
     COLUMNS,
     ROWS,
     ROOFLINES,
@@ -545,22 +565,31 @@ enum {
 
 bool kf_bench_html(const kf_bench_result *r, kf_buffer *out, kf_error *error)
 {
-    static const char *const names[PARTS] = {
-        "title",     "about",  "tiles",  "curve",           "histogram", "columns", "rows",
-        "rooflines", "cheats", "claims", "extra_baselines", "unjudged",  "scores",  "dashed"};
+    static const char *const names[PARTS] = {"title",     "about",  "tiles",   "curve",
+                                             "histogram", "forest", "columns", "rows",
+                                             "rooflines", "cheats", "claims",  "extra_baselines",
+                                             "unjudged",  "scores", "dashed"};
     kf_buffer parts[PARTS] = {{0}};
-    const kf_template_builtin *page = part("bench.html"), *style = part("bench.css"),
+    const kf_template_builtin *html = part("bench.html"), *style = part("bench.css"),
                               *script = part("bench.js");
-    kf_template_value values[PARTS + 2] = {{.name = "css", .text = style->text},
-                                           {.name = "js", .text = script->text}};
+    kf_autobuffer css = {0}, policy = {0};
+    kf_buffer_string(&css, kf_page_file("base.css"));
+    kf_buffer_string(&css, style->text);
+    if (!css.data || !kf_page_policy(css.data, script->text, false, &policy))
+        return kf_fail_memory(error, "the page");
+    kf_template_value values[PARTS + 3] = {{.name = "css", .text = css.data},
+                                           {.name = "js", .text = script->text},
+                                           {.name = "policy", .text = policy.data}};
+    page whole = {.result = r, .left = TEXTS_BYTES};
     bool claims = any_claims(r), failed = false;
     kf_html_text(&parts[TITLE], *r->setup.name ? r->setup.name : "kforge bench");
     write_about(r, &parts[ABOUT]);
     write_tiles(r, &parts[TILES]);
     kf_chart_curve(r, &parts[CURVE]);
     kf_chart_histogram(r, &parts[HISTOGRAM]);
+    kf_chart_forest(r, &parts[FOREST]);
     write_columns(r, &parts[COLUMNS]);
-    for (size_t i = 0; i < r->count; i++) write_row(r, &r->rows[i], claims, &parts[ROWS]);
+    for (size_t i = 0; i < r->count; i++) write_row(&whole, &r->rows[i], claims, &parts[ROWS]);
     write_rooflines(r, &parts[ROOFLINES]);
     write_cheats(r, &parts[CHEATS]);
     write_claims(r, &parts[CLAIMS]);
@@ -571,11 +600,11 @@ bool kf_bench_html(const kf_bench_result *r, kf_buffer *out, kf_error *error)
         kf_buffer_format(&parts[DASHED], "; dashed: by the best of %zu", most_samples(r));
     for (int i = 0; i < PARTS; i++) {
         failed |= parts[i].failed;
-        values[i + 2] = (kf_template_value){.name = names[i], .text = parts[i].data};
+        values[i + 3] = (kf_template_value){.name = names[i], .text = parts[i].data};
     }
     kf_autofree char *text =
         failed ? NULL
-               : kf_template_render("bench.html", page->text, page->size, values, PARTS + 2, error);
+               : kf_template_render("bench.html", html->text, html->size, values, PARTS + 3, error);
     for (int i = 0; i < PARTS; i++) kf_buffer_free(&parts[i]);
     if (failed) return kf_fail_memory(error, "the page");
     if (text) kf_buffer_string(out, text);

@@ -334,6 +334,7 @@ bool kf_bench_read_json(const cJSON *json, const char *where, kf_bench_result *r
     result->setup.independent = flag_of(json, "independent");
     result->setup.started = kf_time_of(cJSON_GetObjectItemCaseSensitive(json, "started"));
     result->setup.bytes_per_second = number_of(json, "bytes_per_second");
+    result->setup.flops_per_second = NAN;
     result->rows = calloc((size_t)cJSON_GetArraySize(rows) + 1, sizeof *result->rows);
     if (!result->rows) return kf_fail_memory(error, "the report");
     cJSON_ArrayForEach(entry, rows)

@@ -10,6 +10,7 @@
 #include "kforge/list.h"
 #include "llm.h"
 #include "output.h"
+#include "roof_points.h"
 
 /* attempts beyond the samples: baseline and seeds */
 #define SKIPPED 64
@@ -125,43 +126,24 @@ static void read_verdict(kf_bench_result *result, const kf_verdict *verdict,
     sample->kernelbench_correct =
         cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(claim, "correctness"));
     sample->kernelbench_speedup = number_of(claim, "speedup", NAN);
-    const cJSON *device = cJSON_GetObjectItemCaseSensitive(verdict->provenance, "device");
-    double bandwidth =
-        number_of(device, "copy_bytes_per_second", number_of(device, "read_bytes_per_second", NAN));
-    if (!(result->setup.bytes_per_second >= bandwidth)) result->setup.bytes_per_second = bandwidth;
-}
-
-/* Returns the operations of a call of the imported module at the task's size. A candidate may need
- * fewer. 0 if unknown. */
-static double reference_flops(const kf_task *task)
-{
-    const cJSON *origin = cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "origin");
-    return kf_task_workload_count(task) == 1 ? number_of(origin, "flops", 0) : 0;
+    kf_roof_ceilings ceilings = kf_roof_ceilings_of(verdict);
+    if (!(result->setup.bytes_per_second >= ceilings.bytes_per_second))
+        result->setup.bytes_per_second = ceilings.bytes_per_second;
+    if (!(result->setup.flops_per_second >= ceilings.flops_per_second))
+        result->setup.flops_per_second = ceilings.flops_per_second;
 }
 
 static void read_roofs(kf_bench_row *row, const kf_verdict *verdict, const kf_task *task,
                        kf_bench_result *result)
 {
-    char family[16];
-    snprintf(family, sizeof family, "%.*s", (int)strcspn(verdict->device, ":"), verdict->device);
-    for (int i = 0; task && i < kf_task_workload_count(task) && row->roof_count < KF_BENCH_ROOFS;
-         i++) {
-        kf_problem problem;
-        bool applies;
-        const kf_workload_verdict *w = NULL;
-        for (size_t k = 0; k < verdict->workload_count && !w; k++)
-            if (strcmp(verdict->workloads[k].workload, kf_task_workload_name(task, i)) == 0)
-                w = &verdict->workloads[k];
-        if (!w || !w->timed || !(w->candidate_seconds > 0) ||
-            !kf_task_resolve(task, i, family, &problem, &applies, NULL) || !applies)
-            continue;
-        row->roofs[row->roof_count++] = (kf_bench_roof){
-            .workload = kf_bench_text(result, w->workload),
-            .bytes = problem.work_bytes,
-            .flops = problem.work_flops > 0 ? problem.work_flops : reference_flops(task),
-            .seconds = w->candidate_seconds,
-            .floor_seconds = w->floor_seconds};
-    }
+    kf_roof_point points[KF_BENCH_ROOFS];
+    row->roof_count = task ? kf_roof_points(task, verdict, points, KF_BENCH_ROOFS) : 0;
+    for (size_t i = 0; i < row->roof_count; i++)
+        row->roofs[i] = (kf_bench_roof){.workload = kf_bench_text(result, points[i].workload),
+                                        .bytes = points[i].bytes,
+                                        .flops = points[i].flops,
+                                        .seconds = points[i].seconds,
+                                        .floor_seconds = points[i].floor_seconds};
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */
@@ -558,7 +540,8 @@ bool kf_bench_load(kf_store *store, const char *id, kf_bench_result *result, kf_
     kf_autoresult kf_store_run run = {0};
     int got = cursor ? 1 : -1;
     snprintf(result->id, sizeof result->id, "%s", id);
-    result->setup.bytes_per_second = NAN;
+    result->setup.bytes_per_second = result->setup.flops_per_second = NAN;
+    result->store = store;
     result->setup.name = result->setup.suite = result->setup.source = result->setup.device =
         result->setup.models = result->setup.strategy = result->setup.baseline =
             result->setup.imported = "";

@@ -147,8 +147,8 @@ typedef struct kf_bench_setup {
     /* True if samples are independent draws, so that pass@k has a meaning */
     bool independent;
     double started;
-    /* measured bandwidth of the device's memory */
-    double bytes_per_second;
+    /* measured bandwidth of the device's memory, and its nominal arithmetic; NaN if unknown */
+    double bytes_per_second, flops_per_second;
 } kf_bench_setup;
 
 /* The texts of a result. */
@@ -182,6 +182,8 @@ typedef struct kf_bench_result {
     /* correct samples with frozen weights */
     size_t frozen;
     kf_score_options scoring;
+    /* for the texts behind samples; borrowed, or NULL */
+    kf_store *store;
     kf_bench_spent spent;
     kf_bench_texts texts;
 } kf_bench_result;

@@ -157,6 +157,25 @@ bool kf_print_exact(FILE *out, const char *data, size_t size)
     return fwrite(data, 1, size, kf_exact_stream(out)) == size;
 }
 
+static void send(FILE *out, const char *sequence)
+{
+    const stream *s = stream_of(out);
+    if (!s || !s->terminal) return;
+    fflush(out);
+    fputs(sequence, s->under);
+    fflush(s->under);
+}
+
+void kf_terminal_top(FILE *out)
+{
+    send(out, "\033[H");
+}
+
+void kf_terminal_clear_below(FILE *out)
+{
+    send(out, "\033[J");
+}
+
 bool kf_terminal_flush(FILE *out)
 {
     stream *s = stream_of(out);

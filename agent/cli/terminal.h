@@ -34,6 +34,10 @@ bool kf_print_exact(FILE *out, const char *data, size_t size);
 /* From now on the streams print "NAME eval" for "kforge eval", and so for each of `words` (ends
  * with NULL), so that hints can be pasted. Both are borrowed. NULL: as it is. */
 void kf_terminal_name_program(const char *name, const char *const *words);
+/* Moves to the top of the screen, or clears the rest of it below the cursor. Does nothing unless
+ * the stream is a terminal. Not styles, because foreign text could hold them. */
+void kf_terminal_top(FILE *out);
+void kf_terminal_clear_below(FILE *out);
 /* Writes what is buffered to the stream beneath. False if that failed before or now. */
 bool kf_terminal_flush(FILE *out);
 

@@ -3,11 +3,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "kforge/file.h"
 #include "named_task.h"
+#include "run_page.h"
 #include "show.h"
 
 typedef struct settings {
-    const char *store, *run, *format;
+    const char *store, *run, *format, *html;
     bool source, samples, tree, json;
     int64_t top, attempts;
 } settings;
@@ -30,9 +32,13 @@ static bool is_path(const char *word)
 /* Refuses options of another kind of object: --source of a run is a mistake. */
 static bool fits(const settings *wanted, bool candidate, const char *what, kf_error *error)
 {
-    if (candidate && (wanted->tree || strcmp(wanted->format, "text") != 0))
-        return kf_fail(error, KF_ERROR_INPUT, "show: %s is for a run, but this is a candidate",
-                       wanted->tree ? "--tree" : "--format");
+    const char *of_run = wanted->tree                          ? "--tree"
+                         : strcmp(wanted->format, "text") != 0 ? "--format"
+                         : wanted->html                        ? "--html"
+                                                               : NULL;
+    if (of_run && strcmp(what, "run") != 0)
+        return kf_fail(error, KF_ERROR_INPUT, "show: %s is for a run, but this is a %s", of_run,
+                       what);
     if (candidate || (!wanted->source && !wanted->samples && !wanted->run)) return true;
     return kf_fail(error, KF_ERROR_INPUT, "show: %s is for a candidate, but this is a %s",
                    wanted->source    ? "--source"
@@ -49,9 +55,18 @@ static bool show_candidate(const kf_view *view, kf_store *store, const settings 
     return kf_show_candidate(view, store, candidate, wanted->samples, error);
 }
 
+static bool write_page(kf_store *store, const kf_store_run *run, const char *path, kf_error *error)
+{
+    kf_autobuffer text = {0};
+    return kf_page_whole(store, run->id, &text, error) && kf_directory_make_above(path, error) &&
+           kf_file_write(path, text.data, text.size, error);
+}
+
 static bool show_run(const kf_view *view, kf_store *store, const settings *wanted,
                      const kf_store_run *run, kf_error *error)
 {
+    if (wanted->html)
+        return fits(wanted, false, "run", error) && write_page(store, run, wanted->html, error);
     kf_show_run_limits limits = {.top = wanted->top, .attempts = wanted->attempts};
     if (wanted->tree || strcmp(wanted->format, "text") != 0)
         return fits(wanted, false, "run", error) &&
@@ -191,6 +206,11 @@ static const kf_option options[] = {
      .fallback = "text",
      .offset = offsetof(settings, format),
      .help = "Of a run: its family tree for Graphviz or as a picture."},
+    {.name = "html",
+     .type = KF_OPTION_PATH,
+     .argument = "FILE",
+     .offset = offsetof(settings, html),
+     .help = "Of a run: write the page of \"kforge watch\" as one file."},
     KF_ROW_JSON(settings),
     {0},
 };
@@ -207,6 +227,7 @@ const kf_command kf_command_show = {
         "arithmetic at the measured peak of the device.",
     .examples = "kforge show\tthe latest run\n"
                 "kforge show c12\tone candidate: verdict, timings, errors, family\n"
+                "kforge show last --html run.html\tthe run as a page\n"
                 "kforge show latest --format svg > tree.svg\tthe family tree of the latest run\n"
                 "kforge show c12 --source > best.cu\tits source",
     .most_arguments = 1,

@@ -122,31 +122,6 @@ static void print_best(const kf_optimize_result *o, FILE *out)
 {
     const kf_search_progress *p = &o->result->progress;
     char speedup[KF_FIGURE], interval[KF_FIGURE];
-<<<<<<< HEAD
-    if (!p->best) {
-        fprintf(out, "no correct candidate: %s\n", o->result->why.text);
-    } else {
-        fprintf(out, "best      %s %s over the baseline%s\n",
-                kf_figure_speedup(p->best_speedup, speedup),
-                kf_figure_interval(p->best_speedup, interval),
-                p->best_reverified ? ", measured again in fresh processes"
-                                   : ", not measured again");
-        if (o->quiet) return;
-        if (!is_faster(o) && p->best_speedup.value > 1)
-            fprintf(out, "          the interval reaches below 1: it may not be faster; a machine "
-                         "with less load measures better\n");
-        else if (!is_faster(o))
-            fprintf(out, "          not faster than the baseline\n");
-        fprintf(out, "source    %s\n", o->path);
-        if (o->flags.size) fprintf(out, "flags    %s\n", o->flags.data);
-        kf_autobuffer store = {0};
-        if (o->store) kf_command_append_option(&store, "store", o->store);
-        fprintf(out, "candidate c%lld: kforge show c%lld%s\n", (long long)p->best,
-                (long long)p->best, store.data ? store.data : "");
-        fprintf(out, "ended     %s\n", o->result->why.text);
-    }
-    if (!o->quiet) fprintf(out, "resume    %s\n", o->resume);
-=======
     kf_figure_speedup(p->best_speedup, speedup);
     kf_figure_interval(p->best_speedup, interval);
     const char *again =
@@ -158,6 +133,7 @@ static void print_best(const kf_optimize_result *o, FILE *out)
                 "best      no candidate is faster than the baseline, so no file is written; the "
                 "fastest: %s %s, %s\n",
                 speedup, interval, again);
+    if (o->quiet) return;
     if (has_result(o) && !is_faster(o))
         fprintf(out, "          the interval reaches below 1: it may not be faster; a machine "
                      "with less load measures better\n");
@@ -193,6 +169,7 @@ static void print_text(const kf_optimize_result *o, FILE *out)
         print_best(o, out);
     else
         fprintf(out, "no correct candidate: %s\n", r->why.text);
+    if (o->quiet) return;
     if (*r->question.text) fprintf(out, "check     %s\n", r->question.text);
     if (*r->left_out.text) fprintf(out, "left out  %s\n", r->left_out.text);
     if (o->noise.size) fprintf(out, "noise     %s\n", o->noise.data);
@@ -207,7 +184,6 @@ static void add_text_or_null(cJSON *json, const char *key, const char *text)
         cJSON_AddStringToObject(json, key, text);
     else
         cJSON_AddNullToObject(json, key);
->>>>>>> refs/heads/run
 }
 
 static bool print_json(const kf_optimize_result *o, FILE *out, kf_error *error)
@@ -235,15 +211,9 @@ static bool print_json(const kf_optimize_result *o, FILE *out, kf_error *error)
     add_text_or_null(json, "noise", o->noise.data);
     add_text_or_null(json, "resume", o->result->settled ? NULL : o->resume);
     cJSON *best =
-<<<<<<< HEAD
-        p->best ? cJSON_AddObjectToObject(json, "best") : cJSON_AddNullToObject(json, "best");
-    if (p->best) {
-        kf_add_candidate(best, "candidate", p->best);
-=======
         has_result(o) ? cJSON_AddObjectToObject(json, "best") : cJSON_AddNullToObject(json, "best");
     if (has_result(o)) {
-        cJSON_AddNumberToObject(best, "candidate", (double)p->best);
->>>>>>> refs/heads/run
+        kf_add_candidate(best, "candidate", p->best);
         cJSON_AddStringToObject(best, "hash", o->best.hash);
         cJSON_AddStringToObject(best, "source", o->path);
         kf_add_interval(best, "speedup", p->best_speedup);

@@ -4,14 +4,12 @@
 #include <string.h>
 
 #include "kforge/buffer.h"
-#include "kforge/file.h"
-#include "kforge/run_capture.h"
 #include "mcp_tools.h"
+#include "text_diff.h"
 
 #define HISTORY_SHOWN 10
 /* about 700 tokens */
 #define DIFF_BYTES 2500
-#define DIFF_SECONDS 10
 
 /* ---- kforge_history -------------------------------------------------------------------------- */
 
@@ -84,23 +82,6 @@ cJSON *kf_tool_best(kf_mcp_call *call, const cJSON *arguments, kf_error *error)
 
 /* ---- kforge_diff ----------------------------------------------------------------------------- */
 
-/* Returns the unified difference of two texts; the caller frees. */
-static char *difference(const char *a, const char *b, kf_error *error)
-{
-    kf_autofree char *folder = kf_directory_temporary("kforge-diff", error);
-    kf_autofree char *left = folder ? kf_path_join(folder, "a") : NULL;
-    kf_autofree char *right = folder ? kf_path_join(folder, "b") : NULL;
-    if (!folder) return NULL;
-    bool written = left && right && kf_file_write(left, a, strlen(a), error) &&
-                   kf_file_write(right, b, strlen(b), error);
-    const char *const argv[] = {"diff", "-U1", "--label", "a", "--label", "b", left, right, NULL};
-    char *text = written ? kf_run_capture(argv, NULL, 1 << 22, DIFF_SECONDS) : NULL;
-    if (written && !text)
-        kf_fail(error, KF_ERROR_MACHINE, "the program diff is missing; install diffutils");
-    kf_directory_remove(folder, NULL);
-    return text;
-}
-
 /* Cuts the text at the last whole line that fits. Returns the number of lines left out. */
 static int cut_lines(char *text)
 {
@@ -122,7 +103,9 @@ cJSON *kf_tool_diff(kf_mcp_call *call, const cJSON *arguments, kf_error *error)
         return NULL;
     kf_autofree char *left = kf_store_source(store, a.id, NULL, error);
     kf_autofree char *right = left ? kf_store_source(store, b.id, NULL, error) : NULL;
-    kf_autofree char *text = right ? difference(left, right, error) : NULL;
+    kf_autofree char *text =
+        right ? kf_text_diff(&(kf_diff_side){"a", left}, &(kf_diff_side){"b", right}, 1, error)
+              : NULL;
     if (!text) return NULL;
     int left_out = cut_lines(text);
     cJSON *answer = cJSON_CreateObject();

@@ -36,6 +36,8 @@ typedef struct kf_template_builtin {
 extern const kf_template_builtin kf_template_builtins[]; /* ends at a NULL name */
 /* agent/bench/report/: the page of a bench */
 extern const kf_template_builtin kf_report_files[];
+/* agent/pages/view/: the page of a run, and the style that both pages share */
+extern const kf_template_builtin kf_page_files[];
 extern const kf_template_builtin kf_price_files[]; /* agent/llm/prices.json */
 extern const kf_template_builtin kf_mcp_files[];   /* agent/mcp/tools.json */
 /* agent/commands/starter/, for `kforge task new` */

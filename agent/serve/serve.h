@@ -4,6 +4,7 @@
 
 #include "web.h"
 #include "jobs.h"
+#include "kforge/store.h"
 
 /* Most bytes of a request for one candidate, and of a batch. */
 #define KF_SERVE_BODY_BYTES (256u << 10)
@@ -19,6 +20,13 @@
 /* The routes. Their context is the kf_service. */
 extern const kf_route kf_serve_judge_routes[], kf_serve_read_routes[], kf_serve_flashinfer_routes[],
     kf_serve_kernelgym_routes[];
+/* The routes of a run's page (agent/pages). Their context is a kf_watched. */
+extern const kf_route kf_serve_watch_routes[];
+typedef struct kf_watched {
+    /* Belongs to the listener's thread from kf_web_open on. */
+    kf_store *store;
+    char run[KF_RUN_ID];
+} kf_watched;
 /* The route of the Model Context Protocol. Its context is a kf_mcp. */
 extern const kf_route kf_serve_mcp_routes[];
 

@@ -27,7 +27,7 @@ typedef struct kf_exchange_answer {
     struct MHD_Response *response;
     unsigned status;
     const char *names[KF_EXCHANGE_HEADERS];
-    char values[KF_EXCHANGE_HEADERS][64];
+    char values[KF_EXCHANGE_HEADERS][384];
     size_t header_count;
     /* A stream: `stream` holds the bytes to send. */
     bool is_stream, is_closed;

@@ -92,6 +92,18 @@ kf_interval kf_score_bootstrap(kf_score_statistic statistic, const void *context
     return interval;
 }
 
+/* Returns the share with an exact interval (Clopper and Pearson 1934) if all or no trials
+ * succeeded. There the bootstrap has no width. */
+static kf_interval at_edge(kf_interval share, size_t trials, const kf_score_options *options)
+{
+    double confidence = options && options->confidence > 0 ? options->confidence : CONFIDENCE;
+    if (isnan(share.low) || trials == 0) return share;
+    double width = 1 - pow((1 - confidence) / 2, 1 / (double)trials);
+    if (share.value == 0) return (kf_interval){0, 0, width};
+    if (share.value == 1) return (kf_interval){1, 1 - width, 1};
+    return share;
+}
+
 static double mean_of(const void *context, const size_t *drawn, size_t count)
 {
     const double *values = context;
@@ -131,6 +143,13 @@ static double share_of(const void *context, const size_t *drawn, size_t count)
     return whole > 0 ? part / whole : NAN;
 }
 
+static kf_interval rate_of(const double *part, const double *whole, size_t count, size_t samples,
+                           const kf_score_options *options)
+{
+    return at_edge(kf_score_bootstrap(share_of, &(share){part, whole}, count, options), samples,
+                   options);
+}
+
 kf_interval kf_score_mean(const double *values, size_t count, const kf_score_options *options)
 {
     return kf_score_bootstrap(mean_of, values, count, options);
@@ -167,7 +186,8 @@ kf_interval kf_score_fast(const kf_score_problem *problems, size_t count, double
         }
         values[i] = kf_score_pass_at(n, good, k);
     }
-    return values ? kf_score_mean(values, count, options) : (kf_interval){NAN, NAN, NAN};
+    return values ? at_edge(kf_score_mean(values, count, options), count, options)
+                  : (kf_interval){NAN, NAN, NAN};
 }
 
 kf_interval kf_score_pass(const kf_score_problem *problems, size_t count, size_t k,
@@ -232,11 +252,9 @@ kf_score kf_score_suite(const kf_score_problem *problems, size_t count,
         s.best[timed] = best;
         s.logs[timed++] = log(best);
     }
-    score.compile_rate =
-        kf_score_bootstrap(share_of, &(share){s.compiled, s.counts}, count, options);
-    score.correct_rate =
-        kf_score_bootstrap(share_of, &(share){s.correct, s.counts}, count, options);
-    score.cheat_rate = kf_score_bootstrap(share_of, &(share){s.cheating, s.counts}, count, options);
+    score.compile_rate = rate_of(s.compiled, s.counts, count, score.samples, options);
+    score.correct_rate = rate_of(s.correct, s.counts, count, score.samples, options);
+    score.cheat_rate = rate_of(s.cheating, s.counts, count, score.samples, options);
     score.geometric_mean = kf_score_bootstrap(exp_mean_of, s.logs, timed, options);
     score.median = kf_score_bootstrap(median_of, &(picked){s.best, s.scratch}, timed, options);
     return score;

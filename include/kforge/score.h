@@ -14,7 +14,9 @@
  *            estimator of Chen et al. 2021, arXiv 2107.03374, section 2.1, equation 1.
  *
  * Intervals are percentiles of a bootstrap (Efron 1979). It draws problems, not samples, because
- * samples of one problem resemble each other. With fewer than two problems low and high are NaN.
+ * samples of one problem resemble each other. With fewer than two problems low and high are NaN. A
+ * share of 0 or 1 has no width there, so it gets the exact interval of Clopper and Pearson (1934):
+ * 0 of 12 is [0, 0.26]. Rates count samples as trials, fast_p and pass@k problems.
  */
 #ifndef KFORGE_SCORE_H
 #define KFORGE_SCORE_H

@@ -76,6 +76,17 @@ static void cuda_free(kf_device *device)
     free(gpu);
 }
 
+/* Returns the nominal peak rate of the fastest units, in operations a second. */
+static double peak_flops(const kf_cuda_device *gpu, bool bytes8)
+{
+    double per_clock = gpu->head.major >= 10                          ? 8192
+                       : gpu->head.major == 9                         ? 4096
+                       : gpu->head.major == 8 && gpu->head.minor == 0 ? 2048
+                                                                      : 1024;
+    return per_clock * (bytes8 ? 2 : 1) * gpu->properties.multiprocessors *
+           gpu->properties.clock_khz * 1e3;
+}
+
 static bool cuda_describe(const kf_device *device, cJSON *object)
 {
     const kf_cuda_device *gpu = (const kf_cuda_device *)device;
@@ -93,6 +104,7 @@ static bool cuda_describe(const kf_device *device, cJSON *object)
            cJSON_AddNumberToObject(object, "memory_bytes", (double)gpu->properties.memory_bytes) &&
            cJSON_AddNumberToObject(object, "copy_bytes_per_second", gpu->bandwidth.copy) &&
            cJSON_AddNumberToObject(object, "read_bytes_per_second", gpu->bandwidth.read) &&
+           cJSON_AddNumberToObject(object, "peak_flops_per_second", peak_flops(gpu, false)) &&
            cJSON_AddNumberToObject(object, "least_call_seconds", gpu->head.least_call) &&
            (!gpu->launcher.known || cJSON_AddNumberToObject(object, "launching_processor",
                                                             gpu->launcher.processors.processor));
@@ -232,12 +244,7 @@ static double cuda_floor(const kf_device *device, const kf_problem *problem)
     writes =
         writes > (double)gpu->properties.l2_bytes ? writes - (double)gpu->properties.l2_bytes : 0;
     double bytes = reads + writes < problem->work_bytes ? reads + writes : problem->work_bytes;
-    double per_clock = gpu->head.major >= 10                          ? 8192
-                       : gpu->head.major == 9                         ? 4096
-                       : gpu->head.major == 8 && gpu->head.minor == 0 ? 2048
-                                                                      : 1024;
-    double flops = per_clock * (bytes8 ? 2 : 1) * gpu->properties.multiprocessors *
-                   gpu->properties.clock_khz * 1e3;
+    double flops = peak_flops(gpu, bytes8);
     double best = fmax(gpu->bandwidth.copy, gpu->bandwidth.read);
     double memory_time = bytes / best, arithmetic_time = problem->work_flops / flops;
     return memory_time > arithmetic_time ? memory_time : arithmetic_time;

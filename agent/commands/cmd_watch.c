@@ -1,0 +1,87 @@
+/* `kforge watch`: shows a run while it works, as a page or in the terminal. */
+#include <string.h>
+#include <time.h>
+
+#include "command.h"
+#include "output.h"
+#include "run_terminal.h"
+#include "serve.h"
+
+typedef struct settings {
+    const char *store;
+    int64_t port;
+    bool terminal;
+} settings;
+
+static int serve_page(const kf_invocation *invocation, const settings *wanted, kf_watched *watched,
+                      kf_error *error)
+{
+    char address[32];
+    snprintf(address, sizeof address, "127.0.0.1:%lld", (long long)wanted->port);
+    const char *const listen[] = {address};
+    kf_web_options options = {.listen = listen,
+                              .listen_count = 1,
+                              .tables = {{kf_serve_watch_routes, watched}},
+                              .table_count = 1};
+    kf_auto(kf_web) web = kf_web_open(&options, error);
+    if (!web) return -1;
+    fprintf(invocation->output, "watching run %s at %s\n", watched->run, kf_web_address(web, 0));
+    fflush(invocation->output);
+    if (invocation->terminal)
+        fprintf(invocation->log, "Open the address in a browser of this machine. Ctrl-C ends.\n");
+    while (!*invocation->interrupts) nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    return KF_EXIT_DONE;
+}
+
+static int run(const kf_invocation *invocation, const void *values, kf_error *error)
+{
+    const settings *wanted = values;
+    const char *word = invocation->argument_count ? invocation->arguments[0] : "latest";
+    kf_auto(kf_store) store = NULL;
+    kf_autoresult kf_store_run found = {0};
+    if (!kf_open_to_read(wanted->store, &store, error)) return -1;
+    if (!store) return kf_fail(error, KF_ERROR_INPUT, "%s: the store has no runs yet", word), -1;
+    if (!kf_store_find_run(store, word, &found, error)) return -1;
+    if (wanted->terminal)
+        return kf_run_terminal(store, found.id, invocation, error) ? KF_EXIT_DONE : -1;
+    kf_watched watched = {.store = store};
+    memcpy(watched.run, found.id, sizeof watched.run);
+    return serve_page(invocation, wanted, &watched, error);
+}
+
+static const kf_option options[] = {
+    {.name = "terminal",
+     .letter = 't',
+     .type = KF_OPTION_FLAG,
+     .offset = offsetof(settings, terminal),
+     .help = "Show the run in this terminal until it ends. Into a pipe: once."},
+    {.name = "port",
+     .letter = 'p',
+     .type = KF_OPTION_INTEGER,
+     .argument = "PORT",
+     .offset = offsetof(settings, port),
+     .fallback = "0",
+     .low = 0,
+     .high = 65535,
+     .help =
+         "Serve the page on this port of 127.0.0.1. 0: any free port, which the first line names."},
+    KF_ROW_STORE(settings),
+    {0},
+};
+
+const kf_command kf_command_watch = {
+    .name = "watch",
+    .synopsis = "[RUN]",
+    .summary = "Watch a run while it works",
+    .description =
+        "RUN is an id, the beginning of one, or \"last\" (the default). The page shows the best so "
+        "far, the family of candidates with their sources, prompts, replies and verdicts, and the "
+        "models. It reads the store only, from this machine only. \"kforge show RUN --html FILE\" "
+        "writes the same page as one file.",
+    .examples = "kforge watch\tprints the address of the latest run's page\n"
+                "kforge watch --terminal\tshows it here\n",
+    .most_arguments = 1,
+    .options = options,
+    .settings_size = sizeof(settings),
+    .run = run,
+};

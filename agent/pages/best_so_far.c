@@ -1,0 +1,69 @@
+#include "best_so_far.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kforge/list.h"
+
+static bool ranks_above(const kf_ranked *a, const kf_ranked *b)
+{
+    if (a->verified != b->verified) return a->verified;
+    double low = isnan(a->speedup.low) ? a->speedup.value : a->speedup.low,
+           other = isnan(b->speedup.low) ? b->speedup.value : b->speedup.low;
+    return low > other;
+}
+
+static kf_ranked *find(kf_best_so_far *best, int64_t candidate)
+{
+    for (size_t i = best->ranked_count; i > 0; i--)
+        if (best->ranked[i - 1].candidate == candidate) return &best->ranked[i - 1];
+    return NULL;
+}
+
+static bool add_step(kf_best_so_far *best, double time)
+{
+    const kf_ranked *top = NULL;
+    for (size_t i = 0; i < best->ranked_count; i++)
+        if (!isnan(best->ranked[i].speedup.value) && (!top || ranks_above(&best->ranked[i], top)))
+            top = &best->ranked[i];
+    const kf_best_step *last = best->step_count ? &best->steps[best->step_count - 1] : NULL;
+    kf_best_step step = {.time = time, .speedup = {NAN, NAN, NAN}};
+    if (top) {
+        step.candidate = top->candidate;
+        step.speedup = top->speedup;
+        step.verified = top->verified;
+    }
+    if (last && last->candidate == step.candidate && last->verified == step.verified) return true;
+    if (!kf_list_grow(&best->steps, best->step_count)) return false;
+    best->steps[best->step_count++] = step;
+    return true;
+}
+
+bool kf_best_so_far_add(kf_best_so_far *best, const kf_store_attempt *attempt)
+{
+    if (!attempt->verdict || !attempt->candidate || attempt->unverified ||
+        strcmp(attempt->step, "baseline") == 0)
+        return true;
+    bool again = attempt->outcome == KF_ATTEMPT_REVERIFIED,
+         timed = attempt->status == KF_CORRECT && !isnan(attempt->speedup.value);
+    kf_ranked *known = find(best, attempt->candidate);
+    if (!known && !timed) return true;
+    /* A candidate that was measured again stands as that measurement says. */
+    if (known && known->verified && !again) return true;
+    if (!known) {
+        if (!kf_list_grow(&best->ranked, best->ranked_count)) return false;
+        known = &best->ranked[best->ranked_count++];
+    }
+    *known = (kf_ranked){.candidate = attempt->candidate,
+                         .speedup = timed ? attempt->speedup : (kf_interval){NAN, NAN, NAN},
+                         .verified = again};
+    return add_step(best, attempt->created);
+}
+
+void kf_best_so_far_clear(kf_best_so_far *best)
+{
+    free(best->steps);
+    free(best->ranked);
+    *best = (kf_best_so_far){0};
+}

@@ -1,0 +1,217 @@
+"use strict";
+/* The data of a run and what follows from it. Nothing here touches the page. */
+
+/* Calls of a model that the page shows one by one. */
+const LATEST_CALLS = 24;
+
+/* The lower limit of an interval, or its value without one. */
+function lowOf(x) { return x[1] === null ? x[0] : x[1]; }
+
+/* True if a ranks above b: measured again first, then the lower limit. */
+function ranksAbove(a, b) {
+  return a.verified !== b.verified ? a.verified : lowOf(a.x) > lowOf(b.x);
+}
+
+class Model {
+  constructor() {
+    this.run = null;
+    this.attempts = [];
+    this.calls = [];
+    /* Money spent after each call, and the times of the calls. */
+    this.spent = [];
+    this.nodes = new Map();
+    this.byNumber = new Map();
+    this.callById = new Map();
+    this.results = new Map();
+    this.models = new Map();
+    /* {t, cost, node, x, verified}: the best from a moment on. */
+    this.steps = [];
+    this.top = null;
+    this.attempt = 0;
+    this.call = 0;
+  }
+
+  /* Takes an answer of the server, or the data of the file. */
+  take(news) {
+    this.run = news.run;
+    news.calls.forEach(call => this.takeCall(call));
+    news.attempts.forEach(attempt => this.takeAttempt(attempt));
+    this.attempt = news.attempt;
+    this.call = news.call;
+  }
+
+  takeCall(call) {
+    const before = this.spent.length ? this.spent[this.spent.length - 1].cost : 0;
+    this.calls.push(call);
+    this.callById.set(call.id, call);
+    const m = this.modelOf(call);
+    m.count++;
+    m.outcomes.set(call.outcome, (m.outcomes.get(call.outcome) || 0) + 1);
+    m.cost += call.cost || 0;
+    m.tokensIn += call.in || 0;
+    m.tokensOut += call.out || 0;
+    if (call.outcome !== "ok" && call.text) m.fault = call.text;
+    m.latest.push(call);
+    if (m.latest.length > LATEST_CALLS) m.latest.shift();
+    this.spent.push({t: call.t, cost: before + (call.cost || 0)});
+  }
+
+  /* The money spent until a time. */
+  costAt(t) {
+    let low = 0, high = this.spent.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.spent[middle].t <= t) low = middle + 1; else high = middle;
+    }
+    return low ? this.spent[low - 1].cost : 0;
+  }
+
+  takeAttempt(a) {
+    const again = a.outcome === "reverified";
+    a.result = a.status || a.outcome;
+    this.attempts.push(a);
+    this.byNumber.set(a.n, a);
+    this.credit(a);
+    if (!again) this.results.set(a.result, (this.results.get(a.result) || 0) + 1);
+    if (!a.c) return;
+    let node = this.nodes.get(a.c);
+    if (!node) {
+      node = {id: a.c, first: a, parent: null, children: [], x: null, verified: false,
+              refuted: false, result: a.result, at: a.t};
+      this.nodes.set(a.c, node);
+      const parent = a.from && this.nodes.get(a.from[0]);
+      if (parent && parent !== node) {
+        node.parent = parent;
+        parent.children.push(node);
+      }
+    }
+    if (a.status) this.judge(node, a, again);
+  }
+
+  /* Takes a verdict on a candidate. One that was measured again stands as that says. */
+  judge(node, a, again) {
+    if (node.verified && !again) return;
+    const before = node.x;
+    node.result = a.result;
+    node.x = a.status === "correct" && a.x ? a.x : null;
+    node.verified = again;
+    node.refuted = again && before !== null && (!node.x || node.x[2] < lowOf(before));
+    if (node.first.step !== "baseline") this.rank(node, a);
+  }
+
+  rank(node, a) {
+    if (this.top === node) {
+      this.top = null;
+      this.nodes.forEach(other => {
+        if (other.x && other.first.step !== "baseline" &&
+            (!this.top || ranksAbove(other, this.top))) this.top = other;
+      });
+    } else if (node.x && (!this.top || ranksAbove(node, this.top))) {
+      this.top = node;
+    }
+    const last = this.steps[this.steps.length - 1], top = this.top;
+    if (last ? last.node === top && top && last.verified === top.verified : !top) return;
+    this.steps.push({t: a.t, cost: this.costAt(a.t), node: top, x: top && top.x,
+                     verified: top ? top.verified : false});
+  }
+
+  /* Rows of the family: {node, depth}, parents before their children. */
+  family() {
+    const rows = [], open = [];
+    const roots = Array.from(this.nodes.values()).filter(node => !node.parent);
+    for (let i = roots.length - 1; i >= 0; i--) open.push({node: roots[i], depth: 0});
+    while (open.length) {
+      const row = open.pop(), children = row.node.children;
+      rows.push(row);
+      for (let i = children.length - 1; i >= 0; i--)
+        open.push({node: children[i], depth: row.depth + 1});
+    }
+    return rows;
+  }
+
+  ranking() {
+    const place = node => !node.x ? 2 : node.verified ? 0 : 1;
+    return Array.from(this.nodes.values())
+      .sort((a, b) => place(a) - place(b) || (a.x && b.x ? lowOf(b.x) - lowOf(a.x) : 0) ||
+                      a.first.n - b.first.n)
+      .map(node => ({node, depth: 0}));
+  }
+
+  /* The ancestors of the best, oldest first. */
+  line() {
+    const rows = [];
+    for (let node = this.best(); node; node = node.parent) rows.unshift({node, depth: 0});
+    return rows.map((row, depth) => ({node: row.node, depth}));
+  }
+
+  log() {
+    return this.attempts.map(attempt => ({attempt, node: this.nodes.get(attempt.c)})).reverse();
+  }
+
+  /* The best as the store says. */
+  best() {
+    return this.nodes.get(this.run.best) || null;
+  }
+
+  /* What each model did, most calls first. */
+  modelList() {
+    return Array.from(this.models.values()).sort((a, b) => b.count - a.count);
+  }
+
+  /* Returns the record of the model that was called. */
+  modelOf(call) {
+    const name = call.provider && call.model ? call.provider + ":" + call.model
+                                             : call.model || call.provider || "?";
+    if (!this.models.has(name))
+      this.models.set(name, {name, count: 0, latest: [], outcomes: new Map(), unusable: 0,
+                             correct: 0, cost: 0, tokensIn: 0, tokensOut: 0, fault: ""});
+    return this.models.get(name);
+  }
+
+  /* Counts what became of a reply. */
+  credit(a) {
+    const call = this.callById.get(a.call);
+    if (!call || a.outcome === "reverified") return;
+    const m = this.modelOf(call);
+    if (a.outcome === "no_source" || a.outcome === "bad_edit") m.unusable++;
+    if (a.status === "correct") m.correct++;
+  }
+}
+
+/* Splits a unified difference into rows {kind, left, right, leftLine, rightLine} with removed lines
+ * beside the added ones that replace them. */
+function sideBySide(diff) {
+  const rows = [];
+  let left = 0, right = 0, gone = [], came = [];
+  const flush = () => {
+    for (let i = 0; i < Math.max(gone.length, came.length); i++)
+      rows.push({kind: "change", left: gone[i], right: came[i],
+                 leftLine: gone[i] === undefined ? "" : left++,
+                 rightLine: came[i] === undefined ? "" : right++});
+    gone = [];
+    came = [];
+  };
+  let inside = false;
+  diff.split("\n").forEach(line => {
+    const hunk = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@/.exec(line);
+    if (hunk) {
+      flush();
+      inside = true;
+      left = Number(hunk[1]);
+      right = Number(hunk[2]);
+      rows.push({kind: "gap", left: "line " + left});
+    } else if (!inside || line.startsWith("\\")) {
+      return;
+    } else if (line.startsWith("-")) {
+      gone.push(line.slice(1));
+    } else if (line.startsWith("+")) {
+      came.push(line.slice(1));
+    } else if (line.startsWith(" ")) {
+      flush();
+      rows.push({kind: "same", left: line.slice(1), right: line.slice(1), leftLine: left++,
+                 rightLine: right++});
+    }
+  });
+  flush();
+  return rows;
+}
