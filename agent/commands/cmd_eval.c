@@ -19,7 +19,7 @@
 
 typedef struct settings {
     const char *store, *device, *baseline, *sandbox, *counters, *replay, *sign, *reply;
-    double seconds, timeout;
+    double seconds, timeout, build_seconds;
     bool check_only, asan, sanitize, verify, kernelbench, keep, json, brief, verbose, quiet;
     kf_option_list flags, workers;
 } settings;
@@ -189,6 +189,7 @@ static kf_job *make_job(const settings *wanted, const char *task_path,
     kf_job_options *o = &job->options;
     o->seconds = wanted->seconds;
     o->timeout_seconds = wanted->timeout;
+    o->build_seconds = wanted->build_seconds;
     o->check_only = wanted->check_only;
     o->asan = wanted->asan;
     o->sanitize = wanted->sanitize;
@@ -548,7 +549,16 @@ static const kf_option options[] = {
      .fallback = "120",
      .low = 0.1,
      .high = 86400,
-     .help = "Time limit for the candidate, from loading to the last result."},
+     .help = "Time limit for the candidate, from loading to the last result. One call may take "
+             "1/24 of it."},
+    {.name = "build-seconds",
+     .type = KF_OPTION_DURATION,
+     .argument = "SECONDS",
+     .offset = offsetof(settings, build_seconds),
+     .fallback = "60",
+     .low = 0.1,
+     .high = 86400,
+     .help = "Limit of processor time for a build."},
     {.name = "check-only",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, check_only),

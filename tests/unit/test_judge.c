@@ -381,6 +381,36 @@ static void what_is_left_of_the_time_is_no_limit(void **state)
     kf_auto(kf_verdict) endless = judged_slowly(
         "0", "1000", 16); /* the baseline takes some 3 s of it, on a busy machine twice that */
     assert_string_equal(kf_status_name(endless->status), "timeout");
+    assert_non_null(strstr(first_finding(endless)->text, "--timeout"));
+}
+
+/* A call that takes longer than a call of the baseline does by far is slow, not endless, while the
+ * job has time. */
+static void a_slow_call_is_no_timeout_while_the_job_has_time(void **state)
+{
+    (void)state;
+    static const char source[] =
+        "#include <stdint.h>\n#include <unistd.h>\n#include <cuda_runtime.h>\n"
+        "extern \"C\" void scale(const float *x, float *y, float a, int64_t n, cudaStream_t s)\n"
+        "{ static int calls; if (!calls++) usleep(SLEEP);\n"
+        "  for (int64_t i = 0; i < n; i++) y[i] = a * x[i]; }\n";
+    kf_error error = {0};
+    for (int endless = 0; endless < 2; endless++) {
+        kf_task *task = kf_task_load(KFORGE_SOURCE_DIR "/tests/selftest/scale", &error);
+        const char *const flag[] = {endless ? "-DSLEEP=100000000" : "-DSLEEP=2600000"};
+        kf_auto(kf_job) job =
+            task ? kf_job_new("slow", task, source, strlen(source), flag, 1, &error) : NULL;
+        if (!job) fail_msg("%s", error.text);
+        job->options.check_only = true;
+        job->options.timeout_seconds = endless ? 24 : 120;
+        kf_auto(kf_verdict) verdict = judged(job);
+        assert_string_equal(kf_status_name(verdict->status), endless ? "timeout" : "correct");
+        if (!endless) continue;
+        const kf_finding *finding = first_finding(verdict);
+        assert_string_equal(finding->rule, "time.limit");
+        if (!strstr(finding->text, "1 s for each call (1/24 of --timeout, 24 s)"))
+            fail_msg("%s", finding->text);
+    }
 }
 
 /* A candidate is slow in one workload and hangs in the next, so that the job's time runs out. By
@@ -428,6 +458,7 @@ int test_program(void)
         cmocka_unit_test(the_time_of_earlier_workloads_counts),
         cmocka_unit_test(the_judge_works),
         cmocka_unit_test(what_is_left_of_the_time_is_no_limit),
+        cmocka_unit_test(a_slow_call_is_no_timeout_while_the_job_has_time),
         cmocka_unit_test(devices_have_names),
         cmocka_unit_test(what_is_disturbed_is_measured_again),
         cmocka_unit_test(the_clock_alone_convicts_nobody_at_once),

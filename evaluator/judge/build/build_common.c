@@ -124,7 +124,10 @@ bool kf_build_over_limit(const kf_sandbox_result *result, const char *what, kf_b
                         "free some",
                         what, words);
     else
-        made = asprintf(&build->reason, "%s went over a limit: %s", what, words);
+        made = asprintf(&build->reason, "%s went over a limit: %s%s", what, words,
+                        result->end == KF_END_CPU ? ". A build has that much processor time "
+                                                    "(--build-seconds of kforge eval)"
+                                                  : "");
     if (made < 0) build->reason = NULL;
     return made >= 0;
 }

@@ -22,8 +22,6 @@
 #include "paths.h"
 #include "runner_timeout.h"
 
-/* Timeout of a command that takes a runner microseconds. */
-#define COMMAND_SECONDS 20.0
 /* The least timeout of these commands after the deadline. */
 #define LATE_SECONDS 0.5
 /* The judge waits actively for the first part of a batch. Most batches are shorter. */
@@ -269,16 +267,16 @@ static kf_runner_timeout *command_timeout(kf_runner *runner, kf_runner_timeout *
 {
     double now = kf_now();
     if (!runner->limits.deadline) {
-        kf_runner_timeout_begin(own, COMMAND_SECONDS, now);
+        kf_runner_timeout_begin(own, KF_RUNNER_COMMAND_SECONDS, now);
         return own;
     }
     kf_runner_timeout *shared = &runner->limits.command;
     shared->looked = now;
     /* Queueing before this command does not count. */
     shared->threads = -1;
-    shared->seconds =
-        fmin(COMMAND_SECONDS, shared->used + fmax(runner->limits.deadline - now, LATE_SECONDS)) +
-        shared->granted;
+    shared->seconds = fmin(KF_RUNNER_COMMAND_SECONDS,
+                           shared->used + fmax(runner->limits.deadline - now, LATE_SECONDS)) +
+                      shared->granted;
     return shared;
 }
 
@@ -417,7 +415,8 @@ kf_runner *kf_runner_spawn(const kf_runner_spec *spec, kf_error *error)
     runner->idle_guard = spec->idle_guard;
     runner->affinity.launcher = spec->launcher;
     runner->memory_limit = spec->limits.memory_bytes;
-    runner->start_seconds = spec->start_seconds > 0 ? spec->start_seconds : COMMAND_SECONDS;
+    runner->start_seconds =
+        spec->start_seconds > 0 ? spec->start_seconds : KF_RUNNER_COMMAND_SECONDS;
     if (!spec->binary && !make_inbox(runner, spec, paths, error)) return NULL;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
         kf_fail(error, KF_ERROR_MACHINE, "socketpair: %s", strerror(errno));
@@ -550,7 +549,7 @@ void kf_runner_set_deadline(kf_runner *runner, double deadline)
 {
     runner->limits.deadline = deadline;
     kf_sandbox_distrust(runner->sandbox);
-    kf_runner_timeout_begin(&runner->limits.command, COMMAND_SECONDS, kf_now());
+    kf_runner_timeout_begin(&runner->limits.command, KF_RUNNER_COMMAND_SECONDS, kf_now());
     runner->limits.stopping = 0;
     kf_runner_timeout_watch(&runner->limits.command, kf_sandbox_pid(runner->sandbox));
 }

@@ -182,6 +182,9 @@ kf_runner_event kf_runner_map(kf_runner *runner, const kf_runner_buffer *buffers
 kf_runner_event kf_runner_fail(kf_runner *runner, const char *words);
 kf_runner_event kf_runner_unmap(kf_runner *runner);
 
+/* Timeout of all commands together that take a runner microseconds. */
+#define KF_RUNNER_COMMAND_SECONDS 20.0
+
 /* One batch: the runner calls the entry once for each set of `order`, synchronises the device, and
  * is stopped. */
 typedef struct kf_batch {

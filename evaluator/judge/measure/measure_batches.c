@@ -19,20 +19,23 @@
  * WORK_SECONDS. */
 #define WORK_FACTOR 1.5
 #define WORK_SECONDS 1e-5
-/* A call may take this many times the baseline's time, plus MIN_TIMEOUT seconds, because a first
- * call may build tables. For each further call of a batch it may take that many times the
+/* A call may take this many times the baseline's time, plus kf_measurement_call_seconds, because a
+ * first call may build tables. For each further call of a batch it may take that many times the
  * baseline's, or OWN_FACTOR times the candidate's own if that is more. */
 #define TIMEOUT_FACTOR 100.0
 #define OWN_FACTOR 10.0
+/* The least limit of a call, in seconds. A job's time has room for CALLS_A_JOB slow calls: fewer
+ * make no verdict. So a slower call may take that part of the job's time. */
 #define MIN_TIMEOUT 1.0
+#define CALLS_A_JOB 24
 /* Before a pair is timed, a solution in Python may take so many seconds. cuDNN tries its
  * algorithms, kernels are compiled and graphs captured, for each path that the solution takes. */
 #define FIRST_SECONDS 30.0
 /* A workload waits for the device's memory for at most so many seconds, or its time for timing if
  * that is more. */
 #define MAX_SETTLE_SECONDS 4.0
-/* A candidate that had less than this many times the baseline's time, plus MIN_TIMEOUT, is not
- * called too slow. */
+/* A candidate that had less than this many times the baseline's time, plus the seconds of a call,
+ * is not called too slow. */
 #define FAIR_FACTOR 10.0
 
 bool kf_measurement_add_sample(kf_measurement *r, char side, int pair, const kf_batch *batch)
@@ -53,11 +56,16 @@ uint64_t kf_measurement_draw(kf_measurement *r, const char *purpose, int number)
     return kf_secret_draw(r->bench->secret, label, (uint32_t)r->bench->workload, (uint32_t)number);
 }
 
+double kf_measurement_call_seconds(const kf_measurement *r)
+{
+    return fmax(MIN_TIMEOUT, r->bench->options->timeout_seconds / CALLS_A_JOB);
+}
+
 static double many_times_the_baseline(const kf_measurement *r, double factor, uint32_t calls)
 {
-    double own = OWN_FACTOR * r->schedule.candidate_call,
+    double own = OWN_FACTOR * r->schedule.candidate_call, call = kf_measurement_call_seconds(r),
            /* Without timing there are no first calls that show the candidate's own. */
-        least = r->schedule.timed ? MIN_TIMEOUT : MIN_TIMEOUT * calls,
+        least = r->schedule.timed ? call : call * calls,
            seconds = least + fmax(factor * r->schedule.baseline_call, own) * calls;
     return r->bench->options->asan ? 10 * seconds : seconds;
 }
@@ -188,14 +196,35 @@ static bool check_leftovers(kf_measurement *r, kf_runner *runner, const kf_batch
            kf_fail_memory(error, "a finding");
 }
 
+/* Writes which limit a batch has reached, and how to change it. */
+static void limit_text(const kf_measurement *r, const kf_batch *batch, char *text, size_t size)
+{
+    const char *s = batch->count == 1 ? "" : "s";
+    int used = snprintf(text, size, "running %u call%s", batch->count, s);
+    /* The reason follows. */
+    if (!kf_runner_can_stop(r->runners[CANDIDATE])) return;
+    if (batch->waking <= 0) /* The runner did not answer before the batch. */
+        snprintf(text, size, "answering the judge before a call. All its answers have %.3g s",
+                 KF_RUNNER_COMMAND_SECONDS);
+    else
+        snprintf(text + used, size - (size_t)used,
+                 ". The limit of %u call%s is %.3g s: %.3g s for %s call (1/%d of --timeout, "
+                 "%.6g s), and %.3g s a call (%.0f times the baseline, or %.0f times its own time)",
+                 batch->count, s, batch->timeout, kf_measurement_call_seconds(r),
+                 r->schedule.timed ? "the first" : "each", CALLS_A_JOB,
+                 r->bench->options->timeout_seconds,
+                 fmax(TIMEOUT_FACTOR * r->schedule.baseline_call,
+                      OWN_FACTOR * r->schedule.candidate_call),
+                 TIMEOUT_FACTOR, OWN_FACTOR);
+}
+
 /* Reports that the candidate took too long, with its limit. */
 static bool report_timeout(kf_measurement *r, const kf_batch *batch, kf_error *error)
 {
-    char doing[96];
+    char doing[300];
     kf_workload_verdict *result = r->bench->result;
     size_t before = result->finding_count;
-    snprintf(doing, sizeof doing, "running %u call%s, for which it has %.3g s", batch->count,
-             batch->count == 1 ? "" : "s", batch->timeout);
+    limit_text(r, batch, doing, sizeof doing);
     if (!kf_measurement_report(r, r->runners[CANDIDATE], KF_ROLE_CANDIDATE, KF_RUNNER_TIMEOUT, 0,
                                doing, error))
         return false;

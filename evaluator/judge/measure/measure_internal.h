@@ -218,6 +218,8 @@ bool kf_measurement_size_batches(kf_measurement *r, kf_error *error);
 uint64_t kf_measurement_draw(kf_measurement *r, const char *purpose, int number);
 /* Returns how many seconds a batch of so many calls may take. */
 double kf_measurement_timeout(const kf_measurement *r, kf_side side, uint32_t calls);
+/* Returns the part of it that a slow call has whatever the baseline takes. Loading has it, too. */
+double kf_measurement_call_seconds(const kf_measurement *r);
 /* Waits until the driver clears no freed memory. Comes before anything that is timed, but not
  * between a priming call and its batch. */
 void kf_measurement_memory_settle(kf_measurement *r);

@@ -246,7 +246,7 @@ bool kf_measurement_out_of_time(kf_measurement *r, kf_error *error)
                bench->verdict, bench->result, slow ? KF_TIMEOUT : KF_JUDGE_ERROR,
                slow ? KF_BLAME_CANDIDATE : KF_BLAME_MACHINE, slow ? "time.limit" : "time.budget",
                all, bench->options->timeout_seconds,
-               "the %.0f s of the whole job are over. The candidate took %.3g s, "
+               "the %.6g s of the whole job (--timeout) are over. The candidate took %.3g s, "
                "%.3g s of them in this workload",
                bench->options->timeout_seconds, all, clock.candidate) != NULL ||
            kf_fail_memory(error, "a finding");

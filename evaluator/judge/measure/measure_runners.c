@@ -57,11 +57,24 @@ static bool run_dry(kf_measurement *r, kf_error *error)
     return done;
 }
 
-static double load_seconds(kf_runner_kind kind)
+static double load_seconds(const kf_measurement *r, kf_runner_kind kind)
 {
-    return kind == KF_RUNNER_COMPILED ? KF_COMPILE_SECONDS
-           : kind == KF_RUNNER_TORCH  ? TORCH_LOAD_SECONDS
-                                      : LOAD_SECONDS;
+    if (kind == KF_RUNNER_COMPILED) return KF_COMPILE_SECONDS;
+    return fmax(kind == KF_RUNNER_TORCH ? TORCH_LOAD_SECONDS : LOAD_SECONDS,
+                kf_measurement_call_seconds(r));
+}
+
+/* Reports that a program was not loaded; one that ran into its limit with that limit. */
+static bool report_load(kf_measurement *r, kf_role role, kf_runner *runner, kf_runner_event event,
+                        double limit, kf_error *error)
+{
+    char doing[96];
+    snprintf(doing, sizeof doing,
+             event == KF_RUNNER_TIMEOUT && kf_runner_can_stop(runner)
+                 ? "loading it. The limit of a load is %.3g s. A larger --timeout gives it more"
+                 : "loading it",
+             limit);
+    return kf_measurement_report(r, runner, role, event, 0, doing, error);
 }
 
 /* Returns the seed for constructors: unknown before, not 0, and of 31 bits, which every generator
@@ -201,7 +214,7 @@ bool kf_measurement_start_runner(kf_measurement *r, kf_role role, kf_runner **ru
     double began = kf_now();
     if (!python && !kf_runner_give(*runner, binary, error)) return false;
     if (candidate) bench->found.layers = kf_runner_layers(*runner);
-    double runner_timeout = load_seconds(kind);
+    double runner_timeout = load_seconds(r, kind);
     bool hurried = candidate && kf_measurement_time_left(r) < runner_timeout;
     if (hurried) runner_timeout = fmax(kf_measurement_time_left(r), 1);
     if (candidate) kf_runner_set_deadline(*runner, bench->clock.deadline);
@@ -223,8 +236,7 @@ bool kf_measurement_start_runner(kf_measurement *r, kf_role role, kf_runner **ru
     if (candidate) kf_clock_charge_candidate(&bench->clock, kf_now() - began);
     if (event == KF_RUNNER_TIMEOUT && hurried && kf_runner_can_stop(*runner))
         return kf_measurement_out_of_time(r, error);
-    if (event != KF_RUNNER_OK)
-        return kf_measurement_report(r, *runner, role, event, 0, "loading it", error);
+    if (event != KF_RUNNER_OK) return report_load(r, role, *runner, event, runner_timeout, error);
     if (candidate) kf_runner_set_deadline(*runner, bench->clock.deadline);
     if (candidate && !hide_files(r, &place, *runner, error)) return false;
     return r->over || give_scalars(r, role, *runner, error);

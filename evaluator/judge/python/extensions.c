@@ -129,7 +129,11 @@ static bool run_jail(const kf_device *device, const kf_build_request *request, c
     if (result->end != KF_END_EXITED && result->end != KF_END_SIGNAL) {
         char words[256];
         kf_sandbox_describe(result, words, sizeof words);
-        if (asprintf(limit, "compiling its extensions went over a limit: %s", words) < 0)
+        const char *which = result->end == KF_END_WALL
+                                ? ". All extensions together have that much (a multiple of "
+                                  "--build-seconds of kforge eval)"
+                                : "";
+        if (asprintf(limit, "compiling its extensions went over a limit: %s%s", words, which) < 0)
             *limit = NULL;
         return *limit || kf_fail_memory(error, "a solution's extensions");
     }
