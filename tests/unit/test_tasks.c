@@ -15,9 +15,27 @@
 #include "kforge/task.h"
 #include "tuner.h"
 
-static const char *const names[] = {"axpy",    "gemv",      "gemm",        "spmv_csr",  "jacobi2d",
-                                    "cg_step", "reduction", "row_softmax", "layernorm", "transpose",
-                                    "conv2d",  "histogram", "attention",   "bias_gelu"};
+static const char *const names[] = {"axpy",
+                                    "gemv",
+                                    "gemm",
+                                    "spmv_csr",
+                                    "jacobi2d",
+                                    "cg_step",
+                                    "reduction",
+                                    "row_softmax",
+                                    "layernorm",
+                                    "transpose",
+                                    "conv2d",
+                                    "histogram",
+                                    "attention",
+                                    "bias_gelu",
+                                    "jacobi3d",
+                                    "rope",
+                                    "residual_rms_norm",
+                                    "swiglu",
+                                    "cross_entropy",
+                                    "prefix_scan",
+                                    "top_k"};
 #define NAMES (sizeof names / sizeof names[0])
 
 static kf_task *load(const char *name)
