@@ -91,7 +91,8 @@ static const kf_finding *first_finding(const kf_verdict *verdict)
     }
     for (size_t i = 0; i < verdict->workload_count; i++)
         for (size_t j = 0; j < verdict->workloads[i].finding_count; j++)
-            if (verdict->workloads[i].findings[j].status == verdict->status)
+            if (verdict->workloads[i].findings[j].status == verdict->status &&
+                kf_workload_decides(&verdict->workloads[i]))
                 return &verdict->workloads[i].findings[j];
     return note;
 }
@@ -120,6 +121,9 @@ static void read_verdict(kf_bench_result *result, const kf_verdict *verdict,
         sample->times = times_of(timed, 'c', timed->candidate_seconds);
         sample->baseline_times = times_of(timed, 'b', timed->baseline_seconds);
     }
+    kf_autofree char *general =
+        verdict->status == KF_CORRECT ? kf_verdict_generalises(verdict) : NULL;
+    if (general) sample->generalises = kf_bench_text(result, general);
     const cJSON *claim = verdict->kernelbench;
     sample->kernelbench = claim;
     sample->kernelbench_correct =
@@ -136,7 +140,9 @@ static void read_verdict(kf_bench_result *result, const kf_verdict *verdict,
 static double reference_flops(const kf_task *task)
 {
     const cJSON *origin = cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "origin");
-    return kf_task_workload_count(task) == 1 ? number_of(origin, "flops", 0) : 0;
+    int given = 0;
+    for (int i = 0; i < kf_task_workload_count(task); i++) given += !kf_task_is_unseen(task, i);
+    return given == 1 ? number_of(origin, "flops", 0) : 0;
 }
 
 static void read_roofs(kf_bench_row *row, const kf_verdict *verdict, const kf_task *task,

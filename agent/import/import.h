@@ -182,10 +182,11 @@ void kf_import_checker_free(kf_import_checker *checker);
 /* Lints a task.json with the problem file `file`, and judges its module as a candidate, on the
  * workloads that fit the device. If it fails, the result gets KF_IMPORT_UNFIT with rule and reason.
  * Adds lint's findings, and a note for each part that the machine could not check. `flops`: of the
- * first workload. False on an error of the caller, the machine or the task. */
-bool kf_import_check(kf_import_checker *checker, const cJSON *json, const char *file,
-                     const char *text, double flops, kf_import_result *result,
-                     const volatile int *stop, kf_error *error);
+ * given workloads. Deletes unseen workloads from `json` that the module itself does not pass. False
+ * on an error of the caller, the machine or the task. */
+bool kf_import_check(kf_import_checker *checker, cJSON *json, const char *file, const char *text,
+                     double flops, kf_import_result *result, const volatile int *stop,
+                     kf_error *error);
 
 /* ---- what is left beside the tasks (import_record.c) ----------------------------------------- */
 

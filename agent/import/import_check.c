@@ -96,9 +96,29 @@ static void add_note(kf_import_result *result, const char *format, ...)
     result->notes = taken;
 }
 
-/* Deletes the workloads of a copied task.json that are too large for the device. The others become
- * workloads like any other, so that a failure in an unseen one counts, too. Returns how many are
- * left, -1 with the error set. */
+/* Gives the arguments of a copied task.json the shapes of an unseen workload, which becomes a given
+ * one. */
+static bool take_shapes(cJSON *json, cJSON *workload)
+{
+    kf_auto(cJSON) shapes = cJSON_DetachItemFromObjectCaseSensitive(workload, "shapes");
+    cJSON *argument;
+    cJSON_ArrayForEach(argument, cJSON_GetObjectItemCaseSensitive(json, "arguments"))
+    {
+        const cJSON *name = cJSON_GetObjectItemCaseSensitive(argument, "name");
+        cJSON *shape = cJSON_DetachItemFromObjectCaseSensitive(
+            shapes, cJSON_IsString(name) ? name->valuestring : "");
+        if (shape && !cJSON_ReplaceItemInObjectCaseSensitive(argument, "shape", shape)) {
+            cJSON_Delete(shape);
+            return false;
+        }
+    }
+    cJSON_DeleteItemFromObjectCaseSensitive(workload, "unseen");
+    cJSON_DeleteItemFromObjectCaseSensitive(json, "work");
+    return true;
+}
+
+/* Deletes the workloads of a copied task.json that are too large for the device. If no given one is
+ * left, an unseen one takes its place. Returns how many are left, -1 with the error set. */
 static int keep_small(const kf_import_checker *checker, const kf_task *task, cJSON *json,
                       double flops, kf_import_result *result, kf_error *error)
 {
@@ -106,33 +126,38 @@ static int keep_small(const kf_import_checker *checker, const kf_task *task, cJS
     double limit = is_on_cpu(checker) ? (double)KF_LINT_CPU_BYTES : (double)KF_LINT_CUDA_BYTES;
     kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
     if (!problem) return kf_fail_memory(error, "the checks of an import"), -1;
-    cJSON *list = cJSON_GetObjectItemCaseSensitive(json, "workloads");
-    int left = 0;
+    cJSON *list = cJSON_GetObjectItemCaseSensitive(json, "workloads"), *row;
+    int left = 0, given = 0;
     for (int w = 0, at = 0; w < kf_task_workload_count(task); w++) {
         bool applies;
         if (!kf_task_resolve(task, w, device, problem, &applies, error)) return -1;
-        double bytes = bytes_of(problem), main_flops = w == 0 ? flops : 0;
-        bool fits = bytes <= limit && (!is_on_cpu(checker) || main_flops <= CPU_FLOPS);
-        if (!fits && bytes > limit)
+        double bytes = bytes_of(problem), operations = problem->own_shapes ? 0 : flops;
+        bool fits = bytes <= limit && (!is_on_cpu(checker) || operations <= CPU_FLOPS);
+        if (!fits && !problem->unseen && bytes > limit)
             add_note(result,
                      "workload %s is not judged by this import: it takes %.0f MiB, the limit for "
                      "%s is %.0f MiB",
                      problem->workload, bytes / 0x1p20, device, limit / 0x1p20);
-        else if (!fits)
+        else if (!fits && !problem->unseen)
             add_note(result,
                      "workload %s is not judged by this import: %.2g operations a call are too "
                      "slow on the CPU device",
-                     problem->workload, main_flops);
+                     problem->workload, operations);
         left += fits;
-        if (!list) continue;
-        if (fits) {
-            cJSON *row = cJSON_GetArrayItem(list, at++);
-            cJSON_DeleteItemFromObjectCaseSensitive(row, "unseen");
-        } else {
+        given += fits && !problem->unseen;
+        if (fits)
+            at++;
+        else if (list)
             cJSON_DeleteItemFromArray(list, at);
-        }
     }
-    return left;
+    cJSON_ArrayForEach(row, list)
+    {
+        if (given) break;
+        if (!cJSON_GetObjectItemCaseSensitive(row, "shapes")) continue;
+        if (!take_shapes(json, row)) return kf_fail_memory(error, "the checks of an import"), -1;
+        given++;
+    }
+    return given ? left : 0;
 }
 
 /* ---- lint ------------------------------------------------------------------------------------ */
@@ -194,8 +219,26 @@ static const char *rule_of(const kf_verdict *verdict)
     return verdict->finding_count ? verdict->findings[0].rule : "";
 }
 
-static bool judge_module(kf_import_checker *checker, const kf_task *task, kf_import_result *result,
-                         const volatile int *stop, kf_error *error)
+/* Deletes the unseen workloads of a task.json that its own module does not pass. */
+static void drop_failed(const kf_verdict *verdict, cJSON *json, kf_import_result *result)
+{
+    cJSON *list = cJSON_GetObjectItemCaseSensitive(json, "workloads");
+    for (size_t i = 0; i < verdict->workload_count; i++) {
+        const kf_workload_verdict *w = &verdict->workloads[i];
+        if (!w->unseen || w->status == KF_CORRECT) continue;
+        for (int k = cJSON_GetArraySize(list) - 1; k >= 0; k--) {
+            const cJSON *name =
+                cJSON_GetObjectItemCaseSensitive(cJSON_GetArrayItem(list, k), "name");
+            if (!cJSON_IsString(name) || strcmp(name->valuestring, w->workload) != 0) continue;
+            cJSON_DeleteItemFromArray(list, k);
+            add_note(result, "unseen %s left out, the module itself fails there: %.200s",
+                     w->workload, w->finding_count ? w->findings[0].text : "not judged");
+        }
+    }
+}
+
+static bool judge_module(kf_import_checker *checker, const kf_task *task, cJSON *json,
+                         kf_import_result *result, const volatile int *stop, kf_error *error)
 {
     kf_auto(kf_job) job = kf_job_of_baseline("import", task, NULL, error);
     if (!job) return false;
@@ -208,7 +251,7 @@ static bool judge_module(kf_import_checker *checker, const kf_task *task, kf_imp
     if (!job->options.replay_key) return kf_fail_memory(error, "the checks of an import");
     kf_auto(kf_verdict) verdict = kf_judge_run(checker->judge, job, stop, error);
     if (!verdict) return false;
-    if (verdict->status == KF_CORRECT) return true;
+    if (verdict->status == KF_CORRECT) return drop_failed(verdict, json, result), true;
     const char *rule = rule_of(verdict);
     bool machine = verdict->blame == KF_BLAME_MACHINE || verdict->blame == KF_BLAME_JUDGE ||
                    verdict->status == KF_TIMEOUT || strcmp(rule, "time.budget") == 0;
@@ -225,8 +268,8 @@ static bool judge_module(kf_import_checker *checker, const kf_task *task, kf_imp
 }
 
 /* Checks what needs a run, on the small workloads. */
-static bool check_small(kf_import_checker *checker, const kf_task *task, kf_import_result *result,
-                        const volatile int *stop, kf_error *error)
+static bool check_small(kf_import_checker *checker, const kf_task *task, cJSON *json,
+                        kf_import_result *result, const volatile int *stop, kf_error *error)
 {
     found f = {.result = result};
     kf_error reason = {0};
@@ -237,12 +280,12 @@ static bool check_small(kf_import_checker *checker, const kf_task *task, kf_impo
         snprintf(result->reason, sizeof result->reason, "lint: %.900s", reason.text);
         return true;
     }
-    return f.errors || judge_module(checker, task, result, stop, error);
+    return f.errors || judge_module(checker, task, json, result, stop, error);
 }
 
-bool kf_import_check(kf_import_checker *checker, const cJSON *json, const char *file,
-                     const char *text, double flops, kf_import_result *result,
-                     const volatile int *stop, kf_error *error)
+bool kf_import_check(kf_import_checker *checker, cJSON *json, const char *file, const char *text,
+                     double flops, kf_import_result *result, const volatile int *stop,
+                     kf_error *error)
 {
     kf_auto(kf_task) task = load(json, file, text, error);
     kf_auto(cJSON) copy = task ? cJSON_Duplicate(json, true) : NULL;
@@ -254,7 +297,7 @@ bool kf_import_check(kf_import_checker *checker, const cJSON *json, const char *
     if (left <= 0) return left == 0;
     double started = kf_now();
     kf_auto(kf_task) small = load(copy, file, text, error);
-    bool good = small && check_small(checker, small, result, stop, error);
+    bool good = small && check_small(checker, small, json, result, stop, error);
     result->check_seconds = kf_now() - started;
     return good;
 }

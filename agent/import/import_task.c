@@ -249,6 +249,36 @@ static void entry_of(const char *name, char *entry, size_t size)
     }
 }
 
+/* KernelBench's convention gives a problem one size, for which its solutions are written. */
+static bool has_fixed_sizes(const kf_import_suite *suite)
+{
+    static const char *const fixed[] = {"kernelbench", "robust-kbench", "cuda-l1"};
+    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
+        if (strcmp(suite->name, fixed[i]) == 0) return true;
+    return false;
+}
+
+/* Adds the given workload, and those of the description that only show if a candidate generalises.
+ */
+static bool add_workloads(cJSON *task, const kf_import_suite *suite, const cJSON *description)
+{
+    const cJSON *list = list_of(description, "workloads"), *row;
+    if (!cJSON_GetArraySize(list)) return true;
+    cJSON *workloads = cJSON_AddArrayToObject(task, "workloads"), *main = cJSON_CreateObject();
+    if (!workloads || !main || !cJSON_AddItemToArray(workloads, main)) {
+        cJSON_Delete(main);
+        return false;
+    }
+    if (!cJSON_AddStringToObject(main, "name", "main")) return false;
+    cJSON_ArrayForEach(row, list)
+    {
+        if (has_fixed_sizes(suite) && cJSON_GetObjectItemCaseSensitive(row, "shapes")) continue;
+        cJSON *copy = cJSON_Duplicate(row, true);
+        if (!copy || !cJSON_AddItemToArray(workloads, copy)) return false;
+    }
+    return true;
+}
+
 static bool fill(cJSON *task, const kf_import_suite *suite, const kf_import_problem *problem,
                  const kf_import_options *options, const cJSON *description, const char *hash)
 {
@@ -273,6 +303,7 @@ static bool fill(cJSON *task, const kf_import_suite *suite, const kf_import_prob
         return false;
     bool derived;
     double bytes = least_bytes(description, &derived);
+    if (!add_workloads(task, suite, description)) return false;
     cJSON *work = cJSON_AddObjectToObject(task, "work");
     const cJSON *flops = cJSON_GetObjectItemCaseSensitive(description, "flops");
     if (!work || !cJSON_AddNumberToObject(work, "bytes", bytes)) return false;
