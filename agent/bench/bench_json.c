@@ -41,6 +41,7 @@ static cJSON *sample_json(const kf_bench_sample *s)
     cJSON_AddBoolToObject(json, "cheating", s->score.cheating);
     kf_add_interval(json, "speedup", s->speedup);
     cJSON_AddBoolToObject(json, "reverified", s->reverified);
+    if (s->generalises) add_text(json, "generalises", s->generalises);
     if (!isnan(s->claimed)) {
         kf_add_figure(json, "claimed", s->claimed);
         kf_add_figure(json, "claim_ratio", kf_bench_claim_ratio(s));

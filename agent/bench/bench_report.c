@@ -247,6 +247,11 @@ static void print_rows(const kf_bench_result *result, FILE *out, int width, bool
     kf_table_add_column(&table, "problem", KF_LEFT, true);
     kf_table_add_column(&table, "best", KF_RIGHT, false);
     kf_table_add_column(&table, "interval", KF_LEFT, false);
+    bool general = false;
+    for (size_t i = 0; i < result->count; i++)
+        general =
+            general || (result->rows[i].best.generalises && *result->rows[i].best.generalises);
+    if (general) kf_table_add_column(&table, "generalises", KF_LEFT, true);
     kf_table_add_column(&table, "claimed", KF_RIGHT, false);
     kf_table_add_column(&table, "samples", KF_LEFT, true);
     kf_table_add_column(&table, "cost", KF_RIGHT, false);
@@ -258,6 +263,8 @@ static void print_rows(const kf_bench_result *result, FILE *out, int width, bool
         kf_table_cell(&table, "%s",
                       *row->fault ? "" : kf_figure_speedup(row->best.speedup, speedup));
         kf_table_cell(&table, "%s", kf_figure_interval(row->best.speedup, interval));
+        if (general)
+            kf_table_cell(&table, "%s", row->best.generalises ? row->best.generalises : "");
         kf_table_cell(&table, isnan(row->best.claimed) ? "" : "%.2fx", row->best.claimed);
         if (*row->rule)
             kf_table_cell(&table, "refused: %s", row->rule);

@@ -92,7 +92,8 @@ static const kf_finding *first_finding(const kf_verdict *verdict)
     }
     for (size_t i = 0; i < verdict->workload_count; i++)
         for (size_t j = 0; j < verdict->workloads[i].finding_count; j++)
-            if (verdict->workloads[i].findings[j].status == verdict->status)
+            if (verdict->workloads[i].findings[j].status == verdict->status &&
+                kf_workload_decides(&verdict->workloads[i]))
                 return &verdict->workloads[i].findings[j];
     return note;
 }
@@ -121,6 +122,9 @@ static void read_verdict(kf_bench_result *result, const kf_verdict *verdict,
         sample->times = times_of(timed, 'c', timed->candidate_seconds);
         sample->baseline_times = times_of(timed, 'b', timed->baseline_seconds);
     }
+    kf_autofree char *general =
+        verdict->status == KF_CORRECT ? kf_verdict_generalises(verdict) : NULL;
+    if (general) sample->generalises = kf_bench_text(result, general);
     const cJSON *claim = verdict->kernelbench;
     sample->kernelbench = claim;
     sample->kernelbench_correct =

@@ -53,6 +53,8 @@ typedef struct kf_bench_sample {
     /* index of the solution, from 0 */
     int64_t number;
     kf_interval speedup;
+    /* of a correct sample: whether it generalises, in words (kf_verdict_generalises); or "" */
+    const char *generalises;
     bool reverified, verdict, python;
     /* speedup that the author of the solution claims */
     double claimed;

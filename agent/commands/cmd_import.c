@@ -4,8 +4,6 @@
 
 #include "import.h"
 #include "kforge/file.h"
-#include "kforge/judge.h"
-#include "kforge/lint.h"
 #include "output.h"
 #include "table.h"
 
@@ -14,7 +12,7 @@ typedef struct settings {
     kf_option_list patches;
     int64_t scale, jobs;
     double timeout, memory;
-    bool link, compiled, force, json, multi, lint;
+    bool link, compiled, force, json, multi, unchecked;
 } settings;
 
 /* ---- what came of it ------------------------------------------------------------------------- */
@@ -55,6 +53,26 @@ static void tell_progress(void *context, const kf_import_problem *problem,
     if (shown && result->status >= KF_IMPORT_UNFIT)
         print_refusal(s->invocation->log, problem->task, result->reason);
     fflush(s->invocation->log);
+}
+
+static const char *text_of(const cJSON *object, const char *key)
+{
+    const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, key);
+    return cJSON_IsString(value) ? value->valuestring : "";
+}
+
+/* Prints lint's warnings. Its errors are the reason of a refusal. */
+static void tell_findings(const kf_invocation *invocation, const kf_import_problem *problem,
+                          const kf_import_result *result)
+{
+    const cJSON *row;
+    cJSON_ArrayForEach(row, result->findings)
+    {
+        const char *path = text_of(row, "path");
+        if (strcmp(text_of(row, "severity"), "warning") == 0)
+            fprintf(invocation->log, "%s: lint: %s%s%s (%s)\n", problem->task, path,
+                    *path ? ": " : "", text_of(row, "text"), text_of(row, "rule"));
+    }
 }
 
 static void print_table(const kf_view *view, const kf_import_suite *suite,
@@ -121,58 +139,12 @@ static bool print_results_json(const kf_view *view, const kf_import_suite *suite
         cJSON_AddNumberToObject(row, "outputs", r->outputs);
         cJSON_AddNumberToObject(row, "flops", r->flops);
         kf_add_figure(row, "seconds", r->seconds);
+        kf_add_figure(row, "check_seconds", r->check_seconds);
+        cJSON_AddItemToObject(row, "findings",
+                              r->findings ? cJSON_Duplicate(r->findings, true)
+                                          : cJSON_CreateArray());
     }
     return kf_print_json(view->out, kf_steal(&json), error);
-}
-
-/* ---- lint ------------------------------------------------------------------------------------ */
-
-typedef struct found {
-    int errors;
-    char rule[64], text[600];
-} found;
-
-static void take_finding(void *context, const kf_lint_finding *finding)
-{
-    found *f = context;
-    if (finding->severity != KF_LINT_ERROR || f->errors++) return;
-    snprintf(f->rule, sizeof f->rule, "%s", finding->rule);
-    snprintf(f->text, sizeof f->text, "lint: %s%s%s",
-             finding->path && finding->path[0] ? finding->path : "",
-             finding->path && finding->path[0] ? ": " : "", finding->text);
-}
-
-/* Removes tasks with lint errors and marks them as unfit. */
-static bool lint_made(const settings *s, const kf_invocation *invocation,
-                      const kf_import_suite *suite, kf_import_result *results, kf_error *error)
-{
-    kf_auto(kf_judge) judge = kf_judge_new(&(kf_judge_settings){.device = s->device}, error);
-    if (!judge) return false;
-    for (size_t i = 0; i < suite->count && !*invocation->interrupts; i++) {
-        if (results[i].status != KF_IMPORT_MADE) continue;
-        kf_autofree char *folder = kf_path_join(s->output, suite->problems[i].task);
-        kf_error reason = {0};
-        found f = {0};
-        kf_auto(kf_task) task = folder ? kf_task_load(folder, &reason) : NULL;
-        if (!task)
-            return folder ? kf_fail_copy(error, &reason) : kf_fail_memory(error, "the import");
-        kf_task_lint_static(task, NULL, take_finding, &f);
-        if (!f.errors &&
-            kf_judge_lint(judge, task, take_finding, &f, invocation->interrupts, &reason) < 0) {
-            if (reason.code == KF_ERROR_BUSY || reason.code == KF_ERROR_MACHINE)
-                return kf_fail_copy(error, &reason);
-            f.errors = 1;
-            snprintf(f.rule, sizeof f.rule, "lint");
-            snprintf(f.text, sizeof f.text, "lint: %.580s", reason.text);
-        }
-        if (!f.errors) continue;
-        results[i].status = KF_IMPORT_UNFIT;
-        snprintf(results[i].rule, sizeof results[i].rule, "%s", f.rule);
-        snprintf(results[i].reason, sizeof results[i].reason, "%s", f.text);
-        fprintf(invocation->log, "%s: %s\n", suite->problems[i].task, f.text);
-        if (!kf_directory_remove(folder, error)) return false;
-    }
-    return true;
 }
 
 /* ---- commands -------------------------------------------------------------------------------- */
@@ -207,20 +179,23 @@ static int import(const settings *s, const kf_invocation *invocation, const kf_i
                                        .link = s->link,
                                        .compiled = s->compiled,
                                        .force = s->force,
-                                       .strict = strcmp(s->sandbox, "strict") == 0};
+                                       .strict = strcmp(s->sandbox, "strict") == 0,
+                                       .unchecked = s->unchecked,
+                                       .device = s->device};
     state progress = {.invocation = invocation, .suite = suite};
     double started = kf_now();
     bool good = kf_import_run(suite, &options, results, tell_progress, &progress,
                               invocation->interrupts, error);
     bool interrupted = *invocation->interrupts;
-    if (good && s->lint && !interrupted) good = lint_made(s, invocation, suite, results, error);
+    double checking = 0;
     int status = -1;
     size_t there = 0, refused = 0;
     for (size_t i = 0; i < suite->count; i++) {
         there += results[i].status == KF_IMPORT_MADE || results[i].status == KF_IMPORT_UNCHANGED;
         refused += results[i].status == KF_IMPORT_UNFIT || results[i].status == KF_IMPORT_FAILED;
+        checking += results[i].check_seconds;
+        tell_findings(invocation, &suite->problems[i], &results[i]);
     }
-    interrupted = *invocation->interrupts;
     if (good || interrupted) {
         bool printed = true;
         kf_error why = {0};
@@ -233,9 +208,12 @@ static int import(const settings *s, const kf_invocation *invocation, const kf_i
             printed = print_results_json(&view, suite, results, kf_now() - started, error);
         else
             print_table(&view, suite, results);
-        char time[KF_FIGURE];
-        fprintf(invocation->log, "%zu of %zu imported to %s, %zu refused, in %s\n", there,
-                suite->count, s->output, refused, kf_figure_seconds(kf_now() - started, time));
+        char time[KF_FIGURE], checks[KF_FIGURE];
+        fprintf(invocation->log,
+                "%zu of %zu imported to %s, %zu refused, in %s; lint and judging the modules: %s\n",
+                there, suite->count, s->output, refused,
+                kf_figure_seconds(kf_now() - started, time),
+                s->unchecked ? "left out" : kf_figure_seconds(checking, checks));
         status = !printed      ? -1
                  : interrupted ? KF_EXIT_INTERRUPTED
                  : there       ? KF_EXIT_DONE
@@ -342,10 +320,10 @@ static int run_torch(const kf_invocation *invocation, const void *values, kf_err
          .type = KF_OPTION_FLAG,                                                                  \
          .offset = offsetof(settings, force),                                                     \
          .help = "Replace existing tasks that differ."},                                          \
-        {.name = "lint",                                                                          \
+        {.name = "unchecked",                                                                     \
          .type = KF_OPTION_FLAG,                                                                  \
-         .offset = offsetof(settings, lint),                                                      \
-         .help = "Also lint each new task on the device, and refuse tasks with errors."},         \
+         .offset = offsetof(settings, unchecked),                                                 \
+         .help = "Do not lint the new tasks, and do not judge their modules."},                   \
         KF_ROW_DEVICE(settings),                                                                  \
         {.name = "jobs",                                                                          \
          .letter = 'j',                                                                           \

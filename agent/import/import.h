@@ -2,7 +2,8 @@
  * robust-kbench or CUDA-L1, or a user's Model.
  *
  *   folder -> problems (import_suite.c) -> descriptions, several at a time, each in a sandbox
- * (describe.h) -> task folders (import_task.c), each written completely or not at all
+ * (describe.h) -> checks, one at a time (import_check.c) -> task folders (import_task.c), each
+ * written completely or not at all
  *
  * A problem that can't become a task is refused with a rule and a reason, and the import continues.
  * Only an error that affects all problems (no PyTorch, no space on the disk) ends it.
@@ -21,6 +22,8 @@
 
 /* maximum of problems in one import */
 #define KF_IMPORT_PROBLEMS 10000
+/* name of the problem file in a task folder */
+#define KF_IMPORT_FILE "problem.py"
 
 /* ---- problems (import_suite.c) --------------------------------------------------------------- */
 
@@ -105,6 +108,10 @@ typedef struct kf_import_options {
     /* True: replace existing task folders with other content */
     bool force;
     bool strict;
+    /* True: write tasks without lint, and without judging their modules */
+    bool unchecked;
+    /* of the checks; NULL for the machine's */
+    const char *device;
 } kf_import_options;
 
 /* Makes the task.json of a description. NULL on an error. `text` is the whole text of the problem
@@ -112,6 +119,11 @@ typedef struct kf_import_options {
 cJSON *kf_import_task(const kf_import_suite *suite, const kf_import_problem *problem,
                       const kf_import_options *options, const cJSON *description, const char *text,
                       size_t size, kf_error *error);
+/* Looks at the folder that is there already. *unchanged is true if it has this content.
+ * KF_ERROR_INPUT if it has other content, and `force` is not set. */
+bool kf_import_look(const kf_import_problem *problem, const kf_import_options *options,
+                    const cJSON *task, const char *text, size_t size, bool *unchanged,
+                    kf_error *error);
 /* Writes the task folder options->output/TASK with problem file and task.json, and loads it before
  * it gets its name. *unchanged is true if it existed with the same content. KF_ERROR_INPUT if other
  * content exists (without `force`), or if the task does not load. */
@@ -141,8 +153,11 @@ typedef struct kf_import_result {
     char *patches;
     int64_t elements; /* of all arguments */
     int inputs, state, outputs;
-    double flops;   /* of one call; 0 if unknown */
-    double seconds; /* wall clock */
+    double flops;         /* of one call; 0 if unknown */
+    double seconds;       /* wall clock, with the checks */
+    double check_seconds; /* of lint and judging */
+    /* of lint: [{"severity","rule","path","text"}], or NULL */
+    cJSON *findings;
 } kf_import_result;
 
 typedef void kf_import_progress(void *context, const kf_import_problem *problem,
@@ -155,6 +170,23 @@ bool kf_import_run(const kf_import_suite *suite, const kf_import_options *option
                    kf_import_result *results, kf_import_progress *progress, void *context,
                    const volatile int *stop, kf_error *error);
 void kf_import_results_clear(kf_import_result *results, size_t count);
+
+/* ---- the checks of a new task (import_check.c) ------------------------------------------------
+ */
+
+/* Belongs to the thread that made it, as a kf_judge does. */
+typedef struct kf_import_checker kf_import_checker;
+/* `device`: "cpu", "cuda:0"; NULL for the machine's. Errors: as kf_judge_new. */
+kf_import_checker *kf_import_checker_new(const char *device, bool strict, kf_error *error);
+void kf_import_checker_free(kf_import_checker *checker);
+/* Lints a task.json with the problem file `file`, and judges its module as a candidate, on the
+ * workloads that fit the device. If it fails, the result gets KF_IMPORT_UNFIT with rule and reason.
+ * Adds lint's findings, and a note for each part that the machine could not check. `flops`: of the
+ * given workloads. Deletes unseen workloads from `json` that the module itself does not pass. False
+ * on an error of the caller, the machine or the task. */
+bool kf_import_check(kf_import_checker *checker, cJSON *json, const char *file, const char *text,
+                     double flops, kf_import_result *result, const volatile int *stop,
+                     kf_error *error);
 
 /* ---- what is left beside the tasks (import_record.c) ----------------------------------------- */
 

@@ -1,6 +1,7 @@
-/* Describes and writes many problems, several at a time. Each thread takes the next problem, starts
- * its sandbox, waits for it and writes the folder. The thread that starts a sandbox has to outlive
- * it. An error that affects every problem ends all threads after their current problem. */
+/* Describes problems, several at a time, then checks and writes them. Each thread takes the next
+ * problem, starts its sandbox and waits for it. The thread that starts a sandbox has to outlive it.
+ * The caller's thread checks and writes. An error that affects every problem ends all threads after
+ * their current problem. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,7 @@ void kf_import_results_clear(kf_import_result *results, size_t count)
     for (size_t i = 0; i < count; i++) {
         free(results[i].notes);
         free(results[i].patches);
+        cJSON_Delete(results[i].findings);
         results[i] = (kf_import_result){0};
     }
 }
@@ -110,17 +112,35 @@ static bool is_everybodys(kf_error_code code)
            code == KF_ERROR_INTERNAL || code == KF_ERROR_BUSY;
 }
 
-/* Returns false on an error that affects all problems. */
-static bool import_one(const kf_import_suite *suite, const kf_import_problem *problem,
-                       const kf_import_options *options, kf_import_result *result,
-                       const volatile int *stop, kf_error *error)
+/* A problem between its description and its folder. */
+typedef struct described {
+    char *text;
+    size_t size;
+    cJSON *task;
+    /* its result, or its error that affects all problems, is there */
+    bool done;
+} described;
+
+/* Takes the error of one problem. False if it affects all problems. */
+static bool take_error(kf_import_result *result, const kf_error *reason, const char *rule,
+                       kf_error *error)
+{
+    if (is_everybodys(reason->code)) return kf_fail_copy(error, reason);
+    refuse(result, KF_IMPORT_FAILED, reason->code == KF_ERROR_LIMIT ? "limit" : rule, reason->text);
+    return true;
+}
+
+/* Describes a problem. Fills `out` if it can become a task. Returns false on an error that affects
+ * all problems. */
+static bool describe_one(const kf_import_suite *suite, const kf_import_problem *problem,
+                         const kf_import_options *options, kf_import_result *result, described *out,
+                         const volatile int *stop, kf_error *error)
 {
     kf_error reason = {0};
-    size_t size;
-    kf_autofree char *text = whole_text(problem, &size, &reason);
+    kf_autofree char *text = whole_text(problem, &out->size, &reason);
     if (!text) return refuse(result, KF_IMPORT_FAILED, "file", reason.text), true;
     const kf_describe_request request = {.text = text,
-                                         .size = size,
+                                         .size = out->size,
                                          .name = strrchr(problem->path, '/') + 1,
                                          .class_name = problem->class_name ? problem->class_name
                                                                            : options->class_name,
@@ -132,25 +152,39 @@ static bool import_one(const kf_import_suite *suite, const kf_import_problem *pr
                                          .memory_bytes = options->memory_bytes,
                                          .strict = options->strict};
     kf_auto(cJSON) description = kf_describe(&request, stop, &reason);
-    if (!description) {
-        if (is_everybodys(reason.code)) return kf_fail_copy(error, &reason);
-        refuse(result, KF_IMPORT_FAILED, reason.code == KF_ERROR_LIMIT ? "limit" : "file",
-               reason.text);
-        return true;
-    }
+    if (!description) return take_error(result, &reason, "file", error);
     const cJSON *unfit = cJSON_GetObjectItemCaseSensitive(description, "unfit");
     if (cJSON_IsObject(unfit))
         return refuse(result, KF_IMPORT_UNFIT, text_in(unfit, "rule"), text_in(unfit, "reason")),
                true;
     summarise(result, description);
-    kf_auto(cJSON) task = kf_import_task(suite, problem, options, description, text, size, &reason);
+    out->task = kf_import_task(suite, problem, options, description, text, out->size, &reason);
+    if (!out->task) return take_error(result, &reason, "task", error);
+    out->text = kf_steal(&text);
+    return true;
+}
+
+/* Checks a described problem and writes its folder. `checker` NULL: without checks. Returns false
+ * on an error that affects all problems. */
+static bool finish_one(const kf_import_problem *problem, const kf_import_options *options,
+                       const described *made, kf_import_checker *checker, kf_import_result *result,
+                       const volatile int *stop, kf_error *error)
+{
+    kf_error reason = {0};
     bool unchanged = false;
-    if (task && kf_import_write(problem, options, task, text, size, &unchanged, &reason)) {
-        result->status = unchanged ? KF_IMPORT_UNCHANGED : KF_IMPORT_MADE;
-        return true;
-    }
-    if (is_everybodys(reason.code)) return kf_fail_copy(error, &reason);
-    refuse(result, KF_IMPORT_FAILED, "task", reason.text);
+    /* The checks may leave out workloads, so that a folder is the same only after them. */
+    if (!kf_import_look(problem, options, made->task, made->text, made->size, &unchanged,
+                        &reason) &&
+        (reason.code != KF_ERROR_INPUT || !checker))
+        return take_error(result, &reason, "task", error);
+    if (!unchanged && checker &&
+        !kf_import_check(checker, made->task, KF_IMPORT_FILE, made->text, result->flops, result,
+                         stop, &reason))
+        return take_error(result, &reason, "task", error);
+    if (result->status == KF_IMPORT_UNFIT) return true;
+    if (!kf_import_write(problem, options, made->task, made->text, made->size, &unchanged, &reason))
+        return take_error(result, &reason, "task", error);
+    result->status = unchanged ? KF_IMPORT_UNCHANGED : KF_IMPORT_MADE;
     return true;
 }
 
@@ -160,39 +194,95 @@ typedef struct work {
     const kf_import_suite *suite;
     const kf_import_options *options;
     kf_import_result *results;
+    described *described;
     kf_import_progress *progress;
     void *context;
     const volatile int *stop;
     pthread_mutex_t lock;
+    pthread_cond_t changed;
     size_t next;
+    int threads;
     bool failed;
     /* the first error that affects all */
     kf_error error;
 } work;
 
-static void *work_off(void *argument)
+/* The caller holds the lock. */
+static void fail_all(work *w, const kf_error *error)
+{
+    if (!w->failed) w->error = *error;
+    w->failed = true;
+}
+
+/* Describes problems until there are no more. */
+static void *describe_all(void *argument)
 {
     work *w = argument;
     pthread_mutex_lock(&w->lock);
     while (w->next < w->suite->count && !w->failed && !(w->stop && *w->stop)) {
         size_t i = w->next++;
         kf_import_result result = {0};
+        described made = {0};
         kf_error error = {0};
         pthread_mutex_unlock(&w->lock);
         double started = kf_now();
-        bool good =
-            import_one(w->suite, &w->suite->problems[i], w->options, &result, w->stop, &error);
+        bool good = describe_one(w->suite, &w->suite->problems[i], w->options, &result, &made,
+                                 w->stop, &error);
         result.seconds = kf_now() - started;
+        made.done = true;
         pthread_mutex_lock(&w->lock);
         w->results[i] = result;
-        if (!good && !w->failed) {
-            w->failed = true;
-            w->error = error;
-        }
-        if (good && w->progress) w->progress(w->context, &w->suite->problems[i], &w->results[i]);
+        w->described[i] = made;
+        if (!good) fail_all(w, &error);
+        pthread_cond_broadcast(&w->changed);
     }
+    w->threads--;
+    pthread_cond_broadcast(&w->changed);
     pthread_mutex_unlock(&w->lock);
     return NULL;
+}
+
+/* Waits for a problem that is described. Returns its number, or the number of problems if no more
+ * will come. The caller holds the lock. */
+static size_t await_described(work *w)
+{
+    for (;;) {
+        for (size_t i = 0; i < w->suite->count && !w->failed; i++)
+            if (w->described[i].done) return i;
+        if (w->failed || !w->threads) return w->suite->count;
+        pthread_cond_wait(&w->changed, &w->lock);
+    }
+}
+
+/* Checks and writes problems in the order in which they are described. One thread does it, because
+ * a judge belongs to its thread, and a device judges one module at a time. */
+static void finish_all(work *w)
+{
+    kf_import_checker *checker = NULL;
+    pthread_mutex_lock(&w->lock);
+    for (size_t i; (i = await_described(w)) < w->suite->count;) {
+        kf_import_result *result = &w->results[i];
+        described made = w->described[i];
+        w->described[i] = (described){0};
+        kf_error error = {0};
+        pthread_mutex_unlock(&w->lock);
+        double started = kf_now();
+        bool good = true;
+        if (made.task && !w->options->unchecked && !checker)
+            good = (checker = kf_import_checker_new(w->options->device, w->options->strict,
+                                                    &error)) != NULL;
+        if (good && made.task)
+            good = finish_one(&w->suite->problems[i], w->options, &made, checker, result, w->stop,
+                              &error);
+        result->seconds += kf_now() - started;
+        cJSON_Delete(made.task);
+        free(made.text);
+        if (good && w->progress) w->progress(w->context, &w->suite->problems[i], result);
+        pthread_mutex_lock(&w->lock);
+        if (!good) fail_all(w, &error);
+    }
+    pthread_mutex_unlock(&w->lock);
+    kf_import_checker_free(checker);
 }
 
 bool kf_import_run(const kf_import_suite *suite, const kf_import_options *options,
@@ -202,17 +292,31 @@ bool kf_import_run(const kf_import_suite *suite, const kf_import_options *option
     work w = {.suite = suite,
               .options = options,
               .results = results,
+              .described = calloc(suite->count + 1, sizeof *w.described),
               .progress = progress,
               .context = context,
               .stop = stop,
-              .lock = PTHREAD_MUTEX_INITIALIZER};
+              .lock = PTHREAD_MUTEX_INITIALIZER,
+              .changed = PTHREAD_COND_INITIALIZER};
+    if (!w.described) return kf_fail_memory(error, "the import");
     pthread_t threads[64];
     int count = 0, wanted = options->jobs < 1 ? 1 : options->jobs > 64 ? 64 : options->jobs;
-    while (count + 1 < wanted && (size_t)count + 1 < suite->count &&
-           pthread_create(&threads[count], NULL, work_off, &w) == 0)
+    pthread_mutex_lock(&w.lock);
+    while (count < wanted && (size_t)count < suite->count &&
+           pthread_create(&threads[count], NULL, describe_all, &w) == 0)
         count++;
-    work_off(&w);
+    w.threads = count;
+    pthread_mutex_unlock(&w.lock);
+    if (!count)
+        fail_all(&w, &(kf_error){.code = KF_ERROR_MACHINE, .text = "cannot start a thread"});
+    finish_all(&w);
     for (int i = 0; i < count; i++) pthread_join(threads[i], NULL);
+    for (size_t i = 0; i < suite->count; i++) {
+        cJSON_Delete(w.described[i].task);
+        free(w.described[i].text);
+    }
+    free(w.described);
+    pthread_cond_destroy(&w.changed);
     pthread_mutex_destroy(&w.lock);
     return w.failed ? kf_fail_copy(error, &w.error) : true;
 }

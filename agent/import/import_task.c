@@ -13,8 +13,6 @@
 #include "kforge/json.h"
 #include "kforge/task.h"
 
-#define PROBLEM_FILE "problem.py"
-
 /* ---- task.json ------------------------------------------------------------------------------- */
 
 static const cJSON *list_of(const cJSON *description, const char *key)
@@ -222,7 +220,7 @@ static bool add_source(cJSON *task, const char *key, const kf_import_problem *pr
 {
     cJSON *source = cJSON_AddObjectToObject(task, key);
     if (!source || !cJSON_AddStringToObject(source, "kind", "torch") ||
-        !cJSON_AddStringToObject(source, "file", PROBLEM_FILE))
+        !cJSON_AddStringToObject(source, "file", KF_IMPORT_FILE))
         return false;
     if (compiled && !cJSON_AddTrueToObject(source, "compile")) return false;
     if (options->link && !problem->append && !problem->text &&
@@ -251,6 +249,36 @@ static void entry_of(const char *name, char *entry, size_t size)
     }
 }
 
+/* KernelBench's convention gives a problem one size, for which its solutions are written. */
+static bool has_fixed_sizes(const kf_import_suite *suite)
+{
+    static const char *const fixed[] = {"kernelbench", "robust-kbench", "cuda-l1"};
+    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
+        if (strcmp(suite->name, fixed[i]) == 0) return true;
+    return false;
+}
+
+/* Adds the given workload, and those of the description that only show if a candidate generalises.
+ */
+static bool add_workloads(cJSON *task, const kf_import_suite *suite, const cJSON *description)
+{
+    const cJSON *list = list_of(description, "workloads"), *row;
+    if (!cJSON_GetArraySize(list)) return true;
+    cJSON *workloads = cJSON_AddArrayToObject(task, "workloads"), *main = cJSON_CreateObject();
+    if (!workloads || !main || !cJSON_AddItemToArray(workloads, main)) {
+        cJSON_Delete(main);
+        return false;
+    }
+    if (!cJSON_AddStringToObject(main, "name", "main")) return false;
+    cJSON_ArrayForEach(row, list)
+    {
+        if (has_fixed_sizes(suite) && cJSON_GetObjectItemCaseSensitive(row, "shapes")) continue;
+        cJSON *copy = cJSON_Duplicate(row, true);
+        if (!copy || !cJSON_AddItemToArray(workloads, copy)) return false;
+    }
+    return true;
+}
+
 static bool fill(cJSON *task, const kf_import_suite *suite, const kf_import_problem *problem,
                  const kf_import_options *options, const cJSON *description, const char *hash)
 {
@@ -275,6 +303,7 @@ static bool fill(cJSON *task, const kf_import_suite *suite, const kf_import_prob
         return false;
     bool derived;
     double bytes = least_bytes(description, &derived);
+    if (!add_workloads(task, suite, description)) return false;
     cJSON *work = cJSON_AddObjectToObject(task, "work");
     const cJSON *flops = cJSON_GetObjectItemCaseSensitive(description, "flops");
     if (!work || !cJSON_AddNumberToObject(work, "bytes", bytes)) return false;
@@ -321,7 +350,7 @@ static bool write_files(const char *folder, bool with_problem, const char *json,
                         size_t size, kf_error *error)
 {
     kf_autofree char *task = kf_path_join(folder, "task.json"),
-                     *file = kf_path_join(folder, PROBLEM_FILE);
+                     *file = kf_path_join(folder, KF_IMPORT_FILE);
     if (!task || !file) return kf_fail_memory(error, "an imported task");
     return kf_file_write(task, json, strlen(json), error) &&
            (!with_problem || kf_file_write(file, text, size, error));
@@ -356,6 +385,25 @@ static bool put_in_place(const char *temporary, const char *target, kf_error *er
     return true;
 }
 
+bool kf_import_look(const kf_import_problem *problem, const kf_import_options *options,
+                    const cJSON *task, const char *text, size_t size, bool *unchanged,
+                    kf_error *error)
+{
+    bool copied = !options->link || problem->append || problem->text;
+    kf_autofree char *json = cJSON_Print(task),
+                     *target = kf_path_join(options->output, problem->task);
+    struct stat status;
+    *unchanged = false;
+    if (!json || !target) return kf_fail_memory(error, "an imported task");
+    if (lstat(target, &status) != 0) return true;
+    *unchanged = is_same(target, "task.json", json, strlen(json)) &&
+                 (!copied || is_same(target, KF_IMPORT_FILE, text, size));
+    return *unchanged || options->force ||
+           kf_fail(error, KF_ERROR_INPUT,
+                   "%s exists and differs; --force replaces it, --output names another folder",
+                   target);
+}
+
 bool kf_import_write(const kf_import_problem *problem, const kf_import_options *options,
                      const cJSON *task, const char *text, size_t size, bool *unchanged,
                      kf_error *error)
@@ -363,21 +411,11 @@ bool kf_import_write(const kf_import_problem *problem, const kf_import_options *
     bool copied = !options->link || problem->append || problem->text;
     kf_autofree char *json = cJSON_Print(task),
                      *target = kf_path_join(options->output, problem->task), *temporary = NULL;
-    struct stat status;
-    *unchanged = false;
     if (asprintf(&temporary, "%s/.%.60s.XXXXXX", options->output, problem->task) < 0)
         temporary = NULL;
     if (!json || !target || !temporary) return kf_fail_memory(error, "an imported task");
-    if (lstat(target, &status) == 0) {
-        *unchanged = is_same(target, "task.json", json, strlen(json)) &&
-                     (!copied || is_same(target, PROBLEM_FILE, text, size));
-        if (*unchanged) return true;
-        if (!options->force)
-            return kf_fail(
-                error, KF_ERROR_INPUT,
-                "%s exists and differs; --force replaces it, --output names another folder",
-                target);
-    }
+    if (!kf_import_look(problem, options, task, text, size, unchanged, error)) return false;
+    if (*unchanged) return true;
     if (!kf_directory_make(options->output, error)) return false;
     if (!mkdtemp(temporary))
         return kf_fail(error, KF_ERROR_IO, "%s: cannot make a folder there: %s", options->output,

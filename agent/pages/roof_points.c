@@ -25,7 +25,9 @@ static const kf_workload_verdict *timed_workload(const kf_verdict *verdict, cons
 static double reference_flops(const kf_task *task)
 {
     const cJSON *origin = cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "origin");
-    return kf_task_workload_count(task) == 1 ? number_of(origin, "flops", 0) : 0;
+    int given = 0;
+    for (int i = 0; i < kf_task_workload_count(task); i++) given += !kf_task_is_unseen(task, i);
+    return given == 1 ? number_of(origin, "flops", 0) : 0;
 }
 
 size_t kf_roof_points(const kf_task *task, const kf_verdict *verdict, kf_roof_point *points,

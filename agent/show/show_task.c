@@ -133,9 +133,12 @@ static bool list_workloads(const kf_view *view, const kf_task *task, kf_error *e
                 kf_table_cell(&table, "%.3g", problem.work_flops);
             else
                 kf_table_cell(&table, "%s", "");
-            kf_table_cell(&table, "%s%s%s", problem.timed ? "" : "untimed",
-                          !problem.timed && problem.hidden ? ", " : "",
-                          problem.hidden ? "hidden" : "");
+            if (problem.unseen)
+                kf_table_cell(&table, "unseen %s", kf_unseen_name(problem.unseen));
+            else
+                kf_table_cell(&table, "%s%s%s", problem.timed ? "" : "untimed",
+                              !problem.timed && problem.hidden ? ", " : "",
+                              problem.hidden ? "hidden" : "");
         }
     fputc('\n', view->out);
     kf_table_print(&table, view->out, view->width, 0, view->color);
@@ -171,6 +174,7 @@ static cJSON *workload_json(const kf_problem *problem, const char *device)
     cJSON_AddStringToObject(json, "device", device);
     cJSON_AddBoolToObject(json, "timed", problem->timed);
     cJSON_AddBoolToObject(json, "hidden", problem->hidden);
+    if (problem->unseen) cJSON_AddStringToObject(json, "unseen", kf_unseen_name(problem->unseen));
     kf_add_figure(json, "buffer_bytes", (double)problem->total_bytes);
     kf_add_figure(json, "work_bytes", problem->work_bytes);
     kf_add_figure(json, "work_flops", problem->work_flops > 0 ? problem->work_flops : NAN);

@@ -151,17 +151,28 @@ static const char *await_candidate(void *context, bool *wrong, kf_error *error)
     return !*wrong && is_measurable(p) ? p->candidate.binary : NULL;
 }
 
+/* True if the sizes of a workload are not for this job: no signature in CUDA C passes them. */
+static bool has_other_signature(const kf_job *job, const kf_problem *problem)
+{
+    const char *name = job->options.baseline;
+    const kf_task_file *baseline =
+        name ? kf_task_baseline_named(job->task, name) : kf_task_baseline(job->task);
+    return problem->own_shapes &&
+           (!job->options.torch || !baseline || baseline->kind != KF_SOURCE_TORCH);
+}
+
 /* Returns the number of workloads that apply to the device. *timed: how many of them are timed. */
-static int count_workloads(const kf_judge *judge, const kf_task *task, kf_problem *problem,
+static int count_workloads(const kf_judge *judge, const kf_job *job, kf_problem *problem,
                            int *timed)
 {
     int all = 0;
+    const kf_task *task = job->task;
     bool applies;
     *timed = 0;
     for (int workload = 0; workload < kf_task_workload_count(task); workload++) {
         if (!kf_task_resolve(task, workload, judge->device->operations->kind, problem, &applies,
                              NULL) ||
-            !applies)
+            !applies || has_other_signature(job, problem))
             continue;
         all++;
         if (problem->timed) ++*timed;
@@ -181,10 +192,12 @@ static kf_runner_kind candidate_kind(const kf_job_options *options)
 
 /* Returns when a workload is measured. Untimed ones come first: they are quick, and a wrong
  * candidate needs no timing. Those that models do not see come last, so that a candidate has no
- * later process to which it could pass on what it sees there. */
-#define TURNS 4
+ * later process to which it could pass on what it sees there. Those that only show if it
+ * generalises follow: they are for correct candidates. */
+#define TURNS 5
 static int turn_of(const kf_problem *problem)
 {
+    if (problem->unseen) return TURNS - 1;
     return (problem->hidden ? 2 : 0) + (problem->hidden != problem->timed);
 }
 
@@ -274,7 +287,7 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
     if (!problem) return kf_fail_memory(error, "a verdict");
     double budget = options->seconds > 0 ? options->seconds : r->judge->device->default_seconds,
            deadline = r->deadline;
-    int timed_left, left = count_workloads(r->judge, task, problem, &timed_left);
+    int timed_left, left = count_workloads(r->judge, r->job, problem, &timed_left);
     int number = 0, count = left;
     double least = timed_left ? MIN_PART * budget / timed_left : 0;
     bool one_runner = r->judge->device->slow_start && !options->asan,
@@ -290,6 +303,11 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
                                  &applies, error))
                 return false;
             if (!applies || turn_of(problem) != turn) continue;
+            if (has_other_signature(r->job, problem)) {
+                if (!kf_verdict_add_flag(verdict, KF_FLAG_SIZES_FIXED))
+                    return kf_fail_memory(error, "a verdict");
+                continue;
+            }
             for (int i = 0; i < problem->argument_count && r->full_f32; i++)
                 problem->arguments[i].tf32 = false;
             kf_workload_verdict *result =
@@ -297,6 +315,7 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
             if (!result || (r->full_f32 && !kf_verdict_add_flag(verdict, KF_FLAG_FULL_F32)) ||
                 (r->frozen && !kf_verdict_add_flag(verdict, KF_FLAG_FROZEN)))
                 return kf_fail_memory(error, "a verdict");
+            result->unseen = problem->unseen;
             kf_workbench bench = {
                 .device = r->judge->device,
                 .parallel = r->judge->parallel,
@@ -315,13 +334,14 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
                              .baseline = r->prepared->trusted[KF_TRUSTED_BASELINE].binary.path,
                              .oracle = r->prepared->trusted[KF_TRUSTED_ORACLE].binary.path,
                              .baseline_file = r->prepared->baseline,
-                             .compiled = kf_task_baseline_compiled(task, options->baseline),
+                             .compiled = !problem->unseen &&
+                                         kf_task_baseline_compiled(task, options->baseline),
                              .await_candidate = await_candidate,
                              .await_context = r->prepared,
                              .build = &r->prepared->candidate},
                 .modules = {.frozen = r->frozen, .full_f32 = r->full_f32},
                 .pool = r->judge->pool,
-                .round = {.candidate_runner = one_runner ? &r->going : NULL,
+                .round = {.candidate_runner = one_runner || problem->unseen ? &r->going : NULL,
                           .spare = count_spares(r->judge, options, r->more),
                           .counts = counts,
                           .last = --left == 0,
@@ -337,8 +357,8 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
             if (!kf_measure_workload(&bench, error)) return false;
             r->layers = bench.found.layers ? bench.found.layers : r->layers;
             r->secondhand = r->secondhand || bench.found.secondhand;
-            r->freezes = r->freezes || bench.found.freezes;
-            r->coarse = r->coarse || bench.found.coarse;
+            r->freezes = r->freezes || (bench.found.freezes && !problem->unseen);
+            r->coarse = r->coarse || (bench.found.coarse && !problem->unseen);
             r->outside = bench.found.outside;
             r->outside_rounds += bench.found.outside;
             r->outside_candidate += bench.found.outside_candidate;
@@ -351,7 +371,8 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
                 budget -= kf_now() - started - (deadline - before);
                 timed_left--;
             }
-            if (result->finding_count) return true;
+            if (result->finding_count && !problem->unseen) return true;
+            if (result->finding_count && kf_workload_decides(result)) return true;
         }
     return true;
 }

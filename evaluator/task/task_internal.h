@@ -55,12 +55,15 @@ typedef struct kf_task_argument {
 typedef struct kf_task_workload {
     const char *name;
     bool timed, hidden;
+    kf_unseen unseen;
     bool devices[KF_TASK_DEVICES];
     /* one for each param of the task, absent if not overridden; NULL without overrides */
     kf_formula *params;
     kf_formula *device_params[KF_TASK_DEVICES];
     /* one for each argument, absent if not overridden; NULL without overrides */
     kf_distribution_spec *distributions;
+    /* one row of extents for each argument, 0 if not overridden; NULL without overrides */
+    int64_t (*shapes)[KF_MAX_DIMS];
     bool has_tolerance;
     kf_tolerance tolerance;
 } kf_task_workload;

@@ -37,6 +37,7 @@ static void free_workload(kf_task *task, kf_task_workload *workload)
     for (int i = 0; workload->distributions && i < task->argument_count; i++)
         kf_distribution_free(&workload->distributions[i]);
     free(workload->distributions);
+    free(workload->shapes);
 }
 
 void kf_task_free(kf_task *task)
@@ -288,6 +289,12 @@ int kf_task_workload_count(const kf_task *task)
 const char *kf_task_workload_name(const kf_task *task, int workload)
 {
     return workload >= 0 && workload < task->workload_count ? task->workloads[workload].name : NULL;
+}
+
+bool kf_task_is_unseen(const kf_task *task, int workload)
+{
+    return workload >= 0 && workload < task->workload_count &&
+           task->workloads[workload].unseen != KF_GIVEN;
 }
 
 const kf_task_file *kf_task_oracle(const kf_task *task)

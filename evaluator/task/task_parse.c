@@ -314,6 +314,52 @@ static bool read_distributions(const kf_task *task, kf_json_reader *parent,
     return kf_json_finish(&reader);
 }
 
+/* Reads "shapes": the extents of some arguments of a PyTorch problem, in place of their own. */
+static bool read_shapes(const kf_task *task, kf_json_reader *parent, kf_task_workload *workload)
+{
+    const cJSON *object = kf_json_object_or_null(parent, "shapes");
+    if (!object) return !parent->failed;
+    if (workload->unseen != KF_UNSEEN_SIZES)
+        return kf_json_complain(parent, "shapes",
+                                "needs \"unseen\": \"sizes\"; other workloads "
+                                "have params");
+    kf_json_reader reader = kf_task_child(parent, object, "shapes", -1);
+    workload->shapes = calloc((size_t)task->argument_count, sizeof *workload->shapes);
+    if (!workload->shapes) return kf_fail_memory(reader.error, "the shapes of a workload");
+    for (int i = 0; i < task->argument_count && !reader.failed; i++) {
+        const kf_task_argument *argument = &task->arguments[i];
+        const cJSON *row = kf_json_any(&reader, argument->name), *extent;
+        if (!row) continue;
+        if (argument->kind == KF_SCALAR || cJSON_GetArraySize(row) != argument->dims)
+            return kf_json_complain(&reader, argument->name, "expected %d extents", argument->dims);
+        int d = 0;
+        cJSON_ArrayForEach(extent, row)
+        {
+            double value = cJSON_IsNumber(extent) ? extent->valuedouble : 0;
+            if (!(value >= 1 && value <= (double)KF_MAX_ELEMENTS) ||
+                value != (double)(int64_t)value)
+                return kf_json_complain(&reader, argument->name,
+                                        "expected integers from 1 to 2^40");
+            workload->shapes[i][d++] = (int64_t)value;
+        }
+    }
+    return kf_json_finish(&reader);
+}
+
+/* Reads "unseen". A workload that has it is neither timed nor shown. */
+static bool read_unseen(kf_json_reader *reader, kf_task_workload *workload)
+{
+    const char *unseen = kf_json_string_or(reader, "unseen", NULL);
+    if (!unseen) return !reader->failed;
+    if (!kf_unseen_parse(unseen, &workload->unseen))
+        return kf_json_complain(reader, "unseen", "\"%s\"; expected \"sizes\" or \"data\"", unseen);
+    if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(reader->object, "timed")))
+        return kf_json_complain(reader, "timed", "a workload with \"unseen\" is not timed");
+    workload->timed = false;
+    workload->hidden = true;
+    return true;
+}
+
 static bool read_workload(kf_task *task, kf_json_reader *reader, kf_task_workload *workload)
 {
     workload->name = kf_task_name_field(reader, "name", NULL, kf_name_fault);
@@ -324,9 +370,11 @@ static bool read_workload(kf_task *task, kf_json_reader *reader, kf_task_workloa
                                     workload->name, i);
     workload->timed = kf_json_boolean_or(reader, "timed", true);
     workload->hidden = kf_json_boolean_or(reader, "hidden", false);
+    if (!read_unseen(reader, workload)) return false;
     const cJSON *params = kf_json_object_or_null(reader, "params");
     if (params && !read_overrides(task, reader, params, "params", &workload->params)) return false;
-    return read_device_params(task, reader, workload->device_params) &&
+    return read_shapes(task, reader, workload) &&
+           read_device_params(task, reader, workload->device_params) &&
            read_devices(reader, workload) && read_distributions(task, reader, workload) &&
            read_tolerance(reader, &workload->has_tolerance, &workload->tolerance) &&
            kf_json_finish(reader);

@@ -35,6 +35,8 @@ static bool make_shape(const kf_making *making, int index, kf_problem_argument *
     const kf_task_argument *from = &making->task->arguments[index];
     kf_error inner = {0};
     char field[32], text[KF_NAME_BYTES];
+    const kf_task_workload *workload = &making->task->workloads[making->workload];
+    const int64_t *own = workload->shapes ? workload->shapes[index] : NULL;
     argument->dims = from->dims;
     argument->elements = 1;
     for (int d = 0; d < from->dims; d++) {
@@ -42,8 +44,9 @@ static bool make_shape(const kf_making *making, int index, kf_problem_argument *
             snprintf(field, sizeof field, ".bytes");
         else
             snprintf(field, sizeof field, ".shape[%d]", d);
-        int64_t extent;
-        if (!kf_formula_integer(&from->shape[d], making->bindings, making->count, &extent, &inner))
+        int64_t extent = own ? own[d] : 0;
+        if (!extent &&
+            !kf_formula_integer(&from->shape[d], making->bindings, making->count, &extent, &inner))
             return refuse(making, index, field, &inner);
         if (extent < 1) {
             kf_fail(&inner, KF_ERROR_INPUT, "%s is %lld; expected at least 1",
@@ -113,7 +116,8 @@ static bool same_distribution(const kf_distribution *a, const kf_distribution *b
 static bool has_same_params(const kf_making *making, int workload)
 {
     kf_binding bindings[KF_MAX_PARAMS];
-    if (!making->task->workloads[workload].devices[making->device] ||
+    if (making->task->workloads[workload].unseen ||
+        !making->task->workloads[workload].devices[making->device] ||
         !kf_params_resolve(making->task, workload, making->device, bindings, NULL))
         return false;
     for (size_t p = 0; p < making->count; p++)
@@ -162,6 +166,7 @@ static void find_strays(const kf_making *making)
             problem->arguments[i].kind == KF_INPUT || problem->arguments[i].kind == KF_INOUT;
         if (given && d->kind == KF_INTEGERS) add_strays(d, d);
     }
+    if (making->task->workloads[making->workload].unseen) return;
     for (int w = 0; w < making->task->workload_count; w++) {
         kf_distribution other = {0};
         if (w == making->workload || !has_same_params(making, w)) continue;
@@ -216,7 +221,7 @@ static bool make_work(const kf_making *making)
     for (int i = 0; i < 2; i++) {
         kf_error inner = {0};
         kf_value value = {0};
-        if (!formulas[i]->present) continue;
+        if (!formulas[i]->present || making->problem->own_shapes) continue;
         bool known =
             kf_formula_evaluate(formulas[i], making->bindings, making->count, &value, &inner);
         if (known && value.number < 0)
@@ -224,7 +229,7 @@ static bool make_work(const kf_making *making)
         if (!known) return refuse(making, -1, i ? "work.flops" : "work.bytes", &inner);
         *figures[i] = value.number;
     }
-    if (making->task->work_bytes.present) return true;
+    if (making->task->work_bytes.present && !making->problem->own_shapes) return true;
     making->problem->work_bytes_derived = true;
     making->problem->work_bytes = kf_problem_least_bytes(making->problem);
     return true;
@@ -255,7 +260,11 @@ bool kf_task_resolve(const kf_task *task, int workload, const char *device, kf_p
                        task->where, workload, task->workload_count);
     const kf_task_workload *from = &task->workloads[workload];
     *applies = from->devices[which];
-    *problem = (kf_problem){.workload = from->name, .timed = from->timed, .hidden = from->hidden};
+    *problem = (kf_problem){.workload = from->name,
+                            .timed = from->timed,
+                            .hidden = from->hidden,
+                            .unseen = from->unseen,
+                            .own_shapes = from->shapes != NULL};
     if (!*applies) return true;
 
     kf_binding bindings[KF_MAX_PARAMS];

@@ -35,6 +35,7 @@ try:
     import load
     import meta
     import shrink
+    import unseen
     from problem_measure import Arguments, Unfit, dtype_name, measure, one_line
 except ImportError as torch_missing_reason:
     torch, torch_missing = None, torch_missing_reason
@@ -191,18 +192,18 @@ def describe_at(path, patches, options, keep_state, times, tried):
     args.look_at_mode(args.values(8), measured)
     args.not_frozen = freezable.why_not(args, options.seconds)
     state_names = list(args.state)
-    return (
-        assemble(
-            problem,
-            patches,
-            args,
-            state_names,
-            measured,
-            size if small is not problem else None,
-            notes,
-        ),
-        args.idle,
+    full = size if small is not problem else None
+    described = assemble(problem, patches, args, state_names, measured, full, notes)
+    described["workloads"] = unseen.workloads(
+        args,
+        problem,
+        options,
+        full,
+        full is None,
+        described["order"],
+        [(row["name"], row["dims"]) for row in described["outputs"]],
     )
+    return described, args.idle
 
 
 def assemble(problem, patches, args, state_names, measured, size, notes):

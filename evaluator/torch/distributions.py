@@ -300,12 +300,16 @@ def sample(spec, shape, dtype, generator):
     elif kind == "sorted":
         values = torch.randint(spec["low"], spec["high"], shape, generator=generator).sort(-1)[0]
     elif kind == "offsets":
-        values = torch.randint(0, spec["total"] + 1, shape, generator=generator).sort(-1)[0]
+        drawn = torch.rand(shape, generator=generator).pow(spec.get("skew", 1))
+        values = (drawn * spec["total"]).floor().long().sort(-1)[0]
         values[0], values[-1] = 0, spec["total"]
     elif kind == "permutation":
         values = torch.randperm(count, generator=generator).reshape(shape)
     elif kind == "signs":
         values = torch.randint(0, 2, shape, generator=generator) * 2 - 1
+    elif kind == "sparse":
+        values = torch.empty(shape, dtype=torch.float32).normal_(generator=generator)
+        values *= torch.rand(shape, generator=generator) < spec.get("density", 0.1)
     elif kind == "one_hot":
         rows = torch.randint(0, shape[-1], shape[:-1], generator=generator)
         values = torch.nn.functional.one_hot(rows, shape[-1])

@@ -78,7 +78,7 @@ class Size:
         return sum(math.prod(t.shape) for t in self.tensors())
 
 
-def _storageless_parts(problem, options):
+def storageless_parts(problem, options):
     with Storageless():
         inputs = problem_measure.draw_inputs(problem, 42)
         model = problem_measure.make_model(problem, 42, options.mode)
@@ -105,7 +105,7 @@ def _has_no_rule(reason):
 def size(problem, options):
     """Returns the size of a problem; None if it cannot be derived this way."""
     try:
-        inputs, model = _storageless_parts(problem, options)
+        inputs, model = storageless_parts(problem, options)
     except Exception:
         return None
     state = {n: t for n, t in model.state_dict().items() if isinstance(t, torch.Tensor)}

@@ -251,6 +251,95 @@ bool kf_verdict_add_flag(kf_verdict *verdict, const char *format, ...)
     return true;
 }
 
+/* ---- generalisation -------------------------------------------------------------------------- */
+
+static const char *const unseen_names[KF_UNSEEN_COUNT] = {"", "sizes", "data"};
+
+const char *kf_unseen_name(kf_unseen unseen)
+{
+    return unseen_names[unseen];
+}
+
+bool kf_unseen_parse(const char *name, kf_unseen *unseen)
+{
+    for (int i = KF_UNSEEN_SIZES; i < KF_UNSEEN_COUNT; i++)
+        if (strcmp(name, unseen_names[i]) == 0) return *unseen = (kf_unseen)i, true;
+    return false;
+}
+
+bool kf_workload_decides(const kf_workload_verdict *workload)
+{
+    if (!workload->unseen) return true;
+    for (size_t i = 0; i < workload->finding_count; i++)
+        if (workload->findings[i].status == KF_CHEATING) return true;
+    return false;
+}
+
+/* Returns the flag of an unseen workload that the candidate did not pass. NULL if it passed. */
+static const char *flag_of(const kf_workload_verdict *workload)
+{
+    if (workload->status == KF_CORRECT) return NULL;
+    for (size_t i = 0; i < workload->finding_count; i++)
+        if (workload->findings[i].status == workload->status &&
+            workload->findings[i].blame == KF_BLAME_CANDIDATE)
+            return KF_FLAG_GIVEN_ONLY;
+    return KF_FLAG_UNJUDGED;
+}
+
+/* Sets the flags of a correct verdict. Without memory some are missing. */
+static void flag_unseen(kf_verdict *verdict)
+{
+    for (int kind = KF_UNSEEN_SIZES; kind < KF_UNSEEN_COUNT; kind++) {
+        size_t count = 0, passed = 0;
+        for (size_t i = 0; i < verdict->workload_count; i++) {
+            const kf_workload_verdict *w = &verdict->workloads[i];
+            if ((int)w->unseen != kind) continue;
+            const char *flag = flag_of(w);
+            count++;
+            passed += !flag;
+            if (flag)
+                kf_verdict_add_flag(verdict, "%s%s:%s", unseen_names[kind], flag, w->workload);
+        }
+        if (count && passed == count)
+            kf_verdict_add_flag(verdict, "%s" KF_FLAG_GENERALISES, unseen_names[kind]);
+    }
+}
+
+/* Appends to which unseen workloads of one kind a candidate generalises. */
+static void describe_unseen(const kf_verdict *verdict, kf_unseen kind, kf_buffer *text)
+{
+    size_t count = 0, failed = 0, passed = 0;
+    kf_autobuffer names = {0};
+    for (size_t i = 0; i < verdict->workload_count; i++) {
+        const kf_workload_verdict *w = &verdict->workloads[i];
+        if (w->unseen != kind) continue;
+        const char *flag = flag_of(w);
+        count++;
+        passed += !flag;
+        if (flag && strcmp(flag, KF_FLAG_GIVEN_ONLY) == 0)
+            kf_buffer_format(&names, "%s%s", failed++ ? ", " : "", w->workload);
+    }
+    if (!count) return;
+    const char *between = text->size ? "; " : "", *name = unseen_names[kind];
+    if (failed)
+        kf_buffer_format(text, "%snot to other %s (%s)", between, name, names.data);
+    else if (passed == count)
+        kf_buffer_format(text, "%sto other %s", between, name);
+    else
+        kf_buffer_format(text, "%sto other %s: not all judged", between, name);
+}
+
+char *kf_verdict_generalises(const kf_verdict *verdict)
+{
+    kf_autobuffer text = {0};
+    for (int kind = KF_UNSEEN_SIZES; kind < KF_UNSEEN_COUNT; kind++)
+        describe_unseen(verdict, (kf_unseen)kind, &text);
+    if (kf_verdict_has_flag(verdict, KF_FLAG_SIZES_FIXED))
+        kf_buffer_format(&text, "%ssizes are fixed by the signature", text.size ? "; " : "");
+    if (!text.size) kf_buffer_string(&text, "");
+    return kf_buffer_take(&text);
+}
+
 void kf_verdict_remove_flags(kf_verdict *verdict, const char *prefix)
 {
     size_t kept = 0;
@@ -342,7 +431,9 @@ static size_t count_findings(const kf_verdict *verdict)
     for (size_t i = 0; i < verdict->finding_count; i++)
         count += verdict->findings[i].status != KF_CORRECT;
     for (size_t w = 0; w < verdict->workload_count; w++)
-        for (size_t i = 0; i < verdict->workloads[w].finding_count; i++)
+        for (size_t i = 0;
+             i < verdict->workloads[w].finding_count && kf_workload_decides(&verdict->workloads[w]);
+             i++)
             count += verdict->workloads[w].findings[i].status != KF_CORRECT;
     return count;
 }
@@ -366,7 +457,9 @@ static void conclude_without_findings(kf_verdict *verdict, kf_buffer *message)
 {
     const kf_workload_verdict *worst = NULL;
     for (size_t i = 0; i < verdict->workload_count; i++)
-        if (!worst || verdict->workloads[i].status < worst->status) worst = &verdict->workloads[i];
+        if (!verdict->workloads[i].unseen &&
+            (!worst || verdict->workloads[i].status < worst->status))
+            worst = &verdict->workloads[i];
     verdict->status = worst ? worst->status : KF_JUDGE_ERROR;
     verdict->blame = verdict->status == KF_CORRECT ? KF_BLAME_NOBODY : KF_BLAME_JUDGE;
     if (!worst)
@@ -389,6 +482,7 @@ void kf_verdict_conclude(kf_verdict *verdict)
         settle_workload(verdict, w);
         const kf_finding *finding = deciding_finding(w->findings, w->finding_count);
         if (!finding || (deciding && deciding->status <= finding->status)) continue;
+        if (!kf_workload_decides(w)) continue;
         deciding = finding;
         workload = w->workload;
     }
@@ -401,7 +495,12 @@ void kf_verdict_conclude(kf_verdict *verdict)
         conclude_without_findings(verdict, &message);
     }
     verdict->speedup = verdict->status == KF_CORRECT ? combined_speedup(verdict) : unknown_interval;
-    if (verdict->status == KF_CORRECT) describe_correct(verdict, &message);
+    if (verdict->status == KF_CORRECT) {
+        describe_correct(verdict, &message);
+        flag_unseen(verdict);
+        kf_autofree char *general = kf_verdict_generalises(verdict);
+        if (general && *general) kf_buffer_format(&message, "; generalises: %s", general);
+    }
     /* without memory the message becomes empty, and the status stays correct */
     if (!kf_verdict_set_text(&verdict->message,
                              message.data ? message.data : kf_status_name(verdict->status)) &&

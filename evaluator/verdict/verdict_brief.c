@@ -52,7 +52,7 @@ static decision decide(const kf_verdict *verdict)
     prefer(&best, verdict->findings, verdict->finding_count, NULL);
     for (size_t i = 0; i < verdict->workload_count; i++) {
         const kf_workload_verdict *w = &verdict->workloads[i];
-        prefer(&best, w->findings, w->finding_count, w);
+        if (kf_workload_decides(w)) prefer(&best, w->findings, w->finding_count, w);
     }
     return best;
 }
@@ -153,6 +153,8 @@ static void summarize_correct(const kf_verdict *verdict, kf_buffer *text)
         kf_buffer_format(text, " (95 %% [%.3g, %.3g]%s)", s->low, s->high,
                          s->low > 1 || s->high < 1 ? "" : ", no difference shown");
     if (!isnan(s->value) && verdict->reverified) kf_buffer_string(text, ", measured twice");
+    kf_autofree char *general = kf_verdict_generalises(verdict);
+    if (general && *general) kf_buffer_format(text, "; generalises: %s", general);
 }
 
 /* Writes the mismatch with its place and both values. */

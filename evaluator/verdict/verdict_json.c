@@ -467,6 +467,7 @@ static bool put_workload(cJSON *array, const kf_workload_verdict *w)
     cJSON *object = put_container(array, NULL, false);
     return object && put_text(object, "workload", w->workload) &&
            put_boolean(object, "timed", w->timed) &&
+           (!w->unseen || put_text(object, "unseen", kf_unseen_name(w->unseen))) &&
            put_text(object, "status", kf_status_name(w->status)) &&
            put_findings(object, w->findings, w->finding_count) && put_outputs(object, w) &&
            put_interval(object, "speedup", &w->speedup) &&
@@ -485,6 +486,9 @@ static void get_workload(kf_json_reader *reader, kf_workload_verdict *w)
 {
     get_text(reader, "workload", &w->workload);
     w->timed = get_boolean(reader, "timed");
+    const char *unseen = kf_json_string_or(reader, "unseen", NULL);
+    if (unseen && !kf_unseen_parse(unseen, &w->unseen))
+        kf_json_complain(reader, "unseen", "expected \"sizes\" or \"data\"");
     get_status(reader, &w->status);
     get_findings(reader, &w->findings, &w->finding_count);
     get_outputs(reader, w);

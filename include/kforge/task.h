@@ -22,6 +22,7 @@
 #include "kforge/error.h"
 #include "kforge/expression.h"
 #include "kforge/hash.h"
+#include "kforge/verdict_types.h"
 
 #define KF_TASK_SCHEMA "kforge-task/1"
 /* the weights of a whole network are arguments */
@@ -40,6 +41,10 @@ typedef struct kf_problem {
     bool timed;
     /* models do not see its shapes */
     bool hidden;
+    /* only shows if a correct candidate generalises */
+    kf_unseen unseen;
+    /* its shapes are its own, and the signature does not pass them */
+    bool own_shapes;
     kf_problem_argument arguments[KF_MAX_ARGUMENTS];
     int argument_count;
     /* least bytes and operations of one call; work_flops is 0 if the task does not give it */
@@ -91,6 +96,8 @@ const char *kf_task_folder(const kf_task *task);
 int kf_task_workload_count(const kf_task *task);
 /* Returns the name, NULL if there is no such workload. */
 const char *kf_task_workload_name(const kf_task *task, int workload);
+/* True if a workload only shows whether a correct candidate generalises. */
+bool kf_task_is_unseen(const kf_task *task, int workload);
 /* Returns the oracle. It defines `extern "C" void ENTRY_oracle(…)` with the candidate's signature,
  * except that each floating output and inout is a double *. An inout holds the input values. */
 const kf_task_file *kf_task_oracle(const kf_task *task);

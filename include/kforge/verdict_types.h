@@ -107,9 +107,17 @@ typedef struct kf_output_check {
     kf_error_figures figures;
 } kf_output_check;
 
+/* Whether a workload decides, or only shows if a correct candidate generalises: to sizes, or to
+ * values, that differ from the given ones. */
+typedef enum kf_unseen { KF_GIVEN, KF_UNSEEN_SIZES, KF_UNSEEN_DATA, KF_UNSEEN_COUNT } kf_unseen;
+/* Returns "sizes" or "data"; "" for KF_GIVEN. */
+const char *kf_unseen_name(kf_unseen unseen);
+bool kf_unseen_parse(const char *name, kf_unseen *unseen);
+
 typedef struct kf_workload_verdict {
     char *workload;
     bool timed;
+    kf_unseen unseen;
     /* KF_JUDGE_ERROR until the judge has checked everything and sets KF_CORRECT. Findings override
      * both. */
     kf_status status;

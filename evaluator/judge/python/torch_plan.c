@@ -22,7 +22,8 @@ const kf_task_file *kf_torch_file(const kf_task *task)
 void kf_torch_key(const kf_task *task, kf_role role, const char *baseline, int workload, char *key,
                   size_t size)
 {
-    if (role == KF_ROLE_BASELINE && kf_task_baseline_compiled(task, baseline))
+    if (role == KF_ROLE_BASELINE && kf_task_baseline_compiled(task, baseline) &&
+        !kf_task_is_unseen(task, workload))
         snprintf(key, size, COMPILED_KEY "%s:%d:%.100s", kf_task_hash(task), workload,
                  baseline ? baseline : "");
     else
