@@ -10,7 +10,7 @@
 #include "kforge/file.h"
 #include "kforge/installation.h"
 #include "kforge/json.h"
-#include "kforge/nearest.h"
+#include "nearest.h"
 #include "output.h"
 
 #define LOCAL_TASKS "tasks"

@@ -59,7 +59,7 @@ class Trial:
         return self.is_small or self.model is not None
 
     def specs_for(self, shapes):
-        """Returns the distributions of inputs whose values follow an extent that changed, by their
+        """Returns the distributions of inputs with values that follow a changed extent, by their
         numbers."""
         changed = {}
         renamed = {

@@ -98,13 +98,13 @@ says "--replies 4"
 grep '"run.start"' replies.jsonl | grep -q '"replies": *2' || fail "no limit of replies: $(head -c 600 replies.jsonl)"
 grep '"run.end"' replies.jsonl | grep -q '"replies": *2' || fail "no replies in run.end"
 
-# Verdicts of an earlier run are told once, and --anew measures again. A run that has converged is
+# Verdicts of an earlier run are reported once, and --anew measures again. A run that has converged is
 # not offered for a resume.
 expect 0 optimize "$task" --workers "$fake" --store known.db
 case $out in *resume*) fail "a resume of what has converged: $out" ;; esac
 expect 0 optimize "$task" --workers "$fake" --store known.db --json
 json 'o["judged"] == 0 and o["known"] > 3 and o["end"] == "converged" and o["resume"] is None'
-[ "$(grep -c 'known from earlier runs' err)" = 1 ] || fail "not told once: $err"
+[ "$(grep -c 'known from earlier runs' err)" = 1 ] || fail "not reported once: $err"
 [ "$(grep -c 'new best' err)" = 0 ] || fail "an old verdict as news: $err"
 expect 0 optimize "$task" --workers "$fake" --store known.db --anew --json
 json 'o["judged"] > 3 and o["known"] == 0'

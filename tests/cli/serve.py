@@ -121,10 +121,12 @@ def events(folder):
     root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
     schema = os.path.join(root, "docs", "reference", "kforge-event.schema.json")
     for python in (sys.executable, "/usr/bin/python3"):
-        if subprocess.run([python, "-c", "import jsonschema"], stderr=subprocess.DEVNULL).returncode == 0:
+        has = [python, "-c", "import jsonschema"]
+        if subprocess.run(has, stderr=subprocess.DEVNULL).returncode == 0:
             break
-    subprocess.run([python, os.path.join(root, "tests", "python", "check_events.py"), schema, path,
-                    "run.start", "attempt", "worker", "run.end"], check=True, stdout=subprocess.DEVNULL)
+    check = os.path.join(root, "tests", "python", "check_events.py")
+    kinds = ["run.start", "attempt", "worker", "run.end"]
+    subprocess.run([python, check, schema, path, *kinds], check=True, stdout=subprocess.DEVNULL)
     lines = [json.loads(line) for line in open(path)]
     assert lines[0]["kind"] == "serve" and lines[-1]["end"] == "interrupted", lines
     assert len({e["run"] for e in lines}) == 1, lines

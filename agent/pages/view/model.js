@@ -179,7 +179,7 @@ class Model {
 }
 
 /* Splits a unified difference into rows {kind, left, right, leftLine, rightLine} with removed lines
- * beside the added ones that replace them. */
+ * next to the added ones that replace them. */
 function sideBySide(diff) {
   const rows = [];
   let left = 0, right = 0, gone = [], came = [];

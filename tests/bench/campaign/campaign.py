@@ -169,9 +169,9 @@ def read_spec(path):
             isinstance(problem, dict) and problem.get("task"),
             f"{path}: problems[{i}]: expected a task",
         )
-        beside = os.path.join(here, problem["task"])
-        if os.path.exists(beside):
-            problem["task"] = beside
+        near = os.path.join(here, problem["task"])
+        if os.path.exists(near):
+            problem["task"] = near
         problem.setdefault("name", os.path.basename(os.path.normpath(problem["task"])))
         problem.setdefault("level", "")
     for i, model in enumerate(spec["models"]):
@@ -377,7 +377,8 @@ def row_of(cell):
     row = {
         "cell": cell,
         "searched": interval(best.get("speedup")),
-        "replies": result.get("model_calls"),
+        "replies": result.get("replies", result.get("model_calls")),
+        "correct": result.get("correct", 0),
         "tokens": result.get("tokens"),
         "cost": number(result.get("cost_usd")),
         "seconds": number(result.get("seconds")),
@@ -400,6 +401,13 @@ def standing(row):
     if not row["verified"] or any(not figure for _, figure in row["verified"].values()):
         return None
     return min((figure for _, figure in row["verified"].values()), key=lambda figure: figure[0])
+
+
+def solved(row, p):
+    """True if the speedup that stands is above p. A search that found correct candidates, all slower
+    than the baseline, has no winner. It solved the problem for p = 0 alone."""
+    stands = standing(row)
+    return stands[0] > p if stands else p == 0 and row["correct"] > 0 and not row["searched"]
 
 
 def geometric_mean(values):
@@ -425,26 +433,24 @@ def summary(spec, rows):
             set(p) == {reference} for p in pairs.values()
         )
         yield (
-            f"{strategy} over {reference}: geometric mean {geometric_mean(ratios):.3f} of {len(ratios)} pairs. "
+            f"{strategy} over {reference}: geometric mean {geometric_mean(ratios):.3f} "
+            f"of {len(ratios)} pairs. "
             f"{strategy} alone verified {alone[0]}, {reference} alone {alone[1]}."
         )
 
 
 def fast_table(rows):
+    def place(row):
+        return row["cell"].problem["level"], row["cell"].strategy
+
     lines = [["level", "strategy", "cells", *[f"fast_{p:g}" for p in THRESHOLDS]]]
-    for level, strategy in sorted(
-        {(row["cell"].problem["level"], row["cell"].strategy) for row in rows}
-    ):
-        stand = [
-            standing(row)
-            for row in rows
-            if (row["cell"].problem["level"], row["cell"].strategy) == (level, strategy)
-        ]
-        line = [level or "–", strategy, str(len(stand))]
+    for level, strategy in sorted(set(map(place, rows))):
+        these = [row for row in rows if place(row) == (level, strategy)]
+        line = [level or "–", strategy, str(len(these))]
         for p in THRESHOLDS:
-            hits = sum(bool(s) and s[0] > p for s in stand)
-            low, high = wilson(hits, len(stand))
-            line.append(f"{100 * hits / len(stand):.0f} % [{100 * low:.0f}, {100 * high:.0f}]")
+            hits = sum(solved(row, p) for row in these)
+            low, high = wilson(hits, len(these))
+            line.append(f"{100 * hits / len(these):.0f} % [{100 * low:.0f}, {100 * high:.0f}]")
         lines.append(line)
     return lines
 
@@ -516,7 +522,8 @@ def page(title, text, tables):
 
     title = html.escape(title)
     parts = [
-        f"<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
+        "<!doctype html><html lang=en><meta charset=utf-8>"
+        "<meta name=viewport content='width=device-width'>"
         f"<title>{title}</title><style>{STYLE}</style><h1>{title}</h1><ul>",
         *[f"<li>{html.escape(t)}" for t in text],
         "</ul>",
