@@ -97,6 +97,6 @@ spec real.json 's["problems"] = ["axpy"]; s["strategies"] = ["auto"]; s["budget"
 campaign 0 run real.json real
 campaign 0 verify real.json real
 campaign 0 report real.json real
-# A busy machine may leave a speedup unknown.
-grep -q '^| axpy | – | recorded | auto | 1 | [^|]* | \(correct\|[0-9.]* \[.*\]\) | ' real/table.md || fail "$(cat real/table.md)"
+# On a busy machine no candidate may be faster, so there is no winner to verify.
+grep -q '^| – | auto | 1 | 100 % ' real/table.md && grep -q '^| axpy | – | recorded | auto | 1 | ' real/table.md || fail "$(cat real/table.md)"
 finish
