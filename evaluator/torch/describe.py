@@ -35,6 +35,7 @@ try:
     import load
     import meta
     import shrink
+    from formats import task as declared_task
     from problem_measure import Arguments, Unfit, dtype_name, measure, one_line
 except ImportError as torch_missing_reason:
     torch, torch_missing = None, torch_missing_reason
@@ -137,7 +138,7 @@ def describe_at(path, patches, options, keep_state, times, tried):
     """Returns (the description, parameters without influence); None if that size was tried before.
     """
     problem = load.Problem.read(path, patches, options.class_name)
-    notes = []
+    task, notes = declared_task.declared(problem), []
     if options.max_elements:
         most = times * options.max_elements
         found = shrink.shrink(path, patches, options, most, 256 * most, keep_state)
@@ -150,7 +151,7 @@ def describe_at(path, patches, options, keep_state, times, tried):
                 "as small as its constants make it: %d elements%s"
                 % (found.elements, ", %.2g flop" % found.flops if found.flops else "")
             )
-    size = meta.size(problem, options)
+    size = declared_task.size_of(problem, task, meta.size(problem, options))
     if size is not None and size.outputs is not None and not is_large(size.elements, size.flops):
         small, small_patches, smallest = problem, patches, size.elements
     else:
@@ -191,18 +192,23 @@ def describe_at(path, patches, options, keep_state, times, tried):
     args.look_at_mode(args.values(8), measured)
     args.not_frozen = freezable.why_not(args, options.seconds)
     state_names = list(args.state)
-    return (
-        assemble(
-            problem,
-            patches,
-            args,
-            state_names,
-            measured,
-            size if small is not problem else None,
-            notes,
-        ),
-        args.idle,
+    description = assemble(
+        problem,
+        patches,
+        args,
+        state_names,
+        measured,
+        size if small is not problem else None,
+        notes,
     )
+    if task:
+        values = declared_task.values_in(small, task)
+        declared_task.check_outputs(task, measured, values, "")
+        if options.max_elements:
+            declared_task.scale(task, path, options)
+        declared_task.check_workloads(task, path, options)
+        declared_task.complete(task, problem, description)
+    return description, args.idle
 
 
 def assemble(problem, patches, args, state_names, measured, size, notes):
