@@ -35,7 +35,7 @@ try:
     import load
     import meta
     import shrink
-    from formats import task as declared_task
+    from formats import flashinfer_task as declared_task
     from problem_measure import Arguments, Unfit, dtype_name, measure, one_line
 except ImportError as torch_missing_reason:
     torch, torch_missing = None, torch_missing_reason

@@ -7,7 +7,8 @@
                                                       called (dry_run.py)
     python3 -I kforge_torch.py describe FILE --seconds S [--patch N=V …]
                                                       describes a problem file (describe.py)
-    python3 -I kforge_torch.py translate FORMAT PATH  problems of another project (formats/)
+    python3 -I kforge_torch.py definitions FORMAT PATH
+                                                      translates definitions (formats/flashinfer.py)
 
 Each mode is a file of its own with a function main(arguments) that returns the exit status.
 """
@@ -21,7 +22,7 @@ MODES = {
     "build": "build",
     "dry_run": "dry_run",
     "describe": "describe",
-    "translate": "formats.translate",
+    "definitions": "formats.flashinfer",
 }
 
 

@@ -4,17 +4,27 @@
 FlashInfer-Bench keeps definitions/…/NAME.json, workloads/…/NAME.jsonl, solutions/…/*.json and
 traces/…/*.jsonl. SOL-ExecBench keeps a folder for each problem with definition.json,
 workload.jsonl and solution*.json. The objects are of one family, so both layouts are looked for. A
-workload stands alone or in a trace without an evaluation.
+workload stands alone or in a trace without an evaluation. Nothing of the folder is executed.
+
+main() prints what it found as JSON:
+
+    {"problems": [{"name", "file", "text"} or {"name", "file", "fault": {"rule", "reason"}}],
+     "solutions": [{"problem": index, "name", "file", "text", "claimed"}], "notes": [text]}
+
+"text" is a Python file, "claimed" the speedup that the traces of a solution say, or null. Or
+{"error": …} as in load.py if the folder has no definition.
 """
+import argparse
 import json
 import math
 import os
+import sys
 
 import load
 
-from . import axes as expressions
+from . import flashinfer_axes as expressions
 from . import flashinfer_problem, flashinfer_solution
-from .translate import Fault
+from .flashinfer_fault import Fault
 
 MOST_FILES = 20000
 MOST_BYTES = 16 << 20
@@ -457,3 +467,23 @@ def translate(path, format_name):
         problems += made
     solutions = translate_solutions(collection, known)
     return {"problems": problems, "solutions": solutions, "notes": collection.notes}
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(prog="definitions")
+    parser.add_argument("format", choices=sorted(LAYOUTS))
+    parser.add_argument("path")
+    parser.add_argument("--descriptor", type=int, default=-1)
+    options = parser.parse_args(arguments)
+    output = (
+        sys.stdout
+        if options.descriptor < 0
+        else os.fdopen(options.descriptor, "w", encoding="utf-8")
+    )
+    try:
+        result = translate(options.path, options.format)
+    except load.LoadError as fault:
+        result = fault.as_json()
+    output.write(json.dumps(result) + "\n")
+    output.flush()
+    return 1 if "error" in result else 0

@@ -12,7 +12,7 @@ task.json has for the same values.
 import os
 import re
 
-from .translate import Fault
+from .flashinfer_fault import Fault
 
 INTEGERS = {
     "int64": (-1024, 1024),

@@ -3,7 +3,7 @@ the first workload as module-level constants, get_inputs() and class Model.
 
 Each axis is a constant `axis_NAME`, so that a workload is a set of patches. The extents that a
 workload chooses are also arguments of forward, after the definition's inputs, because a candidate
-in CUDA C has only its arguments. KFORGE holds the rest of the task (task.py).
+in CUDA C has only its arguments. KFORGE holds the rest of the task (flashinfer_task.py).
 """
 import json
 import keyword
@@ -11,9 +11,9 @@ import pprint
 
 import load
 
-from . import axes as expressions
+from . import flashinfer_axes as expressions
 from . import flashinfer_inputs
-from .translate import Fault
+from .flashinfer_fault import Fault
 
 # Functions of task.json's expressions, and names that its params can't have.
 MOST_PARAMS = 64

@@ -7,7 +7,7 @@ is called as the projects call it: positionally, inputs first.
 """
 import os
 
-from .translate import Fault
+from .flashinfer_fault import Fault
 
 PYTHON = ("python", "pytorch", "triton", "cute_dsl", "cutile", "cudnn_frontend", "tilelang")
 COMPILED = ("cuda", "cpp", "cuda_cpp", "cutlass", "cudnn", "cublas")
@@ -209,7 +209,7 @@ def extent_code(definition):
 
 def passes(definition):
     """Returns ModelNew for a function that writes into its last arguments."""
-    from . import axes as expressions
+    from . import flashinfer_axes as expressions
 
     code, extents, results = extent_code(definition), "", []
     device = next(

@@ -21,7 +21,7 @@ import shrink
 import torch
 from problem_measure import Unfit
 
-from . import axes
+from . import flashinfer_axes as axes
 
 COPIED = ("workloads", "license", "definition")
 
