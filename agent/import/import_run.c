@@ -61,6 +61,16 @@ static void refuse(kf_import_result *result, kf_import_status status, const char
     snprintf(result->reason, sizeof result->reason, "%.1000s", reason);
 }
 
+/* Cuts off what only the description reads. The task has it in its own words. */
+static size_t cut_declaration(char *text)
+{
+    static const char mark[] = "\n\nKFORGE = ";
+    char *last = NULL;
+    for (char *at = text; (at = strstr(at, mark)); at++) last = at;
+    if (last) last[1] = '\0';
+    return strlen(text);
+}
+
 static const char *text_in(const cJSON *object, const char *key)
 {
     const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, key);
@@ -96,7 +106,8 @@ static void summarise(kf_import_result *result, const cJSON *description)
     cJSON_ArrayForEach(element, cJSON_GetObjectItemCaseSensitive(
                                     description, "notes")) if (cJSON_IsString(element))
         kf_buffer_format(&notes, "%s%s", notes.size ? "; " : "", element->valuestring);
-    cJSON_ArrayForEach(element, cJSON_GetObjectItemCaseSensitive(description, "patches"))
+    cJSON_ArrayForEach(element, cJSON_GetObjectItemCaseSensitive(
+                                    description, "patches")) if (cJSON_IsNumber(element))
         kf_buffer_format(&patches, "%s%s=%.0f", patches.size ? " " : "", element->string,
                          element->valuedouble);
     result->notes = kf_buffer_take(&notes);
@@ -117,6 +128,7 @@ static bool import_one(const kf_import_suite *suite, const kf_import_problem *pr
 {
     kf_error reason = {0};
     size_t size;
+    if (problem->fault) return refuse(result, KF_IMPORT_UNFIT, problem->rule, problem->fault), true;
     kf_autofree char *text = whole_text(problem, &size, &reason);
     if (!text) return refuse(result, KF_IMPORT_FAILED, "file", reason.text), true;
     const kf_describe_request request = {.text = text,
@@ -143,6 +155,7 @@ static bool import_one(const kf_import_suite *suite, const kf_import_problem *pr
         return refuse(result, KF_IMPORT_UNFIT, text_in(unfit, "rule"), text_in(unfit, "reason")),
                true;
     summarise(result, description);
+    if (problem->declared) size = cut_declaration(text);
     kf_auto(cJSON) task = kf_import_task(suite, problem, options, description, text, size, &reason);
     bool unchanged = false;
     if (task && kf_import_write(problem, options, task, text, size, &unchanged, &reason)) {
