@@ -181,7 +181,7 @@ def describe_at(path, patches, options, keep_state, times, tried):
             "%d million elements, and its constants can't be halved to fewer: too large to be measured here"
             % (smallest >> 20),
         )
-    args = Arguments(small, options.mode)
+    args = Arguments(small, options.mode, declared_task.distributions(small, task))
     if (size is None or size.outputs is None) and small is not problem:
         raise Unfit(
             "size.unknown",

@@ -200,7 +200,8 @@ def aliases(output, others):
 class Arguments:
     """A problem's inputs and state at one size: specifications, and values drawn from them."""
 
-    def __init__(self, problem, mode):
+    def __init__(self, problem, mode, declared=None):
+        """`declared`: {input: distribution}, which need not be measured."""
         self.problem, self.mode = problem, mode
         with dist.Watch() as watch:
             self.first = draw_inputs(problem, 42)
@@ -225,6 +226,7 @@ class Arguments:
             dtype_name(a, "input " + name)
             if a.shape != b.shape:
                 raise Unfit("inputs.random_shape", "input %s has another shape each time" % name)
+            spec = (declared or {}).get(name, spec)
             total = None if spec else dist.total_of_offsets(a, b)
             if total and self._find_extent(i, total):
                 self.specs.append({"kind": "offsets", "total": total})

@@ -45,7 +45,7 @@ def parse(text):
 
 
 def evaluate(node, values):
-    """Returns the value of a parsed expression; `values`: of the axes."""
+    """Returns the value of a parsed expression; `values`: of the axes. It may call min()."""
     if isinstance(node, ast.Constant) and type(node.value) in (int, float):
         return node.value
     if isinstance(node, ast.Name):
@@ -62,6 +62,8 @@ def evaluate(node, values):
         if isinstance(node.op, (ast.FloorDiv, ast.Mod, ast.Div)) and right == 0:
             raise Unknown("a division by zero")
         return DOES[type(node.op)](left, right)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "min":
+        return min(evaluate(each, values) for each in node.args)
     if isinstance(node, ast.Compare) and all(type(op) in COMPARES for op in node.ops):
         sides = [evaluate(each, values) for each in [node.left, *node.comparators]]
         return all(COMPARES[type(op)](a, b) for op, a, b in zip(node.ops, sides, sides[1:]))

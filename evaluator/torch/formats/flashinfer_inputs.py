@@ -36,6 +36,7 @@ BINARY_MASK = re.compile(r"^(x|text|aspect_ratio|drop)_mask$")
 BINARY_WORDS = ("binary", "{0, 1}", "0 or 1", "1.0 for valid", "0.0 for masked")
 SOFTMAX = re.compile(r"^(attn_weights|attention_weights|routing_weights|probs)$")
 WEIGHT = re.compile(r"(^|_)(weights?|projs?|weight_matrix)\d*$")
+OFFSETS = re.compile(r"(indptr|offset|cu_?seq|ptr$|cumsum)")
 INSTALL = "python3 -m pip install safetensors"
 
 
@@ -185,19 +186,26 @@ def is_ascending(tensor):
     return tensor.numel() >= 8 and bool((steps >= 0).all()) and bool((steps > 0).any())
 
 
+def axis_of(values, workloads):
+    """Returns the axis that has these values, one for each workload; None without one."""
+    for axis in workloads[0]["values"]:
+        if [workload["values"][axis] for workload in workloads] == values:
+            return axis
+    return None
+
+
 def of_integers(name, shape, dtype, tensors, workloads):
     """Describes integers of files by the first kind that fits all workloads."""
     if all(is_offsets(tensor) for tensor in tensors):
         totals = [int(tensor[-1]) for tensor in tensors]
-        total, constants = name + "_total", {name + "_total": totals}
-        for axis in workloads[0]["values"]:
-            if [workload["values"][axis] for workload in workloads] == totals:
-                total, constants = "axis_" + axis, {}
-                break
-        code = "offsets(%s, %s).to(torch.%s)" % (shape, total, dtype)
-        return Input(name, code, {"kind": "offsets", "total": total}, constants)
+        axis = axis_of(totals, workloads)
+        if axis or OFFSETS.search(name):  # page numbers may ascend from 0 as well
+            total = "axis_" + axis if axis else name + "_total"
+            code = "offsets(%s, %s).to(torch.%s)" % (shape, total, dtype)
+            given = {"kind": "offsets", "total": total}
+            return Input(name, code, given, {} if axis else {total: totals})
     if all(is_permutation(tensor) for tensor in tensors):
-        code = "torch.randperm(math.prod((%s,))).reshape(%s).to(torch.%s)" % (shape, shape, dtype)
+        code = "torch.randperm(math.prod(%s)).reshape(%s).to(torch.%s)" % (shape, shape, dtype)
         return Input(name, code, {"kind": "permutation"})
     lows, highs = [int(t.min()) for t in tensors], [int(t.max()) + 1 for t in tensors]
     if all(low + 1 == high for low, high in zip(lows, highs)) and min(lows) > 1:
@@ -253,10 +261,10 @@ def make(name, spec, workloads, top):
         )
     if kinds == ["scalar"]:
         return scalar(name, [workload["inputs"][name]["value"] for workload in workloads])
-    shape = ", ".join("axis_" + axis for axis in spec["shape"] or [])
     if kinds == ["custom"]:
         return Input(name, "custom[%r]" % name)
-    shape = shape or "()"
+    extents = ["axis_" + axis for axis in spec["shape"] or []]
+    shape = "(%s)" % (", ".join(extents) + ("," if len(extents) == 1 else ""))
     if kinds == ["random"]:
         return random(name, spec, shape)
     tensors = [read_tensor(top, workload, name, spec) for workload in workloads]

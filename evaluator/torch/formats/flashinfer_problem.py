@@ -41,16 +41,17 @@ class Model(torch.nn.Module):
         if isinstance(result, dict):
             result = [result[name] for name in {outputs!r}]
         results = list(result) if isinstance(result, (list, tuple)) else [result]
-        return [value if isinstance(value, torch.Tensor) else torch.tensor(value) for value in results]
+        results = [v if isinstance(v, torch.Tensor) else torch.tensor(v) for v in results]
+        return results[0] if len(results) == 1 else results
 
 
 KFORGE = {task}
 '''
 OFFSETS = '''
 
-def offsets(count, total):
+def offsets(shape, total):
     """Draws ascending offsets from 0 to `total`."""
-    inner = torch.randint(0, total + 1, (count,)).sort()[0]
+    inner = torch.randint(0, total + 1, shape).sort()[0]
     inner[0], inner[-1] = 0, total
     return inner
 

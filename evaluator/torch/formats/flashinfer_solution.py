@@ -97,7 +97,8 @@ class ModelNew(torch.nn.Module):
         result = entry(*arguments[:{inputs}])
         if isinstance(result, dict):
             result = [result[name] for name in {outputs!r}]
-        return list(result) if isinstance(result, tuple) else result
+        results = list(result) if isinstance(result, (list, tuple)) else [result]
+        return results[0] if len(results) == 1 else results
 '''
 PASSES = '''
 
@@ -107,7 +108,7 @@ class ModelNew(torch.nn.Module):
 {results}
         ]
         entry({parameters}*results)
-        return results
+        return results[0] if len(results) == 1 else results
 '''
 
 

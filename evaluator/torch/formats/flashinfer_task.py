@@ -4,7 +4,7 @@
     patches        {module-level constant: param}
     shapes         {argument: [extent or expression]}
     outputs        [{"name", "dtype", "dims"}] as they are declared
-    distributions  {input: distribution}, which a measured one of the same kind gives way to
+    distributions  {input: distribution}; others are measured
     scalars        {argument: expression of its value}
     workloads      [{"name", "params"}]
     license        text
@@ -64,6 +64,17 @@ def values_in(problem, task):
     constants = task.get("patches", {})
     own = {param: getattr(problem.module, name) for name, param in constants.items()}
     return resolve({**task.get("params", {}), **own})
+
+
+def distributions(problem, task):
+    """Returns the declared distributions at the size of a loaded, patched problem."""
+    values = values_in(problem, task) if task else {}
+    return {
+        name: {
+            key: evaluate(each, values) if key != "kind" else each for key, each in given.items()
+        }
+        for name, given in ((task or {}).get("distributions") or {}).items()
+    }
 
 
 def extents(task, name, values):
