@@ -62,7 +62,7 @@ def evaluate(node, values):
         if isinstance(node.op, (ast.FloorDiv, ast.Mod, ast.Div)) and right == 0:
             raise Unknown("a division by zero")
         return DOES[type(node.op)](left, right)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "min":
+    if isinstance(node, ast.Call) and node.args and getattr(node.func, "id", None) == "min":
         return min(evaluate(each, values) for each in node.args)
     if isinstance(node, ast.Compare) and all(type(op) in COMPARES for op in node.ops):
         sides = [evaluate(each, values) for each in [node.left, *node.comparators]]

@@ -211,8 +211,11 @@ def of_integers(name, shape, dtype, tensors, workloads):
     if all(low + 1 == high for low, high in zip(lows, highs)) and min(lows) > 1:
         lows = [1] * len(lows)  # lengths that are all equal: others are legal as well
     low, most, high = name + "_low", name + "_most", name + "_high"
+    bound = at_most(most, highs, workloads)
+    if bound[0] != most and min(lows) >= 0:
+        lows = [0] * len(lows)  # they number the elements of an axis
     made = integers(name, shape, dtype, low, high, {low: lows, most: highs})
-    made.derived[high] = at_most(most, highs, workloads)
+    made.derived[high] = bound
     if all(is_ascending(tensor) for tensor in tensors):
         made.code = made.code.replace(".to(", ".sort(-1)[0].to(", 1)
         made.distribution["kind"] = "sorted"
@@ -276,10 +279,10 @@ def make(name, spec, workloads, top):
 
 
 def scalar(name, values):
-    """A number. If it differs between workloads, the constant `case` chooses."""
+    """A number. If it differs between workloads, the constant `number` chooses."""
     first = values[0]
     if all(type(value) is type(first) and value == first for value in values):
         values = [first]
-    made = Input(name, repr(first) if len(values) == 1 else "%r[case]" % values)
+    made = Input(name, repr(first) if len(values) == 1 else "%r[number]" % values)
     made.values = values
     return made

@@ -17,7 +17,7 @@ from .flashinfer_fault import Fault
 
 # Functions of task.json's expressions, and names that its params can't have.
 MOST_PARAMS = 64
-NO_PARAMS = ("min", "max", "ceil_div", "log2", "abs", "case")
+NO_PARAMS = ("min", "max", "ceil_div", "log2", "abs", "number")
 TEMPLATE = '''
 
 # ---- made by kforge import: sizes, inputs and module of the definition {name} ----
@@ -108,7 +108,7 @@ class Layout:
                 self.lines.append("%s = %s" % (constant, python))
                 self.params[constant] = in_params(written, self.names)
         if any(len(made.values) > 1 for made in inputs):
-            self.add("case", "case", list(range(len(workloads))))
+            self.add("number", "number", list(range(len(workloads))))
         if len(self.params) > MOST_PARAMS:
             raise Fault("definition.axes", "more than %d axes and bounds" % MOST_PARAMS)
 
@@ -119,11 +119,11 @@ class Layout:
 
 
 def choose(values):
-    """Returns an expression of `case` that gives the value of each workload."""
+    """Returns an expression of `number` that gives the value of each workload."""
     text, last = json.dumps(values[-1]), values[-1]
     for number in range(len(values) - 2, -1, -1):
         if values[number] != last or type(values[number]) is not type(last):
-            text = "case <= %d ? %s : %s" % (number, json.dumps(values[number]), text)
+            text = "number <= %d ? %s : %s" % (number, json.dumps(values[number]), text)
             last = values[number]
     return text
 

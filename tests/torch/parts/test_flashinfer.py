@@ -188,7 +188,7 @@ class Definitions(Folder):
         self.trace_set(SCALE, scale_line(3, 0.5), scale_line(5, 0.25), scale_line(7, 0.25))
         problem = self.problem()
         task = flashinfer_task.declared(problem)
-        self.assertEqual(task["scalars"]["factor"], "case <= 0 ? 0.5 : 0.25")
+        self.assertEqual(task["scalars"]["factor"], "number <= 0 ? 0.5 : 0.25")
         patches = flashinfer_task.patches_of(task, task["workloads"][1])
         other = load.Problem(problem.text, "problem.py", patches)
         self.assertEqual([v for v in other.inputs(1) if isinstance(v, float)], [0.25])
