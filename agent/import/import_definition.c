@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "bench_solutions.h"
 #include "import.h"
 #include "kforge/buffer.h"
 #include "kforge/file.h"
@@ -124,7 +125,7 @@ static bool write_solution(const char *folder, const kf_import_solution *solutio
     snprintf(base, sizeof base, number ? "%.120s-%zu.py" : "%.120s.py", solution->name, number + 1);
     kf_autofree char *path = kf_path_join(folder, base);
     if (isfinite(solution->claimed))
-        kf_buffer_format(&text, "# claimed speedup: %.6g\n", solution->claimed);
+        kf_buffer_format(&text, KF_BENCH_CLAIM "%.6g\n", solution->claimed);
     kf_buffer_string(&text, solution->text);
     if (!path || text.failed) return kf_fail_memory(error, "the solutions");
     return kf_directory_make(folder, error) && kf_file_write(path, text.data, text.size, error);

@@ -168,9 +168,10 @@ def task_of(definition, workloads, inputs, layout, variables):
         **({"license": definition["license"]} if definition.get("license") else {}),
         "definition": {
             **{key: definition[key] for key in kept if definition.get(key)},
+            "axes": definition["axes"],
+            "params": names,
             "inputs": definition["inputs"],
             "outputs": definition["outputs"],
-            "variables": len(variables),
             "workloads": {workload["name"]: workload["given"] for workload in workloads},
         },
     }
