@@ -134,9 +134,9 @@ static bool tell(exporting *e, const kf_task *task, const kf_winner *winner, con
 static bool write_winner(exporting *e, const kf_task *task, const kf_winner *winner,
                          kf_error *error)
 {
-    char name[64], file[400];
-    snprintf(name, sizeof name, "kforge_%.12s", winner->hash);
-    snprintf(file, sizeof file, "solutions/%s/%s.json", kf_task_name(task), name);
+    char name[128], file[160];
+    snprintf(name, sizeof name, "%.80s_kforge_%.12s", kf_task_name(task), winner->hash);
+    snprintf(file, sizeof file, "solutions/%s.json", name);
     kf_auto(cJSON) solution = kf_flashinfer_solution(task, winner, name, error);
     if (!solution) return false;
     kf_autofree char *text = cJSON_Print(solution);

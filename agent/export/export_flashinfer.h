@@ -1,9 +1,9 @@
 /* Candidates as solutions of FlashInfer-Bench or SOL-ExecBench, and their verdicts as traces, for
  * tasks that were imported from there:
  *
- *   OUTPUT/solutions/TASK/NAME.json    the fastest correct candidate of a task
- *   OUTPUT/traces/TASK.jsonl           its verdict, one line a workload
- *   OUTPUT/provenance.json             hashes, and the licences of the definitions
+ *   OUTPUT/solutions/NAME.json   the fastest correct candidate of a task
+ *   OUTPUT/traces/TASK.jsonl     its verdict, one line a workload
+ *   OUTPUT/provenance.json       hashes, and the licences of the definitions
  *
  * A candidate in CUDA C gets a binding for PyTorch in destination-passing style, for all sizes. A
  * ModelNew gets a function run() that calls it. A workload that was judged at another size than its

@@ -233,7 +233,7 @@ def make_bad():
         ("no_axis", {}, {**line, "axes": {}}),
         ("odd_input", {}, {**line, "inputs": {"A": {"type": "dump"}, "B": RANDOM}}),
         ("raises", {"reference": "def run(A, B):\n    return A @ B\n"}, line),
-        ("own_shape", {"reference": "def run(A, B):\n    return A * 2\n"}, line),
+        ("own_shape", {"reference": "def run(A, B):\n    return A * B.sum()\n"}, line),
     ):
         put("bad/definitions/%s.json" % name, {**GEMM, "name": name, **change})
         put("bad/workloads/%s.jsonl" % name, workload)
