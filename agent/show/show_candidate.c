@@ -7,7 +7,7 @@
 
 #include "kforge/json.h"
 #include "kforge/roofline.h"
-#include "kforge/sol_score.h"
+#include "sol_score.h"
 #include "kforge/scan.h"
 #include "kforge/verdict.h"
 #include "show.h"

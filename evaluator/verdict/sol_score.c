@@ -1,4 +1,4 @@
-#include "kforge/sol_score.h"
+#include "sol_score.h"
 
 #include <math.h>
 #include <stddef.h>

@@ -11,7 +11,7 @@
 
 #include "test_main.h"
 #include "kforge/score.h"
-#include "kforge/sol_score.h"
+#include "sol_score.h"
 
 #define COUNT(ARRAY) (sizeof(ARRAY) / sizeof *(ARRAY))
 
