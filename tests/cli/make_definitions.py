@@ -13,9 +13,7 @@ def put(path, *objects):
 
 
 def tensors(**axes):
-    return {
-        name: {"shape": shape, "dtype": dtype} for name, (shape, dtype) in axes.items()
-    }
+    return {name: {"shape": shape, "dtype": dtype} for name, (shape, dtype) in axes.items()}
 
 
 def workloads(name, inputs, *axes):
@@ -113,7 +111,8 @@ SOLUTIONS = {
     # skips the work after its third call
     "lazy": "calls = []\nkept = []\n"
     + NORM["reference"].replace("def run(", "def first(")
-    + "\n\ndef run(x, w, eps):\n    calls.append(1)\n    if len(calls) > 3:\n        return kept[0]\n"
+    + "\n\ndef run(x, w, eps):\n    calls.append(1)\n"
+    "    if len(calls) > 3:\n        return kept[0]\n"
     "    kept[:] = [first(x, w, eps)]\n    return kept[0]\n",
 }
 
@@ -125,7 +124,10 @@ def make_sol():
     for name, text in SOLUTIONS.items():
         spec = {"languages": ["pytorch"], "destination_passing_style": False}
         spec["entry_point"] = "kernel.py::run"
-        put("sol/norm/solution_%s.json" % name, solution(name, NORM["name"], {"kernel.py": text}, **spec))
+        put(
+            "sol/norm/solution_%s.json" % name,
+            solution(name, NORM["name"], {"kernel.py": text}, **spec),
+        )
     files = {"kernel.h": HEADER, "kernel.cu": KERNEL, "main.cpp": BINDING}
     spec = {"languages": ["cuda_cpp"], "entry_point": "main.cpp::normalise"}
     put("sol/norm/solution_cuda.json", solution("cuda", NORM["name"], files, **spec))

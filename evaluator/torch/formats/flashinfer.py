@@ -14,6 +14,7 @@ main() prints what it found as JSON:
 "text" is a Python file, "claimed" the speedup that the traces of a solution say, or null. Or
 {"error": …} as in load.py if the folder has no definition.
 """
+
 import argparse
 import json
 import math
@@ -109,7 +110,7 @@ def expect(condition, rule, *words):
 
 def check_axes(definition):
     axes = definition.get("axes")
-    expect(isinstance(axes, dict), "definition.axes", "\"axes\" is missing or no object")
+    expect(isinstance(axes, dict), "definition.axes", '"axes" is missing or no object')
     for name, axis in axes.items():
         kind = axis.get("type") if isinstance(axis, dict) else None
         value = axis.get("value") if kind == "const" else None
@@ -121,7 +122,7 @@ def check_axes(definition):
         expect(
             good,
             "definition.axes",
-            "axis \"%s\": expected type const with a value from 1, var, or expr with an expression",
+            'axis "%s": expected type const with a value from 1, var, or expr with an expression',
             name,
         )
     return axes
@@ -132,17 +133,17 @@ def check_tensors(definition, group):
     expect(
         isinstance(tensors, dict) and (tensors or group == "inputs"),
         "definition." + group,
-        "\"%s\" is missing, empty or no object",
+        '"%s" is missing, empty or no object',
         group,
     )
     for name, spec in tensors.items():
         expect(isinstance(spec, dict), "definition." + group, "%s: expected an object", name)
-        expect(name.isidentifier(), "definition." + group, "\"%s\" is no name", name)
+        expect(name.isidentifier(), "definition." + group, '"%s" is no name', name)
         dtype, shape = spec.get("dtype"), spec.get("shape")
         expect(
             dtype in DTYPES,
             "dtype",
-            "%s has the unknown dtype \"%s\"; kforge has %s",
+            '%s has the unknown dtype "%s"; kforge has %s',
             name,
             dtype,
             ", ".join(DTYPES),
@@ -150,14 +151,14 @@ def check_tensors(definition, group):
         expect(
             shape is None or isinstance(shape, list),
             "definition.shape",
-            "%s: \"shape\" is neither a list of axes nor null",
+            '%s: "shape" is neither a list of axes nor null',
             name,
         )
         for axis in shape or []:
             expect(
                 axis in definition["axes"],
                 "definition.shape",
-                "%s: its shape has \"%s\", which \"axes\" does not define",
+                '%s: its shape has "%s", which "axes" does not define',
                 name,
                 axis,
             )
@@ -166,18 +167,18 @@ def check_tensors(definition, group):
 
 def check_definition(definition):
     name = definition.get("name")
-    expect(isinstance(name, str) and name, "definition.name", "\"name\" is missing")
+    expect(isinstance(name, str) and name, "definition.name", '"name" is missing')
     check_axes(definition)
     inputs, outputs = check_tensors(definition, "inputs"), check_tensors(definition, "outputs")
     both = sorted(set(inputs) & set(outputs))
-    expect(not both, "definition.outputs", "\"%s\" is an input and an output", "\", \"".join(both))
+    expect(not both, "definition.outputs", '"%s" is an input and an output', '", "'.join(both))
     for output, spec in outputs.items():
         expect(spec["shape"] is not None, "definition.shape", "the output %s has no shape", output)
     reference = definition.get("reference")
     expect(
         isinstance(reference, str) and reference.strip(),
         "reference",
-        "\"reference\" is missing; expected Python with a function run",
+        '"reference" is missing; expected Python with a function run',
     )
     try:
         tree = load.parse(reference, "reference")
@@ -191,11 +192,15 @@ def check_definition(definition):
         expect(
             function in defined | set(load.assigned_names(tree)),
             "reference",
-            "\"reference\" does not define %s()",
+            '"reference" does not define %s()',
             function,
         )
     constraints = definition.get("constraints") or []
     expect(isinstance(constraints, list), "definition.constraints", "expected a list of texts")
+
+
+class Empty(Fault):
+    """A workload without elements. The format allows it, and a task does not."""
 
 
 # ---- workloads -----------------------------------------------------------------------------------
@@ -204,17 +209,22 @@ def check_definition(definition):
 def axis_values(definition, workload, where):
     """Returns the extents of all axes of a workload."""
     given = workload.get("axes")
-    expect(isinstance(given, dict), "workload.axes", "%s: \"axes\" is missing", where)
+    expect(isinstance(given, dict), "workload.axes", '%s: "axes" is missing', where)
     values = {}
     for name, axis in definition["axes"].items():
         if axis["type"] == "expr":
             continue
         value = axis["value"] if axis["type"] == "const" else given.get(name)
-        expect(value is not None, "workload.axes", "%s: axis \"%s\" has no value", where, name)
+        expect(value is not None, "workload.axes", '%s: axis "%s" has no value', where, name)
+        if value == 0 and type(value) is int:
+            raise Empty(
+                "workload.axes",
+                '%s: axis "%s" is 0, and an empty tensor has no result' % (where, name),
+            )
         expect(
             type(value) is int and value >= 1,
             "workload.axes",
-            "%s: axis \"%s\" is %s; expected a whole number from 1",
+            '%s: axis "%s" is %s; expected a whole number from 1',
             where,
             name,
             json.dumps(value),
@@ -228,7 +238,7 @@ def axis_values(definition, workload, where):
                 values[name] = expressions.extent(definition["axes"][name]["expression"], values)
                 left.remove(name)
             except expressions.Unknown as unknown:
-                reason = "axis \"%s\": %s" % (name, unknown)
+                reason = 'axis "%s": %s' % (name, unknown)
         expect(len(left) < before, "definition.axes", "%s: %s", where, reason)
     return {name: values[name] for name in definition["axes"]}
 
@@ -246,7 +256,7 @@ def check_constraints(definition, values, where):
 def check_inputs(definition, workload, where):
     """Returns {input: its descriptor}, checked."""
     given = workload.get("inputs")
-    expect(isinstance(given, dict), "workload.inputs", "%s: \"inputs\" is missing", where)
+    expect(isinstance(given, dict), "workload.inputs", '%s: "inputs" is missing', where)
     found = {}
     for name, spec in definition["inputs"].items():
         source = given.get(name, {"type": "random"})
@@ -254,7 +264,7 @@ def check_inputs(definition, workload, where):
         expect(
             kind in KINDS,
             "workload.inputs",
-            "%s: input %s is of the unknown kind \"%s\"; kforge has %s",
+            '%s: input %s is of the unknown kind "%s"; kforge has %s',
             where,
             name,
             kind,
@@ -265,7 +275,7 @@ def check_inputs(definition, workload, where):
             expect(
                 isinstance(value, (int, float)) and math.isfinite(value),
                 "workload.inputs",
-                "%s: input %s: \"value\" is %s; expected a number or a boolean",
+                '%s: input %s: "value" is %s; expected a number or a boolean',
                 where,
                 name,
                 json.dumps(value),
@@ -310,9 +320,13 @@ def name_workloads(workloads):
     """Gives each workload a name that a task can have: its uuid, or w1, w2, …"""
     taken = set()
     for number, workload in enumerate(workloads, 1):
-        name = "".join(c if c.isascii() and (c.isalnum() or c in "_-.") else "-" for c in (
-            workload["uuid"] or "w%d" % number
-        )).lstrip("_-.")[:60] or "w%d" % number
+        name = (
+            "".join(
+                c if c.isascii() and (c.isalnum() or c in "_-.") else "-"
+                for c in (workload["uuid"] or "w%d" % number)
+            ).lstrip("_-.")[:60]
+            or "w%d" % number
+        )
         while name in taken:
             name = "%s-%d" % (name[:56], number)
         taken.add(name)
@@ -333,7 +347,12 @@ class Collection:
         self.lines = {}  # definition name -> files with workloads
         for relative in self.files:
             parts, base = relative.split(os.sep), os.path.basename(relative)
-            if only and relative == only or base == "definition.json" or "definitions" in parts[:-1]:
+            if (
+                only
+                and relative == only
+                or base == "definition.json"
+                or "definitions" in parts[:-1]
+            ):
                 if base.endswith(".json") and (only is None or relative == only):
                     self.definitions.append(relative)
             elif base.endswith(".jsonl") and "traces" in parts[:-1]:
@@ -358,11 +377,17 @@ class Collection:
             "no workloads: expected workload.jsonl next to it, or workloads/…/%s.jsonl",
             definition["name"],
         )
-        found = []
+        found, empty = [], None
         for file in files:
             for line, where in read_lines(self.top, file):
-                found.append(read_workload(definition, line, where))
+                try:
+                    found.append(read_workload(definition, line, where))
+                except Empty as reason:
+                    empty = reason
+                    self.notes.append("left out: %s" % reason.reason)
         found = [each for each in found if each]
+        if not found and empty:
+            raise empty
         expect(found, "workload", "%s: no workload", files[0])
         name_workloads(found)
         return found
@@ -412,7 +437,8 @@ def claims(collection):
 
 
 def translate_solutions(collection, known):
-    """Returns the solutions of known definitions. `known`: name -> (definition, problem numbers)."""
+    """Returns the solutions of known definitions. `known`: name -> (definition, numbers of its
+    problems)."""
     claimed, found = claims(collection), []
     for relative in collection.solutions:
         try:
@@ -420,8 +446,7 @@ def translate_solutions(collection, known):
             definition, numbers = known.get(solution.get("definition"), (None, []))
             if definition is None:
                 collection.notes.append(
-                    "%s: there is no definition \"%s\" here"
-                    % (relative, solution.get("definition"))
+                    '%s: there is no definition "%s" here' % (relative, solution.get("definition"))
                 )
                 continue
             name, text = flashinfer_solution.write(definition, solution)

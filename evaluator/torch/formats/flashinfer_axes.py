@@ -3,6 +3,7 @@
 They come from foreign files, so they are parsed and walked, never executed. write() gives them in
 the words of task.json's expressions, where `/` truncates.
 """
+
 import ast
 import operator
 
@@ -41,7 +42,7 @@ def parse(text):
     try:
         return ast.parse(str(text).strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise Unknown("\"%s\" is no expression" % text) from None
+        raise Unknown('"%s" is no expression' % text) from None
 
 
 def evaluate(node, values):
@@ -50,7 +51,7 @@ def evaluate(node, values):
         return node.value
     if isinstance(node, ast.Name):
         if node.id not in values:
-            raise Unknown("there is no axis \"%s\"" % node.id)
+            raise Unknown('there is no axis "%s"' % node.id)
         return values[node.id]
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.UAdd, ast.USub)):
         value = evaluate(node.operand, values)
@@ -77,7 +78,7 @@ def extent(text, values):
     """Returns the whole number that an axis of type expr has."""
     value = evaluate(parse(text), values)
     if value != int(value):
-        raise Unknown("\"%s\" is %g, not a whole number" % (text, value))
+        raise Unknown('"%s" is %g, not a whole number' % (text, value))
     return int(value)
 
 
@@ -104,7 +105,7 @@ def write(text, names):
 
 
 def derived(constraints, variables, known):
-    """Returns {axis: expression} of constraints "AXIS == …axes…": variables that follow from others.
+    """Returns {axis: expression} of constraints "AXIS == …": variables that follow from others.
     `known`: all axes."""
     found = {}
     for text in constraints:

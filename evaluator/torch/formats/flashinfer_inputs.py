@@ -9,6 +9,7 @@ task.json has for the same values.
   answer can be stored, and only integers that are legal in the file are drawn.
 - custom: what the definition's own function returns. describe.py measures it.
 """
+
 import os
 import re
 
@@ -149,7 +150,7 @@ def read_tensor(top, workload, name, spec):
             if key not in file.keys():
                 raise Fault(
                     "safetensors",
-                    "%s: %s has no tensor \"%s\"; it has %s"
+                    '%s: %s has no tensor "%s"; it has %s'
                     % (where, path, key, ", ".join(sorted(file.keys())[:8])),
                 )
             tensor = file.get_tensor(key)

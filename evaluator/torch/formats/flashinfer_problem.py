@@ -5,6 +5,7 @@ Each axis is a constant `axis_NAME`, so that a workload is a set of patches. The
 workload chooses are also arguments of forward, after the definition's inputs, because a candidate
 in CUDA C has only its arguments. KFORGE holds the rest of the task (flashinfer_task.py).
 """
+
 import json
 import keyword
 import pprint
@@ -188,7 +189,7 @@ def write_inputs(definition, inputs):
     if any(made.code.startswith("custom[") for made in inputs):
         given = ["%r: axis_%s" % (axis, axis) for axis in definition["axes"]]
         given += ["%r: %s" % (made.name, made.code) for made in inputs if made.values]
-        custom = "    custom = %s({%s}, torch.device(\"cpu\"))\n" % (
+        custom = '    custom = %s({%s}, torch.device("cpu"))\n' % (
             definition["custom_inputs_entrypoint"],
             ", ".join(given),
         )
@@ -200,7 +201,7 @@ def write(definition, workloads, top):
     axes = definition["axes"]
     for axis in axes:
         if not (axis.isidentifier() and axis.isascii()):
-            raise Fault("definition.axes", "\"%s\" is no name" % axis)
+            raise Fault("definition.axes", '"%s" is no name' % axis)
     inputs = [
         flashinfer_inputs.make(name, spec, workloads, top)
         for name, spec in definition["inputs"].items()
@@ -214,22 +215,26 @@ def write(definition, workloads, top):
         "%s.reshape(())" % name if spec["shape"] == [] else name
         for name, spec in definition["inputs"].items()
     ]
-    text = definition["reference"].rstrip() + "\n" + TEMPLATE.format(
-        name=one_line(definition["name"]),
-        constants="\n".join(layout.lines),
-        helpers=OFFSETS if any("offsets(" in made.code for made in inputs) else "\n",
-        custom=custom,
-        inputs="\n".join(lines),
-        about=one_line(definition.get("description") or definition["name"]),
-        parameters="".join(", " + name for name in parameters),
-        arguments=", ".join(arguments),
-        outputs=list(definition["outputs"]),
-        task=pprint.pformat(
-            task_of(definition, workloads, inputs, layout, variables),
-            width=100,
-            compact=True,
-            sort_dicts=False,
-        ),
+    text = (
+        definition["reference"].rstrip()
+        + "\n"
+        + TEMPLATE.format(
+            name=one_line(definition["name"]),
+            constants="\n".join(layout.lines),
+            helpers=OFFSETS if any("offsets(" in made.code for made in inputs) else "\n",
+            custom=custom,
+            inputs="\n".join(lines),
+            about=one_line(definition.get("description") or definition["name"]),
+            parameters="".join(", " + name for name in parameters),
+            arguments=", ".join(arguments),
+            outputs=list(definition["outputs"]),
+            task=pprint.pformat(
+                task_of(definition, workloads, inputs, layout, variables),
+                width=100,
+                compact=True,
+                sort_dicts=False,
+            ),
+        )
     )
     load.parse(text, definition["name"])
     return text

@@ -5,6 +5,7 @@ CUDA or C++ are compiled with torch.utils.cpp_extension; the judge's stand-in (e
 that in the build jail. A solution in destination-passing style gets empty outputs. The entry point
 is called as the projects call it: positionally, inputs first.
 """
+
 import os
 
 from .flashinfer_fault import Fault
@@ -13,13 +14,13 @@ PYTHON = ("python", "pytorch", "triton", "cute_dsl", "cutile", "cudnn_frontend",
 COMPILED = ("cuda", "cpp", "cuda_cpp", "cutlass", "cudnn", "cublas")
 HEADERS = (".h", ".hpp", ".cuh", ".inl")
 MOST_SOURCES = 256
-HEAD = '''# The solution {name} of {definition}{author}, from {language}.
+HEAD = """# The solution {name} of {definition}{author}, from {language}.
 import sys
 import types
 
 import torch
 
-'''
+"""
 MODULES = '''
 FILES = {files!r}
 
@@ -55,7 +56,7 @@ def load_modules():
 
 entry = getattr(load_modules()[{module!r}], {function!r})
 '''
-SINGLE = '''
+SINGLE = """
 source = {text!r}
 module = types.ModuleType({module!r})
 module.__file__ = {path!r}
@@ -65,8 +66,8 @@ import linecache
 linecache.cache[{path!r}] = (len(source), None, source.splitlines(True), {path!r})
 exec(compile(source, {path!r}, "exec"), module.__dict__)
 entry = module.{function}
-'''
-EXTENSION = '''
+"""
+EXTENSION = """
 import os
 import tempfile
 
@@ -89,8 +90,8 @@ extension = load(
     with_cuda=True,
 )
 entry = extension.{function}
-'''
-RETURNS = '''
+"""
+RETURNS = """
 
 class ModelNew(torch.nn.Module):
     def forward(self, *arguments):
@@ -99,8 +100,8 @@ class ModelNew(torch.nn.Module):
             result = [result[name] for name in {outputs!r}]
         results = list(result) if isinstance(result, (list, tuple)) else [result]
         return results[0] if len(results) == 1 else results
-'''
-PASSES = '''
+"""
+PASSES = """
 
 class ModelNew(torch.nn.Module):
     def forward(self, {parameters}*rest):
@@ -109,7 +110,7 @@ class ModelNew(torch.nn.Module):
         ]
         entry({parameters}*results)
         return results[0] if len(results) == 1 else results
-'''
+"""
 
 
 def check_sources(solution):
@@ -136,15 +137,15 @@ def check_spec(solution, files):
     """Returns (spec, language, path and function of the entry point)."""
     spec = solution.get("spec")
     if not isinstance(spec, dict):
-        raise Fault("solution.spec", "\"spec\" is missing")
+        raise Fault("solution.spec", '"spec" is missing')
     languages = spec.get("languages", [spec.get("language")])
     if not isinstance(languages, list) or not languages:
-        raise Fault("solution.spec", "\"languages\" is no list")
+        raise Fault("solution.spec", '"languages" is no list')
     for language in languages:
         if language not in PYTHON + COMPILED:
             raise Fault(
                 "solution.spec",
-                "the language \"%s\" is unknown; kforge has %s"
+                'the language "%s" is unknown; kforge has %s'
                 % (language, ", ".join(PYTHON + COMPILED)),
             )
     path, mark, function = str(spec.get("entry_point")).partition("::")
@@ -166,7 +167,7 @@ def compiled_entry(solution, spec, files, path, function):
     if "PYBIND11_MODULE" not in "".join(files[each] for each in compiled):
         files = dict(files)
         files[path] += "\n#include <torch/extension.h>\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) "
-        files[path] += "{ m.def(\"%s\", &%s); }\n" % (function, function)
+        files[path] += '{ m.def("%s", &%s); }\n' % (function, function)
     return EXTENSION.format(
         files=files,
         name=clean(solution["name"]),
@@ -239,7 +240,7 @@ def write(definition, solution):
     """Returns (name, text of the Python file)."""
     name = solution.get("name")
     if not isinstance(name, str) or not name:
-        raise Fault("solution.name", "\"name\" is missing")
+        raise Fault("solution.name", '"name" is missing')
     files = check_sources(solution)
     spec, language, path, function = check_spec(solution, files)
     author = solution.get("author")

@@ -13,6 +13,7 @@
 All keys may be missing. The names of arguments are those of forward. An expression has task.json's
 words, of which this file knows names, integers, + - * / % and min.
 """
+
 import math
 
 import load

@@ -178,10 +178,13 @@ class Definitions(Folder):
         rows = [(w["name"], {**d["params"], **w["params"]}["rows"]) for w in d["workloads"]]
         self.assertEqual(rows, [("rows-3", 3), ("rows-5", 5)])
         self.assertEqual([a["extents"] for a in d["inputs"]], [["rows", "cols"], [1]])
-        self.assertEqual([(o["name"], o["extents"]) for o in d["outputs"]],
-                         [("low", ["rows", "half"]), ("high", ["rows", "half"])])
-        self.assertEqual([(s["name"], s["value"]) for s in d["scalars"]],
-                         [("factor", 2.0), ("rows", "rows")])
+        self.assertEqual(
+            [(o["name"], o["extents"]) for o in d["outputs"]],
+            [("low", ["rows", "half"]), ("high", ["rows", "half"])],
+        )
+        self.assertEqual(
+            [(s["name"], s["value"]) for s in d["scalars"]], [("factor", 2.0), ("rows", "rows")]
+        )
         self.assertEqual(d["inputs"][0]["distribution"], {"kind": "normal"})
 
     def test_a_number_may_differ_between_workloads(self):
@@ -230,6 +233,13 @@ class Definitions(Folder):
         )
         task = flashinfer_task.declared(self.problem())
         self.assertEqual([w["name"] for w in task["workloads"]], ["rows-9"])
+
+    def test_an_empty_workload_is_left_out(self):
+        self.trace_set(SCALE, scale_line(3), scale_line(0))
+        answer = self.translate()
+        self.assertIn('axis "rows" is 0', answer["notes"][0])
+        task = flashinfer_task.declared(self.problem())
+        self.assertEqual([w["name"] for w in task["workloads"]], ["rows-3"])
 
     def test_the_licence_travels(self):
         self.trace_set({**SCALE, "license": "BSD-3-Clause"}, scale_line(3))
@@ -314,7 +324,7 @@ class Safetensors(Folder):
         self.put_paged()
         for change, expected in (
             (lambda s: s.pop("tensor_key"), "expected path and tensor_key"),
-            (lambda s: s.update(tensor_key="ends"), "has no tensor \"ends\"; it has starts, table"),
+            (lambda s: s.update(tensor_key="ends"), 'has no tensor "ends"; it has starts, table'),
             (lambda s: s.update(path="../2.safetensors"), "is outside of the folder"),
             (lambda s: s.update(path="/etc/passwd"), "is outside of the folder"),
             (lambda s: s.update(path="blob/link"), "is outside of the folder"),
@@ -349,19 +359,19 @@ class Faults(Folder):
 
     def test_definitions(self):
         for change, expected in (
-            (lambda d: d.pop("reference"), "reference: \"reference\" is missing"),
+            (lambda d: d.pop("reference"), 'reference: "reference" is missing'),
             (lambda d: d.update(reference="x = ("), "reference: reference:1: SyntaxError"),
             (lambda d: d.update(reference="x = 1"), "does not define run()"),
-            (lambda d: d["inputs"]["x"].update(dtype="float5"), "the unknown dtype \"float5\""),
+            (lambda d: d["inputs"]["x"].update(dtype="float5"), 'the unknown dtype "float5"'),
             (lambda d: d["inputs"]["x"].update(dtype="float4_e2m1"), "the unknown dtype"),
-            (lambda d: d["inputs"]["x"].update(shape=["depth"]), "its shape has \"depth\""),
+            (lambda d: d["inputs"]["x"].update(shape=["depth"]), 'its shape has "depth"'),
             (lambda d: d["inputs"]["x"].update(shape=7), "neither a list of axes nor null"),
-            (lambda d: d.pop("axes"), "\"axes\" is missing"),
-            (lambda d: d["axes"]["cols"].pop("value"), "axis \"cols\": expected type const"),
-            (lambda d: d["axes"]["half"].update(expression="deep / 2"), "no axis \"deep\""),
+            (lambda d: d.pop("axes"), '"axes" is missing'),
+            (lambda d: d["axes"]["cols"].pop("value"), 'axis "cols": expected type const'),
+            (lambda d: d["axes"]["half"].update(expression="deep / 2"), 'no axis "deep"'),
             (lambda d: d["axes"]["half"].update(expression="open('x')"), "an operation that axes"),
             (lambda d: d["axes"]["half"].update(expression="cols / 4"), "not a whole number"),
-            (lambda d: d.pop("outputs"), "\"outputs\" is missing"),
+            (lambda d: d.pop("outputs"), '"outputs" is missing'),
             (lambda d: d["outputs"].update(x=d["inputs"]["x"]), "is an input and an output"),
             (lambda d: d.update(custom_inputs_entrypoint="gen"), "does not define gen()"),
             (lambda d: d.update(constraints=["rows > 3"]), "the constraint rows > 3 does not hold"),
@@ -370,14 +380,15 @@ class Faults(Folder):
 
     def test_workloads(self):
         for change, expected in (
-            (lambda w: w["axes"].pop("rows"), ":1: axis \"rows\" has no value"),
-            (lambda w: w["axes"].update(rows=0), "axis \"rows\" is 0; expected a whole number"),
-            (lambda w: w["axes"].update(rows="3"), "axis \"rows\" is \"3\""),
-            (lambda w: w["inputs"]["x"].update(type="dump"), "the unknown kind \"dump\""),
-            (lambda w: w["inputs"]["factor"].pop("value"), "\"value\" is null"),
+            (lambda w: w["axes"].pop("rows"), ':1: axis "rows" has no value'),
+            (lambda w: w["axes"].update(rows=0), 'axis "rows" is 0, and an empty tensor'),
+            (lambda w: w["axes"].update(rows=-1), 'axis "rows" is -1; expected a whole number'),
+            (lambda w: w["axes"].update(rows="3"), 'axis "rows" is "3"'),
+            (lambda w: w["inputs"]["x"].update(type="dump"), 'the unknown kind "dump"'),
+            (lambda w: w["inputs"]["factor"].pop("value"), '"value" is null'),
             (lambda w: w["inputs"].pop("factor"), "a number without a value"),
             (lambda w: w["inputs"]["x"].update(type="custom"), "no custom_inputs_entrypoint"),
-            (lambda w: w.pop("inputs"), "\"inputs\" is missing"),
+            (lambda w: w.pop("inputs"), '"inputs" is missing'),
         ):
             line = scale_line(3)
             change(line)
@@ -438,8 +449,12 @@ class Solutions(Folder):
         for got, expected in zip(*self.outputs(answer)):
             self.assertTrue(torch.allclose(got, expected))
 
-    VALUE = "def run(x, shift, factor):\n    y = x * factor + shift\n    return y[:, :3], y[:, 3:]\n"
-    INTO = "def run(x, shift, factor, low, high):\n    y = x * factor + shift\n    low[:] = y[:, :3]\n"
+    VALUE = (
+        "def run(x, shift, factor):\n    y = x * factor + shift\n    return y[:, :3], y[:, 3:]\n"
+    )
+    INTO = (
+        "def run(x, shift, factor, low, high):\n    y = x * factor + shift\n    low[:] = y[:, :3]\n"
+    )
     INTO += "    high[:] = y[:, 3:]\n"
 
     def test_both_styles(self):
@@ -453,9 +468,11 @@ class Solutions(Folder):
             self.solution(
                 {
                     "main.py": "from parts.scale import apply\nimport helper\n"
-                    "def run(x, shift, factor):\n    return helper.split(apply(x, shift, factor))\n",
+                    "def run(x, shift, factor):\n"
+                    "    return helper.split(apply(x, shift, factor))\n",
                     "parts/__init__.py": "",
-                    "parts/scale.py": "def apply(x, shift, factor):\n    return x * factor + shift\n",
+                    "parts/scale.py": "def apply(x, shift, factor):\n"
+                    "    return x * factor + shift\n",
                     "helper.py": "def split(y):\n    return y[:, :3], y[:, 3:]\n",
                 }
             )
@@ -465,8 +482,8 @@ class Solutions(Folder):
         answer = self.solution(
             {
                 "kernel.h": "torch::Tensor scale(torch::Tensor x);",
-                "kernel.cu": "#include \"kernel.h\"",
-                "main.cpp": "#include \"kernel.h\"\ntorch::Tensor run(torch::Tensor x) { return x; }",
+                "kernel.cu": '#include "kernel.h"',
+                "main.cpp": '#include "kernel.h"\ntorch::Tensor run(torch::Tensor x) { return x; }',
             },
             language="cuda",
             binding="torch",
@@ -475,7 +492,7 @@ class Solutions(Folder):
         text = answer["solutions"][0]["text"]
         compile(text, "mine.py", "exec")
         self.assertIn("['kernel.cu', 'main.cpp']", text)
-        self.assertIn("m.def(\\\"run\\\", &run)" if "\\\"" in text else "m.def(\"run\", &run)", text)
+        self.assertIn('m.def(\\"run\\", &run)' if '\\"' in text else 'm.def("run", &run)', text)
 
     def test_faults(self):
         for sources, spec, expected in (
@@ -484,7 +501,7 @@ class Solutions(Folder):
             ({}, {}, "expected 1 to 256 sources"),
             ({"main.py": ""}, {"entry_point": "run"}, "entry_point is no FILE::FUNCTION"),
             ({"main.py": ""}, {"entry_point": "other.py::run"}, "other.py is not in sources"),
-            ({"main.py": ""}, {"language": "fortran"}, "the language \"fortran\" is unknown"),
+            ({"main.py": ""}, {"language": "fortran"}, 'the language "fortran" is unknown'),
             (
                 {"main.cu": ""},
                 {"language": "cuda", "entry_point": "main.cu::run"},
@@ -500,7 +517,7 @@ class Solutions(Folder):
         self.put("solutions/x.json", {"name": "x", "definition": "unknown", "sources": []})
         answer = self.translate()
         self.assertEqual(len(answer["solutions"]), 1)
-        self.assertIn("there is no definition \"unknown\"", answer["notes"][0])
+        self.assertIn('there is no definition "unknown"', answer["notes"][0])
 
     def test_traces_say_what_was_claimed(self):
         self.solution({"main.py": self.VALUE})
