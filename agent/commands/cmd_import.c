@@ -482,19 +482,17 @@ const kf_command kf_command_import_robust = {
     .run = run_robust,
 };
 
-#define DEFINITIONS                                                                             \
-    "Makes one task of each definition, with its workloads, and keeps the solutions as Python " \
-    "files in DIR/solutions. An input in a safetensors file is drawn anew from the kind and "   \
-    "the bounds of its values. kforge's own tolerance holds.\n\n" HOW
-
 static const kf_option sol_execbench_options[] = {OUTPUT_ROW("sol-execbench"), COMMON_ROWS, {0}};
 
 const kf_command kf_command_import_sol_execbench = {
     .name = "import sol-execbench",
     .synopsis = "DIR",
     .summary = "Make tasks of SOL-ExecBench's problems",
-    .description = "DIR holds folders with definition.json, workload.jsonl and "
-                   "solution*.json.\n\n" DEFINITIONS,
+    .description = "DIR holds folders with definition.json, workload.jsonl and solution*.json. "
+                   "Each definition becomes a task with its workloads. The solutions become "
+                   "Python files in OUTPUT/solutions. docs/reference/import.md has the rules.\n\n"
+                   "Exit status: 1 no definition could be imported, 2 there is none, 3 no "
+                   "PyTorch.",
     .examples = "kforge import sol-execbench ~/SOL-ExecBench/examples --scale 1000000\tsizes that "
                 "a CPU can judge\n"
                 "kforge bench sol-execbench --solutions sol-execbench/solutions\tpublished "
@@ -512,9 +510,9 @@ const kf_command kf_command_import_flashinfer = {
     .name = "import flashinfer-bench",
     .synopsis = "DIR",
     .summary = "Make tasks of a trace set of FlashInfer-Bench",
-    .description =
-        "DIR holds definitions/, workloads/ and perhaps solutions/ and traces/. The file "
-        "of one definition does as well.\n\n" DEFINITIONS,
+    .description = "DIR holds definitions/, workloads/ and perhaps solutions/ and traces/. It may "
+                   "be the file of one definition. The rest is as in `kforge import "
+                   "sol-execbench`.",
     .examples = "kforge import flashinfer-bench ~/flashinfer-trace\tall definitions",
     .least_arguments = 1,
     .most_arguments = 1,

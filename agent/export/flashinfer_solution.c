@@ -84,11 +84,12 @@ static bool write_size(kf_buffer *text, const cJSON *definition, const char *arg
 
 /* ---- Python ---------------------------------------------------------------------------------- */
 
+/* The candidate may have a run of its own, as an imported problem has. */
 static bool write_python(kf_buffer *text, const kf_task *task, const char *source, kf_error *error)
 {
     const cJSON *definition = kf_flashinfer_definition(task), *input, *name,
                 *torch = list_in(kf_task_json(task), "torch");
-    kf_buffer_format(text, "%s\n\n_kforge_model = ModelNew()\n\n\ndef run(", source);
+    kf_buffer_format(text, "%s\n\n_kforge_model = ModelNew()\n\n\ndef kforge_run(", source);
     const char *comma = "";
     cJSON_ArrayForEach(input, list_in(definition, "inputs"))
     {
@@ -217,11 +218,11 @@ static bool add_spec(cJSON *solution, const kf_task *task, const kf_winner *winn
     const char *const hardware[] = {sol ? "LOCAL" : winner->device}, *const none[] = {"torch"};
     cJSON *targets = cJSON_CreateStringArray(hardware, 1);
     cJSON *needs = cJSON_CreateStringArray(none, 1), *options = NULL;
-    bool made =
-        spec && targets && cJSON_AddItemToObject(spec, "target_hardware", targets) && needs &&
-        cJSON_AddItemToObject(spec, "dependencies", needs) &&
-        cJSON_AddStringToObject(spec, "entry_point", python ? "main.py::run" : "main.cpp::run") &&
-        cJSON_AddBoolToObject(spec, "destination_passing_style", !python);
+    bool made = spec && targets && cJSON_AddItemToObject(spec, "target_hardware", targets) &&
+                needs && cJSON_AddItemToObject(spec, "dependencies", needs) &&
+                cJSON_AddStringToObject(spec, "entry_point",
+                                        python ? "main.py::kforge_run" : "main.cpp::run") &&
+                cJSON_AddBoolToObject(spec, "destination_passing_style", !python);
     if (made && sol)
         made = (languages = cJSON_CreateStringArray(&language, 1)) &&
                cJSON_AddItemToObject(spec, "languages", languages);

@@ -59,7 +59,7 @@ import glob, json, sys
 (path,) = glob.glob(sys.argv[1] + "/solutions/rmsnorm_h64_kforge_*.json")
 solution = json.load(open(path))
 assert solution["definition"] == "rmsnorm_h64" and "Licence of the definition: MIT" in solution["description"]
-assert solution["spec"]["languages"] == ["pytorch"] and solution["spec"]["entry_point"] == "main.py::run"
+assert solution["spec"]["languages"] == ["pytorch"] and solution["spec"]["entry_point"] == "main.py::kforge_run"
 traces = [json.loads(line) for line in open(sys.argv[1] + "/traces/rmsnorm_h64.jsonl")]
 assert [(t["workload"]["uuid"], t["workload"]["axes"]) for t in traces] == [("norm-0", {"rows": 40}), ("norm-1", {"rows": 9})]
 for trace in traces:
