@@ -44,6 +44,8 @@
     ROW(import_kernelbench) \
     ROW(import_robust) \
     ROW(import_cuda_l1) \
+    ROW(import_sol_execbench) \
+    ROW(import_flashinfer) \
     ROW(import_torch) \
     ROW(export) \
     ROW(store_merge) \

@@ -36,3 +36,7 @@ kf_test(blocks kf_common)
 target_sources(test_blocks PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/runner/blocks.c)
 target_include_directories(test_blocks PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/runner)
 kf_test(device_pool kf_judge)
+add_test(NAME cli.import_definition COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/import_definition.sh ${CMAKE_BINARY_DIR}/bin)
+set_tests_properties(cli.import_definition PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900)
+kf_tier(full cli.import_definition)
+kf_tier(plain cli.import_definition) # Python and compilers

@@ -129,8 +129,10 @@ static bool add_file(finder *f, const char *path, const char *file, const char *
     kf_error why = {0};
     size_t size = 0;
     char *source = kf_file_read(path, KF_SOURCE_BYTES, &size, &why);
-    return add(f, task, file, sample, language, source, size, source ? NULL : strdup(why.text), NAN,
-               false);
+    double claimed = NAN;
+    if (source && sscanf(source, KF_BENCH_CLAIM "%lf", &claimed) != 1) claimed = NAN;
+    return add(f, task, file, sample, language, source, size, source ? NULL : strdup(why.text),
+               claimed, false);
 }
 
 static int by_name(const struct dirent **a, const struct dirent **b)

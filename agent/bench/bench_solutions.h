@@ -5,7 +5,7 @@
  * - a file of JSON lines with level_id, task_id, custom_code: CUDA-L1's release, with its claims in
  *   score_…; or one object of its levels, {"1": [{"task_id", "custom_code", "score"}]}
  * - a folder with TASK.cu or TASK.py, or folders TASK with such files. TASK is the name of a task
- *   or of its folder.
+ *   or of its folder. A first line KF_BENCH_CLAIM and a number claims a speedup.
  *
  * Solutions without a task in the suite are counted and ignored. Sources are read here; only
  * workers run them.
@@ -14,6 +14,8 @@
 #define KFORGE_AGENT_BENCH_SOLUTIONS_H
 
 #include "bench.h"
+
+#define KF_BENCH_CLAIM "# claimed speedup: "
 
 typedef enum kf_language { KF_LANGUAGE_CUDA, KF_LANGUAGE_PYTHON } kf_language;
 

@@ -5,6 +5,7 @@
 #include "command_line.h"
 #include "export_card.h"
 #include "export_memory.h"
+#include "export_flashinfer.h"
 #include "export_modelnew.h"
 #include "export_names.h"
 #include "export_package.h"
@@ -386,9 +387,14 @@ static bool is_modelnew(const settings *s)
     return strcmp(s->format, "modelnew") == 0 || strcmp(s->format, "kernelbench") == 0;
 }
 
+static bool is_solutions(const settings *s)
+{
+    return strcmp(s->format, "flashinfer") == 0;
+}
+
 static bool is_winners(const settings *s)
 {
-    return is_modelnew(s) || strcmp(s->format, "package") == 0;
+    return is_modelnew(s) || is_solutions(s) || strcmp(s->format, "package") == 0;
 }
 
 static bool refuse(const char *option, const char *format, const char *why, kf_error *error)
@@ -428,13 +434,13 @@ static bool check_winners(const settings *s, kf_error *error)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         if (wrong[i].given) return refuse(wrong[i].option, s->format, wrong[i].why, error);
     if (strcmp(s->output, "-") == 0)
-        return is_modelnew(s)
+        return is_modelnew(s) || is_solutions(s)
                    ? kf_fail(error, KF_ERROR_INPUT,
                              "--format %s writes files: name one with --output, or a folder",
                              s->format)
                    : kf_fail(error, KF_ERROR_INPUT,
                              "a package is a folder: name one with --output");
-    bool package = !is_modelnew(s);
+    bool package = !is_modelnew(s) && !is_solutions(s);
     if (s->only && strcmp(s->only, "faster") != 0 && (package || strcmp(s->only, "correct") != 0))
         return kf_fail(error, KF_ERROR_INPUT, "--only %s has no effect on --format %s: it takes %s",
                        s->only, s->format,
@@ -468,7 +474,7 @@ static bool tell_winners(const settings *s, const kf_invocation *invocation, con
         const char *name, *words;
     } parts[] = {
         {r->skipped, "skipped",
-         is_modelnew(s)
+         is_modelnew(s) || is_solutions(s)
              ? "tasks without a matching candidate"
              : "tasks without a candidate that was measured twice and is faster than the baseline"},
         {r->held_out, "held_out", "tasks are held out"},
@@ -476,7 +482,10 @@ static bool tell_winners(const settings *s, const kf_invocation *invocation, con
          "sources differ from the judged ones, because secrets or paths were removed; "
          "provenance.json marks them"},
         {scaled, "scaled",
-         "files are for other sizes than the problem's: KernelBench's evaluator can't run them"},
+         is_solutions(s)
+             ? "workloads have no trace: they were judged at other sizes than their definition's"
+             : "files are for other sizes than the problem's: KernelBench's evaluator can't run "
+               "them"},
         {r->scrubbed, "scrubbed", "secrets and paths removed"}};
     if (s->json) {
         cJSON *json = kf_json_document("kforge-export-files/1");
@@ -510,7 +519,7 @@ static bool export_winners(const settings *s, const kf_invocation *invocation, k
                                     .secret_count = kf_api_keys_known(keys, KEYS),
                                     .interrupts = invocation->interrupts};
     kf_package_report report = {0};
-    if (!is_modelnew(s)) {
+    if (!is_modelnew(s) && !is_solutions(s)) {
         const kf_package_options options = {
             .selection = selection, .output = s->output, .license = s->license, .force = s->force};
         if (!kf_export_package(store, &options, &report, error)) return false;
@@ -524,7 +533,9 @@ static bool export_winners(const settings *s, const kf_invocation *invocation, k
                                          .license = s->license,
                                          .kernelbench = strcmp(s->format, "kernelbench") == 0,
                                          .force = s->force};
-    if (!kf_export_modelnew(store, &options, &files, error)) return false;
+    bool done = is_solutions(s) ? kf_export_flashinfer(store, &options, &files, error)
+                                : kf_export_modelnew(store, &options, &files, error);
+    if (!done) return false;
     report = (kf_package_report){.skipped = files.skipped,
                                  .held_out = files.held_out,
                                  .changed = files.changed,
@@ -568,7 +579,8 @@ static const kf_option options[] = {
      .type = KF_OPTION_CHOICE,
      .argument = "FORMAT",
      .offset = offsetof(settings, format),
-     .choices = "raw|sft|dpo|kto|grpo|contrast|multiturn|cassette|package|modelnew|kernelbench",
+     .choices =
+         "raw|sft|dpo|kto|grpo|contrast|multiturn|cassette|package|modelnew|kernelbench|flashinfer",
      .fallback = "raw",
      .help = "Content of a row (docs/reference/datasets.md)."},
     {.name = "output",
@@ -747,8 +759,10 @@ const kf_command kf_command_export = {
         "complete.\n\npackage writes a C library with CMake files: for each task the fastest "
         "candidate that was measured twice and has its whole interval above 1, dispatched by "
         "shape.\n\nmodelnew writes a class ModelNew for KernelBench's evaluator around the fastest "
-        "candidate of each task. kernelbench writes such files as a run's folder.\n\nThese three "
-        "take --task, --run, --only, --held-out and --include-held-out, and refuse options about "
+        "candidate of each task. kernelbench writes such files as a run's folder.\n\nflashinfer "
+        "writes solutions/ and traces/ for tasks of import sol-execbench and flashinfer-bench.\n\n"
+        "These four take --task, --run, --only, --held-out and --include-held-out, and refuse "
+        "options about "
         "rows, splits or shards. They prefer a GPU to the CPU device (docs/reference/datasets.md).",
     .examples = "kforge export --format raw | head -1\tone attempt\n"
                 "kforge export --format sft --only faster -o data/sft\ta data set with a card\n"

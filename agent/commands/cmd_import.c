@@ -1,4 +1,4 @@
-/* `kforge import kernelbench|robust-kbench|cuda-l1|torch`. */
+/* `kforge import kernelbench|robust-kbench|cuda-l1|sol-execbench|flashinfer-bench|torch`. */
 #include <string.h>
 #include <unistd.h>
 
@@ -149,6 +149,21 @@ static bool print_results_json(const kf_view *view, const kf_import_suite *suite
 
 /* ---- commands -------------------------------------------------------------------------------- */
 
+static bool write_solutions(const kf_import_options *options, const kf_invocation *invocation,
+                            const kf_import_suite *suite, const kf_import_result *results,
+                            kf_error *error)
+{
+    size_t written;
+    if (!kf_import_write_solutions(suite, options, results, &written, error)) return false;
+    if (written)
+        fprintf(invocation->log,
+                "%zu solutions in %s/solutions; judge them with kforge bench %s --solutions "
+                "%s/solutions\n",
+                written, options->output, options->output, options->output);
+    if (suite->notes) fputs(suite->notes, invocation->log);
+    return true;
+}
+
 static int import(const settings *s, const kf_invocation *invocation, const kf_import_suite *suite,
                   kf_error *error)
 {
@@ -214,6 +229,7 @@ static int import(const settings *s, const kf_invocation *invocation, const kf_i
                 there, suite->count, s->output, refused,
                 kf_figure_seconds(kf_now() - started, time),
                 s->unchecked ? "left out" : kf_figure_seconds(checking, checks));
+        if (printed) printed = write_solutions(&options, invocation, suite, results, error);
         status = !printed      ? -1
                  : interrupted ? KF_EXIT_INTERRUPTED
                  : there       ? KF_EXIT_DONE
@@ -260,6 +276,29 @@ static int run_cuda_l1(const kf_invocation *invocation, const void *values, kf_e
         status = import(s, invocation, &suite, error);
     kf_import_suite_clear(&suite);
     return status;
+}
+
+static int import_definitions(const char *format, const kf_invocation *invocation,
+                              const settings *s, kf_error *error)
+{
+    kf_import_suite suite = {0};
+    int status =
+        kf_import_definitions(format, invocation->arguments[0], strcmp(s->sandbox, "strict") == 0,
+                              invocation->interrupts, &suite, error)
+            ? import(s, invocation, &suite, error)
+            : -1;
+    kf_import_suite_clear(&suite);
+    return status;
+}
+
+static int run_sol_execbench(const kf_invocation *invocation, const void *values, kf_error *error)
+{
+    return import_definitions("sol-execbench", invocation, values, error);
+}
+
+static int run_flashinfer(const kf_invocation *invocation, const void *values, kf_error *error)
+{
+    return import_definitions("flashinfer-bench", invocation, values, error);
 }
 
 static int run_torch(const kf_invocation *invocation, const void *values, kf_error *error)
@@ -438,6 +477,45 @@ const kf_command kf_command_import_robust = {
     .options = robust_options,
     .settings_size = sizeof(settings),
     .run = run_robust,
+};
+
+static const kf_option sol_execbench_options[] = {OUTPUT_ROW("sol-execbench"), COMMON_ROWS, {0}};
+
+const kf_command kf_command_import_sol_execbench = {
+    .name = "import sol-execbench",
+    .synopsis = "DIR",
+    .summary = "Make tasks of SOL-ExecBench's problems",
+    .description = "DIR holds folders with definition.json, workload.jsonl and solution*.json. "
+                   "Each definition becomes a task with its workloads. The solutions become "
+                   "Python files in OUTPUT/solutions. docs/reference/import.md has the rules.\n\n"
+                   "Exit status: 1 no definition could be imported, 2 there is none, 3 no "
+                   "PyTorch.",
+    .examples = "kforge import sol-execbench ~/SOL-ExecBench/examples --scale 1000000\tsizes that "
+                "a CPU can judge\n"
+                "kforge bench sol-execbench --solutions sol-execbench/solutions\tpublished "
+                "solutions",
+    .least_arguments = 1,
+    .most_arguments = 1,
+    .options = sol_execbench_options,
+    .settings_size = sizeof(settings),
+    .run = run_sol_execbench,
+};
+
+static const kf_option flashinfer_options[] = {OUTPUT_ROW("flashinfer-bench"), COMMON_ROWS, {0}};
+
+const kf_command kf_command_import_flashinfer = {
+    .name = "import flashinfer-bench",
+    .synopsis = "DIR",
+    .summary = "Make tasks of a trace set of FlashInfer-Bench",
+    .description = "DIR holds definitions/, workloads/ and perhaps solutions/ and traces/. It may "
+                   "be the file of one definition. The rest is as in `kforge import "
+                   "sol-execbench`.",
+    .examples = "kforge import flashinfer-bench ~/flashinfer-trace\tall definitions",
+    .least_arguments = 1,
+    .most_arguments = 1,
+    .options = flashinfer_options,
+    .settings_size = sizeof(settings),
+    .run = run_flashinfer,
 };
 
 static const kf_option torch_options[] = {OUTPUT_ROW("tasks"), COMMON_ROWS, {0}};

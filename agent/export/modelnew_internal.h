@@ -16,7 +16,7 @@ bool kf_modelnew_resolve(const kf_task *task, bool on_cpu, kf_problem *problem, 
 
 static inline bool kf_modelnew_is_python(const char *source)
 {
-    return strstr(source, "class ModelNew");
+    return strstr(source, "class ModelNew") || strstr(source, "\nModelNew = ");
 }
 
 #endif

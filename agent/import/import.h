@@ -43,7 +43,21 @@ typedef struct kf_import_problem {
     int64_t level, problem; /* -1 if unknown */
     /* class of the module, if `append` defines another; NULL for that of the options. Static. */
     const char *class_name;
+    /* True if `text` ends with KFORGE (evaluator/torch/formats/flashinfer_task.py), which only the
+     * description reads */
+    bool declared;
+    /* rule and reason if it can't become a task; NULL */
+    char *rule, *fault;
 } kf_import_problem;
+
+/* A published solution as a Python file with class ModelNew. */
+typedef struct kf_import_solution {
+    /* index in the suite */
+    size_t problem;
+    char *name, *text;
+    /* speedup that its authors measured, or NaN */
+    double claimed;
+} kf_import_solution;
 
 typedef struct kf_import_suite {
     /* "kernelbench", "robust-kbench", "torch" */
@@ -57,6 +71,10 @@ typedef struct kf_import_suite {
     char *license;
     kf_import_problem *problems;
     size_t count;
+    kf_import_solution *solutions;
+    size_t solution_count;
+    /* what could not be read, one fact a line; or NULL */
+    char *notes;
 } kf_import_suite;
 
 /* Levels and ids of the command line: "1..3", "2", "1,3", "19,23..29"; NULL for all. The ranges are
@@ -84,9 +102,22 @@ bool kf_import_robust(const char *folder, bool multi, kf_import_suite *suite, kf
  * sizes, to which its claims do not apply. */
 bool kf_import_cuda_l1(const char *file, const kf_import_ranges *levels,
                        const kf_import_ranges *ids, kf_import_suite *suite, kf_error *error);
+/* Finds definitions, workloads and solutions of FlashInfer-Bench ("flashinfer-bench") or
+ * SOL-ExecBench ("sol-execbench") below a folder, or takes one definition's file. A program in the
+ * sandbox reads them (evaluator/torch/formats). Faulty definitions become problems with a fault. */
+bool kf_import_definitions(const char *format, const char *path, bool strict,
+                           const volatile int *stop, kf_import_suite *suite, kf_error *error);
 /* Takes one file, or all files of a folder. */
 bool kf_import_file(const char *path, kf_import_suite *suite, kf_error *error);
 void kf_import_suite_clear(kf_import_suite *suite);
+/* For the files that find problems. Begins a suite of a folder or file; adds a problem and takes
+ * ownership of `append` and `variant`; makes the names of tasks differ; finds the licence by the
+ * checkout's licence file. */
+bool kf_import_begin(kf_import_suite *suite, const char *name, const char *folder, kf_error *error);
+bool kf_import_add(kf_import_suite *suite, const char *wanted, const char *path, int64_t level,
+                   int64_t problem, char *append, char *variant, kf_error *error);
+bool kf_import_tell_apart(kf_import_suite *suite, kf_error *error);
+char *kf_import_license(const char *folder);
 /* Finds origin (without credentials) and commit of the git checkout with this file or folder;
  * malloc'd, NULL if unknown. Reads .git and runs no program. */
 void kf_import_checkout(const char *path, char **url, char **commit);
@@ -195,5 +226,9 @@ bool kf_import_check(kf_import_checker *checker, cJSON *json, const char *file, 
  * KF_ERROR_INPUT if the file exists and is not a suite. */
 bool kf_import_record(const kf_import_suite *suite, const kf_import_options *options,
                       const kf_import_result *results, kf_error *error);
+/* Writes the suite's solutions as options->output/solutions/TASK/NAME.py, for those tasks that
+ * exist. *written: how many. */
+bool kf_import_write_solutions(const kf_import_suite *suite, const kf_import_options *options,
+                               const kf_import_result *results, size_t *written, kf_error *error);
 
 #endif

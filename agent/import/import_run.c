@@ -63,6 +63,16 @@ static void refuse(kf_import_result *result, kf_import_status status, const char
     snprintf(result->reason, sizeof result->reason, "%.1000s", reason);
 }
 
+/* Cuts off what only the description reads. The task has it in its own words. */
+static size_t cut_declaration(char *text)
+{
+    static const char mark[] = "\n\nKFORGE = ";
+    char *last = NULL;
+    for (char *at = text; (at = strstr(at, mark)); at++) last = at;
+    if (last) last[1] = '\0';
+    return strlen(text);
+}
+
 static const char *text_in(const cJSON *object, const char *key)
 {
     const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, key);
@@ -98,7 +108,8 @@ static void summarise(kf_import_result *result, const cJSON *description)
     cJSON_ArrayForEach(element, cJSON_GetObjectItemCaseSensitive(
                                     description, "notes")) if (cJSON_IsString(element))
         kf_buffer_format(&notes, "%s%s", notes.size ? "; " : "", element->valuestring);
-    cJSON_ArrayForEach(element, cJSON_GetObjectItemCaseSensitive(description, "patches"))
+    cJSON_ArrayForEach(element, cJSON_GetObjectItemCaseSensitive(
+                                    description, "patches")) if (cJSON_IsNumber(element))
         kf_buffer_format(&patches, "%s%s=%.0f", patches.size ? " " : "", element->string,
                          element->valuedouble);
     result->notes = kf_buffer_take(&notes);
@@ -137,6 +148,7 @@ static bool describe_one(const kf_import_suite *suite, const kf_import_problem *
                          const volatile int *stop, kf_error *error)
 {
     kf_error reason = {0};
+    if (problem->fault) return refuse(result, KF_IMPORT_UNFIT, problem->rule, problem->fault), true;
     kf_autofree char *text = whole_text(problem, &out->size, &reason);
     if (!text) return refuse(result, KF_IMPORT_FAILED, "file", reason.text), true;
     const kf_describe_request request = {.text = text,
@@ -158,6 +170,7 @@ static bool describe_one(const kf_import_suite *suite, const kf_import_problem *
         return refuse(result, KF_IMPORT_UNFIT, text_in(unfit, "rule"), text_in(unfit, "reason")),
                true;
     summarise(result, description);
+    if (problem->declared) out->size = cut_declaration(text);
     out->task = kf_import_task(suite, problem, options, description, text, out->size, &reason);
     if (!out->task) return take_error(result, &reason, "task", error);
     out->text = kf_steal(&text);

@@ -74,11 +74,16 @@ void kf_import_suite_clear(kf_import_suite *suite)
 {
     for (size_t i = 0; i < suite->count; i++) {
         kf_import_problem *p = &suite->problems[i];
-        char *const texts[] = {p->task, p->path, p->relative, p->append, p->text, p->variant};
+        char *const texts[] = {p->task, p->path,    p->relative, p->append,
+                               p->text, p->variant, p->rule,     p->fault};
         for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) free(texts[k]);
     }
     free(suite->problems);
-    char *const texts[] = {suite->name, suite->folder, suite->url, suite->commit, suite->license};
+    for (size_t i = 0; i < suite->solution_count; i++)
+        free(suite->solutions[i].name), free(suite->solutions[i].text);
+    free(suite->solutions);
+    char *const texts[] = {suite->name,   suite->folder,  suite->url,
+                           suite->commit, suite->license, suite->notes};
     for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) free(texts[k]);
     *suite = (kf_import_suite){0};
 }
@@ -99,8 +104,8 @@ static char *task_name(const char *wanted)
 }
 
 /* Adds a problem. Takes ownership of `append` and `variant`. */
-static bool add_problem(kf_import_suite *suite, const char *wanted, const char *path, int64_t level,
-                        int64_t problem, char *append, char *variant, kf_error *error)
+bool kf_import_add(kf_import_suite *suite, const char *wanted, const char *path, int64_t level,
+                   int64_t problem, char *append, char *variant, kf_error *error)
 {
     kf_autofree char *owned_append = append, *owned_variant = variant;
     if (suite->count == KF_IMPORT_PROBLEMS)
@@ -132,7 +137,7 @@ static int by_number(const void *a, const void *b)
 }
 
 /* Adds numbers to names that were cut to the same text. Problems are in their order. */
-static bool tell_apart(kf_import_suite *suite, kf_error *error)
+bool kf_import_tell_apart(kf_import_suite *suite, kf_error *error)
 {
     for (size_t i = 1; i < suite->count; i++) {
         int number = 2;
@@ -153,7 +158,7 @@ static bool tell_apart(kf_import_suite *suite, kf_error *error)
     return true;
 }
 
-static bool begin(kf_import_suite *suite, const char *name, const char *folder, kf_error *error)
+bool kf_import_begin(kf_import_suite *suite, const char *name, const char *folder, kf_error *error)
 {
     char real[PATH_MAX];
     struct stat status;
@@ -197,7 +202,7 @@ static bool add_level(kf_import_suite *suite, const char *folder, int64_t level,
         kf_autofree char *path = kf_path_join(folder, name);
         snprintf(wanted, sizeof wanted, "level%lld_%.*s", (long long)level, (int)(end - name),
                  name);
-        good = path ? add_problem(suite, wanted, path, level, id, NULL, NULL, error)
+        good = path ? kf_import_add(suite, wanted, path, level, id, NULL, NULL, error)
                     : kf_fail_memory(error, "the problems of the suite");
     }
     closedir(listing);
@@ -205,10 +210,12 @@ static bool add_level(kf_import_suite *suite, const char *folder, int64_t level,
 }
 
 /* Returns the licence by the first words of the checkout's licence file. */
-static char *license_of(const char *folder)
+char *kf_import_license(const char *folder)
 {
     kf_autofree char *path = kf_path_join(folder, "LICENSE");
+    kf_autofree char *other = kf_path_join(folder, "LICENCE");
     kf_autofree char *text = path ? kf_file_read(path, 1 << 20, NULL, NULL) : NULL;
+    if (!text && other) text = kf_file_read(other, 1 << 20, NULL, NULL);
     if (!text) return NULL;
     return strstr(text, "MIT License")      ? strdup("MIT")
            : strstr(text, "Apache License") ? strdup("Apache-2.0")
@@ -218,8 +225,8 @@ static char *license_of(const char *folder)
 bool kf_import_kernelbench(const char *folder, const kf_import_ranges *levels,
                            const kf_import_ranges *ids, kf_import_suite *suite, kf_error *error)
 {
-    if (!begin(suite, "kernelbench", folder, error)) return false;
-    suite->license = license_of(suite->folder);
+    if (!kf_import_begin(suite, "kernelbench", folder, error)) return false;
+    suite->license = kf_import_license(suite->folder);
     kf_autofree char *inner = kf_path_join(suite->folder, "KernelBench");
     if (!inner) return kf_fail_memory(error, "the problems of the suite");
     const char *top = is_folder(inner) ? inner : suite->folder;
@@ -246,7 +253,7 @@ bool kf_import_kernelbench(const char *folder, const kf_import_ranges *levels,
         return kf_fail(error, KF_ERROR_INPUT, "%s: no problem has one of these levels and ids",
                        folder);
     qsort(suite->problems, suite->count, sizeof *suite->problems, by_number);
-    return tell_apart(suite, error);
+    return kf_import_tell_apart(suite, error);
 }
 
 /* ---- robust-kbench --------------------------------------------------------------------------- */
@@ -486,7 +493,7 @@ static bool add_direction(kf_import_suite *suite, const char *folder, bool backw
         char *append = configuration(input, init, shared, backward),
              *variant = append ? variant_of(input, init, shared, backward) : NULL;
         if (!variant) return free(append), kf_fail_memory(error, "the problems of the suite");
-        if (!add_problem(suite, wanted, file, level, id, append, variant, error)) return false;
+        if (!kf_import_add(suite, wanted, file, level, id, append, variant, error)) return false;
         if (backward) suite->problems[suite->count - 1].class_name = "ModelBackward";
     }
     return true;
@@ -513,8 +520,8 @@ static bool search_robust(kf_import_suite *suite, const char *folder, int depth,
 
 bool kf_import_robust(const char *folder, bool multi, kf_import_suite *suite, kf_error *error)
 {
-    if (!begin(suite, "robust-kbench", folder, error)) return false;
-    suite->license = license_of(suite->folder);
+    if (!kf_import_begin(suite, "robust-kbench", folder, error)) return false;
+    suite->license = kf_import_license(suite->folder);
     kf_autofree char *tasks = kf_path_join(suite->folder, "tasks");
     if (!tasks) return kf_fail_memory(error, "the problems of the suite");
     if (!search_robust(suite, is_folder(tasks) ? tasks : suite->folder, DEPTH, multi, error))
@@ -525,7 +532,7 @@ bool kf_import_robust(const char *folder, bool multi, kf_import_suite *suite, kf
                        "config_forward.json and func_forward.py",
                        folder);
     qsort(suite->problems, suite->count, sizeof *suite->problems, by_number);
-    return tell_apart(suite, error);
+    return kf_import_tell_apart(suite, error);
 }
 
 /* ---- CUDA-L1 --------------------------------------------------------------------------------- */
@@ -556,7 +563,7 @@ static bool add_release_line(kf_import_suite *suite, const cJSON *line, size_t n
     char name[64], path[PATH_MAX];
     snprintf(name, sizeof name, "level%lld_%lld", (long long)level, (long long)id);
     snprintf(path, sizeof path, "%s/%s.py", suite->folder, name);
-    if (!add_problem(suite, name, path, level, id, NULL, NULL, error)) return false;
+    if (!kf_import_add(suite, name, path, level, id, NULL, NULL, error)) return false;
     suite->problems[suite->count - 1].text = strdup(text->valuestring);
     return suite->problems[suite->count - 1].text ||
            kf_fail_memory(error, "the problems of the suite");
@@ -565,7 +572,7 @@ static bool add_release_line(kf_import_suite *suite, const cJSON *line, size_t n
 bool kf_import_cuda_l1(const char *file, const kf_import_ranges *levels,
                        const kf_import_ranges *ids, kf_import_suite *suite, kf_error *error)
 {
-    if (!begin(suite, "cuda-l1", file, error)) return false;
+    if (!kf_import_begin(suite, "cuda-l1", file, error)) return false;
     if (!is_file(suite->folder))
         return kf_fail(error, KF_ERROR_INPUT, "%s: not a file of CUDA-L1's release", file);
     size_t size, number = 0;
@@ -596,13 +603,13 @@ static bool add_file(kf_import_suite *suite, const char *path, kf_error *error)
 {
     const char *name = strrchr(path, '/') + 1, *end = strrchr(name, '.');
     kf_autofree char *wanted = strndup(name, end ? (size_t)(end - name) : strlen(name));
-    return wanted ? add_problem(suite, wanted, path, -1, -1, NULL, NULL, error)
+    return wanted ? kf_import_add(suite, wanted, path, -1, -1, NULL, NULL, error)
                   : kf_fail_memory(error, "the problems of the suite");
 }
 
 bool kf_import_file(const char *path, kf_import_suite *suite, kf_error *error)
 {
-    if (!begin(suite, "torch", path, error)) return false;
+    if (!kf_import_begin(suite, "torch", path, error)) return false;
     if (is_folder(suite->folder)) {
         DIR *listing = opendir(suite->folder);
         bool good = listing || kf_fail(error, KF_ERROR_IO, "%s: %s", path, strerror(errno));
@@ -620,7 +627,7 @@ bool kf_import_file(const char *path, kf_import_suite *suite, kf_error *error)
         if (!suite->count)
             return kf_fail(error, KF_ERROR_INPUT, "%s: the folder has no Python files", path);
         qsort(suite->problems, suite->count, sizeof *suite->problems, by_number);
-        return tell_apart(suite, error);
+        return kf_import_tell_apart(suite, error);
     }
     char *slash = strrchr(suite->folder, '/');
     kf_autofree char *file = strdup(suite->folder);

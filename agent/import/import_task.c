@@ -57,6 +57,10 @@ static bool add_arguments(cJSON *arguments, const cJSON *list, const char *kind,
             return false;
         for (size_t i = 0; i < sizeof members / sizeof *members; i++)
             if (!copy_member(argument, element, members[i])) return false;
+        const cJSON *extents = list_of(element, "extents");
+        cJSON *shape = extents ? cJSON_Duplicate(extents, true) : NULL;
+        if (extents && !(shape && cJSON_ReplaceItemInObjectCaseSensitive(argument, "shape", shape)))
+            return false;
         if (names && !add_name(names, name)) return false;
     }
     return true;
@@ -104,10 +108,17 @@ static bool add_torch(cJSON *task, const cJSON *description, cJSON **inputs, cJS
 
 static void write_shape(kf_buffer *text, const cJSON *row)
 {
-    const cJSON *extent, *shape = list_of(row, "shape");
+    const cJSON *extent, *extents = list_of(row, "extents"),
+                         *shape = extents ? extents : list_of(row, "shape");
     kf_buffer_format(text, "%s[", text_in(row, "dtype"));
     cJSON_ArrayForEach(extent, shape)
-        kf_buffer_format(text, "%s%.0f", extent == shape->child ? "" : ", ", extent->valuedouble);
+    {
+        kf_buffer_string(text, extent == shape->child ? "" : ", ");
+        if (cJSON_IsString(extent))
+            kf_buffer_string(text, extent->valuestring);
+        else
+            kf_buffer_format(text, "%.0f", extent->valuedouble);
+    }
     kf_buffer_string(text, "]");
 }
 
@@ -211,6 +222,7 @@ static bool add_origin(cJSON *task, const kf_import_suite *suite, const kf_impor
     }
     return copy_member(origin, description, "torch") && copy_member(origin, description, "notes") &&
            copy_member(origin, description, "fixed") &&
+           copy_member(origin, description, "definition") &&
            copy_member(origin, description, "not_frozen");
 }
 
@@ -262,7 +274,7 @@ static bool has_fixed_sizes(const kf_import_suite *suite)
  */
 static bool add_workloads(cJSON *task, const kf_import_suite *suite, const cJSON *description)
 {
-    const cJSON *list = list_of(description, "workloads"), *row;
+    const cJSON *list = list_of(description, "unseen"), *row;
     if (!cJSON_GetArraySize(list)) return true;
     cJSON *workloads = cJSON_AddArrayToObject(task, "workloads"), *main = cJSON_CreateObject();
     if (!workloads || !main || !cJSON_AddItemToArray(workloads, main)) {
@@ -303,10 +315,14 @@ static bool fill(cJSON *task, const kf_import_suite *suite, const kf_import_prob
         return false;
     bool derived;
     double bytes = least_bytes(description, &derived);
-    if (!add_workloads(task, suite, description)) return false;
-    cJSON *work = cJSON_AddObjectToObject(task, "work");
+    /* With workloads of other sizes, the derived bytes have to do. */
+    bool sized = cJSON_HasObjectItem(description, "workloads");
+    if (!sized && !add_workloads(task, suite, description)) return false;
+    cJSON *work = sized ? NULL : cJSON_AddObjectToObject(task, "work");
     const cJSON *flops = cJSON_GetObjectItemCaseSensitive(description, "flops");
-    if (!work || !cJSON_AddNumberToObject(work, "bytes", bytes)) return false;
+    if (!sized && (!work || !cJSON_AddNumberToObject(work, "bytes", bytes))) return false;
+    if (!copy_member(task, description, "params") || !copy_member(task, description, "workloads"))
+        return false;
     /* The estimate counts all operations of the module. A candidate may need fewer, so it is not a
      * lower bound. It goes into "origin", for readers. */
     (void)derived;
@@ -315,7 +331,9 @@ static bool fill(cJSON *task, const kf_import_suite *suite, const kf_import_prob
     else
         snprintf(family, sizeof family, "%s", suite->name);
     if (!cJSON_AddStringToObject(task, "family", family)) return false;
-    if (suite->license && !cJSON_AddStringToObject(task, "license", suite->license)) return false;
+    const char *license = text_in(description, "license");
+    if (!*license && suite->license) license = suite->license;
+    if (*license && !cJSON_AddStringToObject(task, "license", license)) return false;
     if (!add_origin(task, suite, problem, description, hash)) return false;
     cJSON *origin = cJSON_GetObjectItemCaseSensitive(task, "origin");
     return !cJSON_IsNumber(flops) || cJSON_AddNumberToObject(origin, "flops", flops->valuedouble);

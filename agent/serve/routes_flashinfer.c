@@ -4,12 +4,12 @@
  * has no "reference". */
 #include "routes_flashinfer.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "flashinfer_trace.h"
 #include "judge_request.h"
 #include "kforge/json.h"
 #include "polling.h"
@@ -153,81 +153,20 @@ void kf_flashinfer_evaluate(kf_exchange *exchange, const cJSON *request)
 
 /* ---- traces ---------------------------------------------------------------------------------- */
 
-static const char *status_of(const kf_judgement *j, const kf_workload_verdict *w)
-{
-    kf_status status = w ? w->status : j->status;
-    switch (status) {
-    case KF_CORRECT: return "PASSED";
-    case KF_COMPILE_ERROR: return "COMPILE_ERROR";
-    case KF_TIMEOUT: return "TIMEOUT";
-    case KF_WRONG_RESULT: return w && w->output_count ? "INCORRECT_NUMERICAL" : "RUNTIME_ERROR";
-    default: return "RUNTIME_ERROR";
-    }
-}
-
-static bool add_correctness(cJSON *evaluation, const kf_workload_verdict *w)
-{
-    double most = 0;
-    for (size_t i = 0; i < w->output_count; i++)
-        if (!(w->outputs[i].figures.max <= most)) most = w->outputs[i].figures.max;
-    cJSON *object = cJSON_AddObjectToObject(evaluation, "correctness");
-    if (!object) return false;
-    /* kforge has no relative error, and the format knows "NaN". */
-    return cJSON_AddStringToObject(object, "max_relative_error", "NaN") &&
-           (isfinite(most) ? cJSON_AddNumberToObject(object, "max_absolute_error", most)
-                           : cJSON_AddStringToObject(object, "max_absolute_error", "NaN"));
-}
-
-static bool add_performance(cJSON *evaluation, const kf_workload_verdict *w)
-{
-    cJSON *object = cJSON_AddObjectToObject(evaluation, "performance");
-    return object && cJSON_AddNumberToObject(object, "latency_ms", w->candidate_seconds * 1e3) &&
-           cJSON_AddNumberToObject(object, "reference_latency_ms", w->baseline_seconds * 1e3) &&
-           cJSON_AddNumberToObject(object, "speedup_factor", w->speedup.value);
-}
-
-static cJSON *evaluation_of(const kf_judgement *j, const kf_workload_verdict *w,
-                            const char *hardware)
-{
-    char stamp[32];
-    time_t now = time(NULL);
-    struct tm utc;
-    strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
-    const char *status = status_of(j, w);
-    kf_auto(cJSON) object = cJSON_CreateObject();
-    cJSON *environment = NULL;
-    bool made =
-        cJSON_AddStringToObject(object, "status", status) &&
-        cJSON_AddStringToObject(object, "timestamp", stamp) &&
-        cJSON_AddStringToObject(object, "log", j->summary) &&
-        (environment = cJSON_AddObjectToObject(object, "environment")) &&
-        cJSON_AddStringToObject(environment, "hardware", *hardware ? hardware : "unknown") &&
-        cJSON_AddObjectToObject(environment, "libs");
-    bool passed = strcmp(status, "PASSED") == 0;
-    if (made && (passed || strcmp(status, "INCORRECT_NUMERICAL") == 0))
-        made = add_correctness(object, w);
-    if (made && passed) made = add_performance(object, w);
-    return made ? kf_steal(&object) : NULL;
-}
-
 static bool add_trace(cJSON *traces, const names *n, const kf_judgement *j,
                       const kf_workload_verdict *w, const char *hardware)
 {
-    cJSON *trace = cJSON_CreateObject(), *workload = NULL;
-    if (!trace || !cJSON_AddItemToArray(traces, trace)) {
-        cJSON_Delete(trace);
-        return false;
-    }
-    cJSON *evaluation = evaluation_of(j, w, hardware);
-    if (!evaluation || !cJSON_AddItemToObject(trace, "evaluation", evaluation)) {
-        cJSON_Delete(evaluation);
-        return false;
-    }
-    return cJSON_AddStringToObject(trace, "definition", n->definition) &&
-           cJSON_AddStringToObject(trace, "solution", n->solution) &&
-           (workload = cJSON_AddObjectToObject(trace, "workload")) &&
-           cJSON_AddStringToObject(workload, "uuid", w ? w->workload : "all") &&
-           cJSON_AddObjectToObject(workload, "axes") && cJSON_AddObjectToObject(workload, "inputs");
+    const kf_flashinfer_trace given = {.definition = n->definition,
+                                       .solution = n->solution,
+                                       .status = j->status,
+                                       .summary = j->summary,
+                                       .workload = w,
+                                       .hardware = hardware,
+                                       .when = time(NULL)};
+    cJSON *trace = kf_flashinfer_trace_json(&given);
+    if (trace && cJSON_AddItemToArray(traces, trace)) return true;
+    cJSON_Delete(trace);
+    return false;
 }
 
 /* Adds one trace for each timed or failed workload, or one for a build that failed. */
@@ -239,9 +178,7 @@ static bool add_traces(cJSON *row, const names *n, const kf_judgement *j, const 
     size_t added = 0;
     for (size_t i = 0; verdict && i < verdict->workload_count; i++) {
         const kf_workload_verdict *w = &verdict->workloads[i];
-        bool timed = w->status == KF_CORRECT && w->speedup.value > 0;
-        bool failed = w->status != KF_CORRECT && w->finding_count;
-        if (!timed && !failed) continue;
+        if (!kf_flashinfer_has_trace(w)) continue;
         if (!add_trace(traces, n, j, w, hardware)) return false;
         added++;
     }

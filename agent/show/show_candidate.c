@@ -7,6 +7,7 @@
 
 #include "kforge/json.h"
 #include "kforge/roofline.h"
+#include "sol_score.h"
 #include "kforge/scan.h"
 #include "kforge/verdict.h"
 #include "show.h"
@@ -123,6 +124,11 @@ static void print_timings(const kf_view *view, const kf_verdict *verdict)
     }
     if (table.cell_count) fputc('\n', view->out);
     kf_table_print(&table, view->out, view->width, 0, view->color);
+    kf_interval score = kf_sol_score_verdict(verdict);
+    char figure[KF_FIGURE];
+    if (!isnan(score.value))
+        fprintf(view->out, "SOL score %.2f %s (baseline 0.5, FLOOR 1)\n", score.value,
+                kf_figure_interval(score, figure));
 }
 
 /* Exact outputs have no tolerance. */
@@ -520,7 +526,9 @@ static bool print_json(const kf_view *view, kf_store *store, const kf_store_cand
     cJSON_AddStringToObject(json, "source", clean);
     if (candidate->verdict) {
         kf_autofree char *text = kf_store_verdict_json(store, candidate->verdict, &size, error);
-        if (!text) return false;
+        kf_auto(kf_verdict) verdict = text ? read_verdict(store, candidate->verdict, error) : NULL;
+        if (!verdict) return false;
+        kf_add_interval(json, "sol_score", kf_sol_score_verdict(verdict));
         kf_add_embedded(json, "verdict", text);
         kf_verdict_publish(cJSON_GetObjectItemCaseSensitive(json, "verdict"));
     } else

@@ -492,6 +492,14 @@ static bool check_range(kf_outputs_lint *lint)
 
 /* ---- influence ------------------------------------------------------------------------------- */
 
+/* True if the input was drawn anew and came out the same: an input with one legal value. */
+static bool is_unchanged(const kf_outputs_lint *lint, const kf_lint_case *changed, int input)
+{
+    const double *now = changed->given[input], *before = lint->cases[changed->base].given[input];
+    int64_t count = lint->cases->problem->arguments[input].elements;
+    return now && before && memcmp(now, before, (size_t)count * sizeof *now) == 0;
+}
+
 /* A candidate that ignored the change would still pass, in this output, in every pair with this
  * input changed. */
 static bool ignores(kf_outputs_lint *lint, int input, int *pairs)
@@ -501,6 +509,7 @@ static bool ignores(kf_outputs_lint *lint, int input, int *pairs)
     for (size_t c = 0; c < lint->count; c++) {
         const kf_lint_case *changed = &lint->cases[c];
         if (changed->base < 0 || changed->changed != input) continue;
+        if (is_unchanged(lint, changed, input)) continue;
         (*pairs)++;
         all = all && passes(lint, changed, lint->cases[changed->base].expected[lint->argument]);
     }

@@ -36,6 +36,7 @@ try:
     import meta
     import shrink
     import unseen
+    from formats import flashinfer_task as declared_task
     from problem_measure import Arguments, Unfit, dtype_name, measure, one_line
 except ImportError as torch_missing_reason:
     torch, torch_missing = None, torch_missing_reason
@@ -138,7 +139,7 @@ def describe_at(path, patches, options, keep_state, times, tried):
     """Returns (the description, parameters without influence); None if that size was tried before.
     """
     problem = load.Problem.read(path, patches, options.class_name)
-    notes = []
+    task, notes = declared_task.declared(problem), []
     if options.max_elements:
         most = times * options.max_elements
         found = shrink.shrink(path, patches, options, most, 256 * most, keep_state)
@@ -151,7 +152,7 @@ def describe_at(path, patches, options, keep_state, times, tried):
                 "as small as its constants make it: %d elements%s"
                 % (found.elements, ", %.2g flop" % found.flops if found.flops else "")
             )
-    size = meta.size(problem, options)
+    size = declared_task.size_of(problem, task, meta.size(problem, options))
     if size is not None and size.outputs is not None and not is_large(size.elements, size.flops):
         small, small_patches, smallest = problem, patches, size.elements
     else:
@@ -181,7 +182,7 @@ def describe_at(path, patches, options, keep_state, times, tried):
             "%d million elements, and its constants can't be halved to fewer: too large to be measured here"
             % (smallest >> 20),
         )
-    args = Arguments(small, options.mode)
+    args = Arguments(small, options.mode, declared_task.distributions(small, task))
     if (size is None or size.outputs is None) and small is not problem:
         raise Unfit(
             "size.unknown",
@@ -194,15 +195,18 @@ def describe_at(path, patches, options, keep_state, times, tried):
     state_names = list(args.state)
     full = size if small is not problem else None
     described = assemble(problem, patches, args, state_names, measured, full, notes)
-    described["workloads"] = unseen.workloads(
-        args,
-        problem,
-        options,
-        full,
-        full is None,
-        described["order"],
-        [(row["name"], row["dims"]) for row in described["outputs"]],
-    )
+    if task:
+        values = declared_task.values_in(small, task)
+        declared_task.check_outputs(task, measured, values, "")
+        if options.max_elements:
+            declared_task.scale(task, path, options)
+        declared_task.check_workloads(task, path, options)
+        declared_task.complete(task, problem, described)
+    else:
+        names = [(row["name"], row["dims"]) for row in described["outputs"]]
+        described["unseen"] = unseen.workloads(
+            args, problem, options, full, full is None, described["order"], names
+        )
     return described, args.idle
 
 

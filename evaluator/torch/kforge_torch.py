@@ -7,9 +7,12 @@
                                                       called (dry_run.py)
     python3 -I kforge_torch.py describe FILE --seconds S [--patch N=V …]
                                                       describes a problem file (describe.py)
+    python3 -I kforge_torch.py definitions FORMAT PATH
+                                                      translates definitions (formats/flashinfer.py)
 
 Each mode is a file of its own with a function main(arguments) that returns the exit status.
 """
+import importlib
 import os
 import sys
 
@@ -19,6 +22,7 @@ MODES = {
     "build": "build",
     "dry_run": "dry_run",
     "describe": "describe",
+    "definitions": "formats.flashinfer",
 }
 
 
@@ -29,7 +33,7 @@ def main(arguments):
     sys.dont_write_bytecode = True
     # -I leaves the script's folder out.
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-    module = __import__(MODES[arguments[0]])
+    module = importlib.import_module(MODES[arguments[0]])
     return module.main(arguments[1:])
 
 

@@ -200,7 +200,8 @@ def aliases(output, others):
 class Arguments:
     """A problem's inputs and state at one size: specifications, and values drawn from them."""
 
-    def __init__(self, problem, mode):
+    def __init__(self, problem, mode, declared=None):
+        """`declared`: {input: distribution}, which need not be measured."""
         self.problem, self.mode = problem, mode
         with dist.Watch() as watch:
             self.first = draw_inputs(problem, 42)
@@ -225,6 +226,7 @@ class Arguments:
             dtype_name(a, "input " + name)
             if a.shape != b.shape:
                 raise Unfit("inputs.random_shape", "input %s has another shape each time" % name)
+            spec = (declared or {}).get(name, spec)
             total = None if spec else dist.total_of_offsets(a, b)
             if total and self._find_extent(i, total):
                 self.specs.append({"kind": "offsets", "total": total})
@@ -451,6 +453,8 @@ def measure_inputs(args, inputs, outputs):
     others = args.values(31)
     for i, spec in enumerate(args.specs):
         if spec is None or len([s for s in args.specs if s]) == 1:
+            continue
+        if torch.equal(inputs[i], others[i]):  # offsets of one row: no other values exist
             continue
         changed = args.call(inputs[:i] + [others[i]] + inputs[i + 1 :])
         args.model.load_state_dict(before)

@@ -11,6 +11,7 @@
 
 #include "test_main.h"
 #include "kforge/score.h"
+#include "sol_score.h"
 
 #define COUNT(ARRAY) (sizeof(ARRAY) / sizeof *(ARRAY))
 
@@ -200,6 +201,58 @@ static void pairs_are_compared(void **state)
     assert_true(used == 0 && isnan(ratio.value));
 }
 
+/* By hand: a baseline of 10 and a limit of 2 leave a gap of 8. A candidate of 10 is one gap away
+ * (1/2), of 6 half a gap (2/3), of 2 none (1), of 18 two gaps (1/3). */
+static void the_sol_score_by_hand(void **state)
+{
+    (void)state;
+    near(kf_sol_score(10, 10, 2), 0.5, 1e-15);
+    near(kf_sol_score(6, 10, 2), 2.0 / 3, 1e-15);
+    near(kf_sol_score(2, 10, 2), 1, 1e-15);
+    near(kf_sol_score(18, 10, 2), 1.0 / 3, 1e-15);
+    near(kf_sol_score(1, 10, 2), 1, 1e-15); /* below the limit is no more than at it */
+    near(kf_sol_score(2, 2, 2), 1, 1e-15);  /* a baseline at the limit */
+    near(kf_sol_score(3, 2, 2), 0, 1e-15);
+    near(kf_sol_score(1, 1, 2), 1, 1e-15);
+    assert_true(isnan(kf_sol_score(0, 10, 2)) && isnan(kf_sol_score(NAN, 10, 2)) &&
+                isnan(kf_sol_score(1, 0, 2)) && isnan(kf_sol_score(1, 10, -1)) &&
+                isnan(kf_sol_score(1, 10, NAN)));
+}
+
+/* The candidate takes 5 of the baseline's 10 (speedup 2): 1 / (1 + 3/8) = 8/11. The ends of the
+ * interval 1 and 5 are the times 10 and 2: 1/2 and 1. */
+static void a_sol_score_has_an_interval(void **state)
+{
+    (void)state;
+    kf_workload_verdict rows[] = {{.status = KF_CORRECT,
+                                   .timed = true,
+                                   .speedup = {2, 1, 5},
+                                   .baseline_seconds = 10,
+                                   .floor_seconds = 2},
+                                  {.status = KF_CORRECT,
+                                   .timed = true,
+                                   .speedup = {1, 0, INFINITY},
+                                   .baseline_seconds = 10,
+                                   .floor_seconds = 2},
+                                  {.status = KF_CORRECT, .timed = false}};
+    kf_interval s = kf_sol_score_workload(&rows[0]);
+    near(s.value, 8.0 / 11, 1e-15);
+    near(s.low, 0.5, 1e-15);
+    near(s.high, 1, 1e-15);
+    kf_verdict verdict = {.status = KF_CORRECT, .workloads = rows, .workload_count = 3};
+    s = kf_sol_score_verdict(&verdict);
+    near(s.value, (8.0 / 11 + 0.5) / 2, 1e-15);
+    near(s.low, 0.25, 1e-15);
+    near(s.high, 1, 1e-15);
+    verdict.status = KF_WRONG_RESULT;
+    assert_true(isnan(kf_sol_score_verdict(&verdict).value));
+    verdict.status = KF_CORRECT;
+    rows[1].floor_seconds = 0;
+    assert_true(isnan(kf_sol_score_verdict(&verdict).value));
+    verdict.workloads = &rows[2], verdict.workload_count = 1;
+    assert_true(isnan(kf_sol_score_verdict(&verdict).value));
+}
+
 int test_program(void)
 {
     const struct CMUnitTest tests[] = {
@@ -211,6 +264,8 @@ int test_program(void)
         cmocka_unit_test(the_bootstrap_agrees_with_theory),
         cmocka_unit_test(seeds_decide),
         cmocka_unit_test(pairs_are_compared),
+        cmocka_unit_test(the_sol_score_by_hand),
+        cmocka_unit_test(a_sol_score_has_an_interval),
     };
     return TEST_GROUP(tests, NULL, NULL);
 }

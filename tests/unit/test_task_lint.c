@@ -450,6 +450,14 @@ static void inputs_without_influence(void **state)
         for (int i = 0; i < N; i++) f.s_after[c][i] = f.s_before[c][i] + f.w[c][i];
     expect(&f, CASES, 0, "");
     expect(&f, 3, 0, ""); /* no case with w changed: nothing to say */
+    /* w has one legal value, as offsets of one row: drawing it anew changes nothing */
+    SET_Y(&f, f.x[c][i] * f.x[c][i]);
+    for (int c = 0; c < CASES; c++)
+        for (int i = 0; i < N; i++) {
+            f.w[c][i] = f.w[0][i];
+            f.s_after[c][i] = f.s_before[c][i] + f.y[c][i];
+        }
+    expect(&f, CASES, 0, "");
 }
 
 static void integers(void **state)

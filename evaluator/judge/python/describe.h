@@ -17,8 +17,6 @@
 #include "kforge/cleanup.h"
 #include "kforge/error.h"
 
-#define KF_DESCRIBE_BYTES (16u << 20) /* most of an answer */
-
 typedef struct kf_describe_request {
     const char *text; /* of the problem file */
     size_t size;

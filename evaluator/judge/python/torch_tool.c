@@ -1,0 +1,152 @@
+/* Starts a mode of kforge_torch.py in the sandbox. The answer comes through a descriptor of its own
+ * (a memfd), apart from the output of the code that runs there. Without an answer, the error quotes
+ * the output. */
+#include "torch_tool.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "jail.h"
+#include "kforge/file.h"
+#include "kforge/json.h"
+#include "kforge/sandbox.h"
+#include "paths.h"
+#include "python.h"
+
+#define ANSWER_FD 3
+#define MAX_ARGUMENTS (KF_TORCH_TOOL_ARGUMENTS + 8)
+
+/* ---- the sandbox ----------------------------------------------------------------------------- */
+
+static kf_sandbox *start(const kf_torch_tool *tool, int answer, kf_error *error)
+{
+    const kf_python *python = kf_python_find(error);
+    kf_autofree char *script =
+        python ? kf_root_file("lib/kforge/torch/kforge_torch.py", error) : NULL;
+    if (!script) return NULL;
+    char descriptor[16], omp[40];
+    snprintf(descriptor, sizeof descriptor, "%d", ANSWER_FD);
+    snprintf(omp, sizeof omp, "OMP_NUM_THREADS=%d", tool->threads > 0 ? tool->threads : 1);
+    const char *argv[MAX_ARGUMENTS] = {python->program, "-I", script};
+    int argc = 3;
+    for (const char *const *each = tool->arguments; *each; each++) {
+        if (argc + 3 >= MAX_ARGUMENTS) {
+            kf_fail(error, KF_ERROR_LIMIT, "more than %d arguments", KF_TORCH_TOOL_ARGUMENTS);
+            return NULL;
+        }
+        argv[argc++] = *each;
+    }
+    argv[argc++] = "--descriptor";
+    argv[argc++] = descriptor;
+    const char *const environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin",
+                                       "LANG=C.UTF-8",
+                                       "HOME=/tmp",
+                                       "TMPDIR=/tmp",
+                                       "PYTHONHASHSEED=0",
+                                       KF_PYTHON_VARIABLES,
+                                       omp,
+                                       NULL};
+    kf_jail jail;
+    kf_jail_init(&jail, tool->folder, KF_PATH_READ);
+    for (size_t i = 0; i < python->path_count && jail.count < KF_JAIL_PATHS; i++)
+        jail.paths[jail.count++] =
+            (kf_sandbox_path){python->paths[i], KF_PATH_READ | KF_PATH_EXEC, true};
+    const kf_sandbox_fd fds[] = {{answer, ANSWER_FD}};
+    const kf_sandbox_spec spec = {.argv = argv,
+                                  .environment = environment,
+                                  .directory = tool->folder,
+                                  .paths = jail.paths,
+                                  .path_count = jail.count,
+                                  .fds = fds,
+                                  .fd_count = 1,
+                                  .limits = {.wall_seconds = tool->seconds,
+                                             .memory_bytes = tool->memory_bytes,
+                                             .file_bytes = KF_TORCH_TOOL_BYTES,
+                                             .output_bytes = 64 << 10},
+                                  .seccomp = KF_SECCOMP_BUILD,
+                                  .strict = tool->strict};
+    return kf_sandbox_spawn(&spec, error);
+}
+
+/* ---- the answer ------------------------------------------------------------------------------ */
+
+static const char *text_of(const cJSON *object, const char *key)
+{
+    const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, key);
+    return cJSON_IsString(value) ? value->valuestring : "";
+}
+
+/* {"error": {"what", "where", "todo", "machine"}}; `where` names our copy of the file, so that its
+ * folder is left out. */
+static bool fail_as_described(const cJSON *described, const char *folder, kf_error *error)
+{
+    bool machine = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(described, "machine"));
+    const char *where = text_of(described, "where"), *todo = text_of(described, "todo");
+    size_t length = strlen(folder);
+    if (strncmp(where, folder, length) == 0 && where[length] == '/') where += length + 1;
+    return kf_fail(error, machine ? KF_ERROR_MACHINE : KF_ERROR_INPUT, "%s%s%s%s%s", where,
+                   *where ? ": " : "", text_of(described, "what"), *todo ? "; " : "", todo);
+}
+
+/* Returns the last line of the output. */
+static void last_line(const kf_buffer *output, char *line, size_t size)
+{
+    const char *data = output && output->data ? output->data : "";
+    size_t end = strlen(data);
+    while (end && (data[end - 1] == '\n' || data[end - 1] == ' ')) end--;
+    size_t begin = end;
+    while (begin && data[begin - 1] != '\n') begin--;
+    snprintf(line, size, "%.*s", (int)(end - begin < size ? end - begin : size - 1), data + begin);
+}
+
+static bool fail_without_answer(const kf_torch_tool *tool, kf_sandbox *jail, kf_error *error)
+{
+    const kf_sandbox_result *result = kf_sandbox_outcome(jail);
+    char how[256], line[400];
+    kf_sandbox_describe(result, how, sizeof how);
+    last_line(kf_sandbox_output(jail), line, sizeof line);
+    if (result->end == KF_END_WALL)
+        return kf_fail(error, KF_ERROR_LIMIT,
+                       "%s: takes longer than %.0f s to import and try; --timeout gives it more",
+                       tool->name, tool->seconds);
+    if (result->end == KF_END_MEMORY || strstr(line, "MemoryError") || strstr(line, "bad_alloc"))
+        return kf_fail(error, KF_ERROR_LIMIT,
+                       "%s: needs more than %.1f GiB of memory; --memory gives it more", tool->name,
+                       (double)tool->memory_bytes / (1u << 30));
+    return kf_fail(error, KF_ERROR_INPUT, "%s: ends Python without an answer (%s)%s%s", tool->name,
+                   how, *line ? ": " : "", line);
+}
+
+static cJSON *read_answer(int answer, const char *name, kf_error *error)
+{
+    off_t size = lseek(answer, 0, SEEK_END);
+    if (size <= 0 || size > (off_t)KF_TORCH_TOOL_BYTES) return NULL;
+    kf_autofree char *text = malloc((size_t)size + 1);
+    if (!text || lseek(answer, 0, SEEK_SET) != 0 || !kf_read_all(answer, text, (size_t)size))
+        return NULL;
+    text[size] = '\0';
+    return kf_json_parse(text, (size_t)size, KF_TORCH_TOOL_BYTES, name, error);
+}
+
+cJSON *kf_torch_tool_run(const kf_torch_tool *tool, const volatile int *stop, kf_error *error)
+{
+    kf_autoclose int answer = memfd_create("kforge-torch-tool", MFD_CLOEXEC);
+    if (answer < 0) return kf_fail(error, KF_ERROR_MACHINE, "no memfd for an answer"), NULL;
+    kf_auto(kf_sandbox) jail = start(tool, answer, error);
+    if (!jail) return NULL;
+    while (!kf_sandbox_pump(jail, 0.1)) {
+        if (!stop || !*stop) continue;
+        kf_sandbox_kill(jail);
+        kf_fail(error, KF_ERROR_BUSY, "interrupted");
+        return NULL;
+    }
+    kf_auto(cJSON) answered = read_answer(answer, tool->name, NULL);
+    if (!answered || !cJSON_IsObject(answered)) return fail_without_answer(tool, jail, error), NULL;
+    const cJSON *fault = cJSON_GetObjectItemCaseSensitive(answered, "error");
+    if (fault) return fail_as_described(fault, tool->folder, error), NULL;
+    return kf_steal(&answered);
+}

@@ -1,0 +1,1 @@
+"""Translators of other projects' problem formats (README.md)."""
