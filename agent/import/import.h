@@ -43,6 +43,9 @@ typedef struct kf_import_problem {
     /* True if `text` ends with KFORGE (evaluator/torch/formats/flashinfer_task.py), which only the
      * description reads */
     bool declared;
+    /* True if `text` is a bundle (evaluator/torch/formats/translate.py), of which the description
+     * makes the text of the problem file */
+    bool bundle;
     /* rule and reason if it can't become a task; NULL */
     char *rule, *fault;
 } kf_import_problem;
@@ -104,6 +107,11 @@ bool kf_import_cuda_l1(const char *file, const kf_import_ranges *levels,
  * sandbox reads them (evaluator/torch/formats). Faulty definitions become problems with a fault. */
 bool kf_import_definitions(const char *format, const char *path, bool strict,
                            const volatile int *stop, kf_import_suite *suite, kf_error *error);
+/* Finds the problems of a format that a translator reads ("gpu-mode", "kernelbench.com", "raw")
+ * below a folder, and reads their files. Files outside the checkout are not read; without a
+ * checkout, outside the folder. */
+bool kf_import_bundles(const char *format, const char *path, kf_import_suite *suite,
+                       kf_error *error);
 /* Takes one file, or all files of a folder. */
 bool kf_import_file(const char *path, kf_import_suite *suite, kf_error *error);
 void kf_import_suite_clear(kf_import_suite *suite);

@@ -134,6 +134,7 @@ static bool import_one(const kf_import_suite *suite, const kf_import_problem *pr
     const kf_describe_request request = {.text = text,
                                          .size = size,
                                          .name = strrchr(problem->path, '/') + 1,
+                                         .bundle = problem->bundle,
                                          .class_name = problem->class_name ? problem->class_name
                                                                            : options->class_name,
                                          .mode = options->mode,
@@ -156,6 +157,12 @@ static bool import_one(const kf_import_suite *suite, const kf_import_problem *pr
                true;
     summarise(result, description);
     if (problem->declared) size = cut_declaration(text);
+    if (problem->bundle) {
+        free(text);
+        text = strdup(text_in(description, "problem"));
+        if (!text) return kf_fail_memory(error, "an imported problem");
+        size = strlen(text);
+    }
     kf_auto(cJSON) task = kf_import_task(suite, problem, options, description, text, size, &reason);
     bool unchanged = false;
     if (task && kf_import_write(problem, options, task, text, size, &unchanged, &reason)) {

@@ -83,7 +83,7 @@ static bool add_state(cJSON *state, const cJSON *list)
 }
 
 static bool add_torch(cJSON *task, const cJSON *description, cJSON **inputs, cJSON **outputs,
-                      cJSON **scalars)
+                      cJSON **scalars, cJSON **sizes)
 {
     cJSON *torch = cJSON_AddObjectToObject(task, "torch");
     if (!torch || !copy_member(torch, description, "class")) return false;
@@ -91,9 +91,10 @@ static bool add_torch(cJSON *task, const cJSON *description, cJSON **inputs, cJS
     cJSON *state = cJSON_AddArrayToObject(torch, "state");
     *outputs = cJSON_AddArrayToObject(torch, "outputs");
     *scalars = cJSON_AddArrayToObject(torch, "scalars");
+    *sizes = cJSON_AddArrayToObject(torch, "sizes");
     cJSON *forward = cJSON_AddArrayToObject(torch, "forward");
     const cJSON *name;
-    if (!*inputs || !state || !*outputs || !*scalars || !forward ||
+    if (!*inputs || !state || !*outputs || !*scalars || !*sizes || !forward ||
         !add_state(state, list_of(description, "state")))
         return false;
     cJSON_ArrayForEach(
@@ -105,6 +106,7 @@ static bool add_torch(cJSON *task, const cJSON *description, cJSON **inputs, cJS
            copy_member(torch, description, "structure") &&
            copy_member(torch, description, "tf32") && copy_member(torch, description, "frozen") &&
            copy_member(torch, description, "own_precision") &&
+           copy_member(torch, description, "solution") &&
            cJSON_AddNumberToObject(torch, "seed", 42) && copy_member(torch, description, "patches");
 }
 
@@ -274,16 +276,18 @@ static bool fill(cJSON *task, const kf_import_suite *suite, const kf_import_prob
         !cJSON_AddStringToObject(task, "description", about) ||
         !cJSON_AddStringToObject(task, "entry", entry))
         return false;
-    cJSON *arguments = cJSON_AddArrayToObject(task, "arguments"), *inputs, *outputs, *scalars;
+    cJSON *arguments = cJSON_AddArrayToObject(task, "arguments"), *inputs, *outputs, *scalars,
+          *sizes;
     if (!arguments || !add_source(task, "oracle", problem, options, hash, false) ||
         !add_source(task, "baseline", problem, options, hash, options->compiled) ||
         !add_further(task, problem, options, hash) ||
-        !add_torch(task, description, &inputs, &outputs, &scalars) ||
+        !add_torch(task, description, &inputs, &outputs, &scalars, &sizes) ||
         !copy_member(task, description, "tolerance") ||
         !add_arguments(arguments, list_of(description, "inputs"), "input", "name", inputs) ||
         !add_arguments(arguments, list_of(description, "state"), "input", "argument", NULL) ||
         !add_arguments(arguments, list_of(description, "outputs"), "output", "name", outputs) ||
-        !add_arguments(arguments, list_of(description, "scalars"), "scalar", "name", scalars))
+        !add_arguments(arguments, list_of(description, "scalars"), "scalar", "name", scalars) ||
+        !add_arguments(arguments, list_of(description, "sizes"), "scalar", "name", sizes))
         return false;
     bool derived;
     double bytes = least_bytes(description, &derived);

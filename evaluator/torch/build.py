@@ -136,7 +136,7 @@ def execute(plan, compiling):
         plan["class"],
         nesting=plan.get("structure"),
     )
-    chosen = load.Problem(text, name, None, "ModelNew", "kforge_candidate").model_class
+    chosen = problem.solution(text, name, plan.get("solution"))
     module = problem.construct(seed=plan["seed"], model_class=chosen)
     missing = unreached(text, compiling.lines)
     if not missing or not is_cheap(plan):

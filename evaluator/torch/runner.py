@@ -184,7 +184,7 @@ class Loaded:
             text, name = plan["candidate"]["text"], plan["candidate"]["name"]
             dry_run.forget()
             extensions.serve(text, name, self.folder)
-            chosen = load.Problem(text, name, None, "ModelNew", "kforge_candidate").model_class
+            chosen = problem.solution(text, name, plan.get("solution"))
         if self.own_state:
             import frozen
 
