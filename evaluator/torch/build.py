@@ -160,6 +160,7 @@ def main(arguments):
     import torch
 
     import extensions
+    import this_device
     import virtual_fs
 
     text, name = plans[0]["candidate"]["text"], plans[0]["candidate"]["name"]
@@ -171,7 +172,7 @@ def main(arguments):
     compiling.install()
     threading.Thread(target=watch, args=(compiling,), daemon=True).start()
     seen, status = [], 0
-    with torch.no_grad():
+    with torch.no_grad(), this_device.OnThisDevice():
         for plan in plans:
             if plan["patches"] in seen:
                 continue

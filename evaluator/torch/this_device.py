@@ -47,6 +47,21 @@ def here(args, kwargs):
     return args, kwargs
 
 
+def generator_class(original):
+    """Returns a class that makes generators of the processor. PyTorch uses the name in types, so a
+    function does not do."""
+
+    class OfGenerators(type):
+        def __instancecheck__(cls, value):
+            return isinstance(value, original)
+
+    class Generator(metaclass=OfGenerators):
+        def __new__(cls, device="cpu"):
+            return original(device="cpu" if names_gpu(device) else device)
+
+    return Generator
+
+
 class OnThisDevice:
     """While active, a GPU that is missing means the processor."""
 
@@ -61,7 +76,7 @@ class OnThisDevice:
         for name in METHODS:
             self._replace(torch.Tensor, name)
         self._replace(torch.nn.Module, "to")
-        self._put(torch, "Generator", self._redirected(torch.Generator))
+        self._put(torch, "Generator", generator_class(torch.Generator))
         self._put(torch.Tensor, "cuda", lambda tensor, *_, **__: tensor)
         self._put(torch.nn.Module, "cuda", lambda module, *_, **__: module)
         self._put(torch.cuda, "synchronize", lambda *_: None)

@@ -21,7 +21,10 @@ import load
 
 SUITE = "gpu-mode"
 NEEDED = ("generate_input", "ref_kernel")
-SEED, SEED_BITS = "seed", 31
+SEED = "seed"
+# Seeds are drawn below this number, or the largest that the problem itself has. A generator may add
+# the seed to its numbers, and float32 has to hold the sum.
+LEAST_SEEDS = 1 << 14
 
 
 # ---- in the runners ------------------------------------------------------------------------------
@@ -63,6 +66,13 @@ class Caller:
             dtype = torch.float64  # an oracle must not round in a buffer
         return torch.empty(shape, dtype=dtype, device=device)
 
+    def narrow(self, result):
+        """Returns a result in the dtype of its buffer; an oracle's stays as it is."""
+        import torch
+
+        dtype = next(iter(self.buffers.values()))[1]
+        return result if torch.get_default_dtype() is torch.float64 else result.to(dtype)
+
     def __call__(self, function, given):
         device = next((v.device for v in tensors(given)), None)
         rest = iter(given)
@@ -98,9 +108,10 @@ def copied(value):
     return value.clone() if hasattr(value, "clone") else value
 
 
-def bind(namespace, files, arguments, names, buffers, changed, results):
+def bind(namespace, files, arguments, names, buffers, changed, results, seeds, narrowed):
     """Defines Model, get_inputs and kforge_solution in the problem file's namespace. `arguments`
-    returns those of generate_input, but the seed."""
+    returns those of generate_input, but the seed. `narrowed`: a result in another dtype than its
+    buffer gets the buffer's, as the format's comparison does."""
     import inspect
 
     import torch
@@ -111,7 +122,7 @@ def bind(namespace, files, arguments, names, buffers, changed, results):
         known = inspect.signature(reference.generate_input).parameters
         given = dict(arguments())
         if SEED in known:
-            given[SEED] = random.getrandbits(SEED_BITS)
+            given[SEED] = random.randrange(seeds)
         return reference.generate_input(**given)
 
     def get_inputs():
@@ -119,14 +130,15 @@ def bind(namespace, files, arguments, names, buffers, changed, results):
         parts = list(made) if isinstance(made, (tuple, list)) else [made]
         return [part for i, part in enumerate(parts) if i not in buffers]
 
-    def module_of(function):
+    def module_of(function, narrows=False):
         class Model(torch.nn.Module):
             def __init__(self):
                 super().__init__()
                 self.call = Caller(generate(), buffers, changed, results)
 
             def forward(self, *given):
-                return self.call(function, given)
+                result = self.call(function, given)
+                return self.call.narrow(result) if narrows else result
 
         parameter = inspect.Parameter
         Model.forward.__signature__ = inspect.Signature(
@@ -136,7 +148,7 @@ def bind(namespace, files, arguments, names, buffers, changed, results):
         Model.__doc__ = inspect.getdoc(reference.ref_kernel)
         return Model
 
-    namespace["Model"] = module_of(reference.ref_kernel)
+    namespace["Model"] = module_of(reference.ref_kernel, narrowed)
     namespace["get_inputs"] = get_inputs
     namespace["kforge_solution"] = module_of
 
@@ -216,7 +228,7 @@ def ordered(modules):
 
 
 def cases(task):
-    """Returns (arguments, timed) of each test and benchmark."""
+    """Returns [(arguments, timed)] of tests and benchmarks, and the number of seeds."""
     found = []
     for key, timed in (("benchmarks", True), ("tests", False)):
         listed = task.get(key) or []
@@ -229,15 +241,16 @@ def cases(task):
         raise load.LoadError(
             "it has neither tests nor benchmarks", "task.yml", "add shapes as benchmarks: [{…}]"
         )
+    seeds = [case.pop(SEED, 0) for case, _ in found]
+    seeds = [seed + 1 for seed in seeds if isinstance(seed, int)]
     for case, _ in found:
-        case.pop(SEED, None)
         if "world_size" in case:
             raise load.LoadError(
                 "it runs on %s GPUs" % case["world_size"],
                 "task.yml: world_size",
                 "kforge judges problems of one device",
             )
-    return found
+    return found, max([LEAST_SEEDS] + seeds)
 
 
 def is_number(value):
@@ -314,12 +327,17 @@ class Examined:
         self.buffers = [
             i
             for i, part in enumerate(before)
-            if isinstance(part, torch.Tensor)
-            and not self.whole
-            and (i in self.changed or (part.shape, part.dtype) in [(e.shape, e.dtype) for e in expected])
-            and self.ignores(i, expected)
+            if isinstance(part, torch.Tensor) and not self.whole and self.ignores(i, expected)
         ]
         self.results = self.changed if result is None else []
+        own = [before[i] for i in self.buffers]
+        self.narrowed = (
+            len(own) == len(expected) == 1
+            and isinstance(result, torch.Tensor)
+            and own[0].shape == expected[0].shape
+            and own[0].dtype != expected[0].dtype
+            and own[0].is_floating_point()
+        )
         self.changed = [i for i in self.changed if i not in self.buffers]
 
     def call(self, parts):
@@ -387,7 +405,7 @@ def translate(bundle):
         raise load.LoadError(
             "its language is %s" % task["lang"], "task.yml: lang", "kforge imports lang: py"
         )
-    found = cases(task)
+    found, seeds = cases(task)
     numbers, others = constants(found)
     modules = ordered(modules_of(task, files))
     smallest = min((case for case, _ in found), key=size_of)
@@ -434,8 +452,11 @@ def translate(bundle):
         % ", ".join(["%r: %s" % (k, k) for k in numbers] + (["**OTHERS[case]"] if others else [])),
         "",
         "",
-        "gpu_mode.bind(globals(), FILES, arguments, names=%r, buffers=%r, changed=%r, results=%r)"
+        "gpu_mode.bind(",
+        "    globals(), FILES, arguments, names=%r, buffers=%r, changed=%r, results=%r,"
         % (kept, seen.buffers, seen.changed, seen.results),
+        "    seeds=%d, narrowed=%r," % (seeds, seen.narrowed),
+        ")",
         "",
     ]
     text = "\n".join(lines)
