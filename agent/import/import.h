@@ -151,12 +151,13 @@ typedef struct kf_import_options {
 cJSON *kf_import_task(const kf_import_suite *suite, const kf_import_problem *problem,
                       const kf_import_options *options, const cJSON *description, const char *text,
                       size_t size, kf_error *error);
-/* Writes the task folder options->output/TASK with problem file and task.json, and loads it before
- * it gets its name. *unchanged is true if it existed with the same content. KF_ERROR_INPUT if other
- * content exists (without `force`), or if the task does not load. */
+/* Writes the task folder options->output/TASK with problem file, task.json and the files of the
+ * object `files` (name: text; may be NULL), and loads it before it gets its name. *unchanged is
+ * true if it existed with the same content. KF_ERROR_INPUT if other content exists (without
+ * `force`), or if the task does not load. */
 bool kf_import_write(const kf_import_problem *problem, const kf_import_options *options,
-                     const cJSON *task, const char *text, size_t size, bool *unchanged,
-                     kf_error *error);
+                     const cJSON *task, const cJSON *files, const char *text, size_t size,
+                     bool *unchanged, kf_error *error);
 
 /* ---- all of them (import_run.c) -------------------------------------------------------------- */
 

@@ -165,7 +165,9 @@ static bool import_one(const kf_import_suite *suite, const kf_import_problem *pr
     }
     kf_auto(cJSON) task = kf_import_task(suite, problem, options, description, text, size, &reason);
     bool unchanged = false;
-    if (task && kf_import_write(problem, options, task, text, size, &unchanged, &reason)) {
+    if (task && kf_import_write(problem, options, task,
+                                cJSON_GetObjectItemCaseSensitive(description, "files"), text, size,
+                                &unchanged, &reason)) {
         result->status = unchanged ? KF_IMPORT_UNCHANGED : KF_IMPORT_MADE;
         return true;
     }

@@ -289,6 +289,9 @@ static bool fill(cJSON *task, const kf_import_suite *suite, const kf_import_prob
         !add_arguments(arguments, list_of(description, "scalars"), "scalar", "name", scalars) ||
         !add_arguments(arguments, list_of(description, "sizes"), "scalar", "name", sizes))
         return false;
+    const cJSON *file, *files = cJSON_GetObjectItemCaseSensitive(description, "files");
+    cJSON *seeds = cJSON_GetArraySize(files) ? cJSON_AddArrayToObject(task, "seeds") : NULL;
+    cJSON_ArrayForEach(file, files) if (!seeds || !add_name(seeds, file->string)) return false;
     bool derived;
     double bytes = least_bytes(description, &derived);
     /* With workloads of other sizes, the derived bytes have to do. */
@@ -339,6 +342,29 @@ static bool is_same(const char *folder, const char *name, const char *text, size
     return old && there == size && memcmp(old, text, size) == 0;
 }
 
+/* Writes further files of a task. KFORGE_ENTRY stands for the task's entry. */
+static bool write_others(const char *folder, const cJSON *task, const cJSON *files, kf_error *error)
+{
+    static const char mark[] = "KFORGE_ENTRY";
+    const char *entry = text_in(task, "entry");
+    const cJSON *file;
+    cJSON_ArrayForEach(file, files)
+    {
+        kf_autobuffer text = {0};
+        kf_autofree char *path =
+            strchr(file->string, '/') ? NULL : kf_path_join(folder, file->string);
+        const char *at = cJSON_IsString(file) ? file->valuestring : "";
+        for (const char *found; (found = strstr(at, mark)); at = found + strlen(mark)) {
+            kf_buffer_append(&text, at, (size_t)(found - at));
+            kf_buffer_string(&text, entry);
+        }
+        kf_buffer_string(&text, at);
+        if (!path || text.failed) return kf_fail_memory(error, "an imported task");
+        if (!kf_file_write(path, text.data, text.size, error)) return false;
+    }
+    return true;
+}
+
 static bool write_files(const char *folder, bool with_problem, const char *json, const char *text,
                         size_t size, kf_error *error)
 {
@@ -379,8 +405,8 @@ static bool put_in_place(const char *temporary, const char *target, kf_error *er
 }
 
 bool kf_import_write(const kf_import_problem *problem, const kf_import_options *options,
-                     const cJSON *task, const char *text, size_t size, bool *unchanged,
-                     kf_error *error)
+                     const cJSON *task, const cJSON *files, const char *text, size_t size,
+                     bool *unchanged, kf_error *error)
 {
     bool copied = !options->link || problem->append || problem->text;
     kf_autofree char *json = cJSON_Print(task),
@@ -405,7 +431,8 @@ bool kf_import_write(const kf_import_problem *problem, const kf_import_options *
         return kf_fail(error, KF_ERROR_IO, "%s: cannot make a folder there: %s", options->output,
                        strerror(errno));
     bool written = write_files(temporary, copied, json, text, size, error) &&
-                   loads(temporary, error) && put_in_place(temporary, target, error);
+                   write_others(temporary, task, files, error) && loads(temporary, error) &&
+                   put_in_place(temporary, target, error);
     if (!written) kf_directory_remove(temporary, NULL);
     return written;
 }

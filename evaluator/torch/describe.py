@@ -129,8 +129,6 @@ def describe(path, patches, options):
 def describe_bundle(path, patches, options):
     """Translates a problem in a format of others, and describes the problem file."""
     translated = translate.read(path)
-    if "task" in translated:  # it needs no PyTorch
-        return translated
     problem = os.path.join(tempfile.mkdtemp(prefix="kforge-problem-"), "problem.py")
     with open(problem, "w", encoding="utf-8") as file:
         file.write(translated["text"])
@@ -139,6 +137,9 @@ def describe_bundle(path, patches, options):
     description["problem"] = translated["text"]
     description["solution"] = translated["solution"]
     description["notes"] = translated["notes"] + description["notes"]
+    if "finish" in translated:
+        description["files"], note = translated["finish"](description)
+        description["notes"] += [note] if note else []
     return description
 
 
