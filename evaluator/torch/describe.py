@@ -135,7 +135,8 @@ def describe_bundle(path, patches, options):
     description = describe(problem, patches, options)
     description["doc"] = translated["doc"] or description["doc"]
     description["problem"] = translated["text"]
-    description["solution"] = translated["solution"]
+    if translated["solution"]:
+        description["solution"] = translated["solution"]
     description["notes"] = translated["notes"] + description["notes"]
     if "finish" in translated:
         description["files"], note = translated["finish"](description)

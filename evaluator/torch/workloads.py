@@ -11,7 +11,7 @@ a note.
 import load
 import meta
 import shrink
-from problem_measure import Arguments, Unfit, dtype_name
+from problem_measure import Arguments, Unfit, draw_inputs, flatten_outputs, make_model
 
 MOST_WORKLOADS = 64
 MOST_PARAMS = 60
@@ -48,47 +48,68 @@ def _fits(size, most):
     )
 
 
-def sized(path, patches, options):
-    """Returns (patches, meta.Size) of one entry: as small as the options ask for. The size is None
-    if it cannot be known."""
+def sized(path, patches, options, shrinks):
+    """Returns (patches, meta.Size, "") of one entry; without a size, the reason. `shrinks`: as small
+    as the options ask for."""
     most = options.max_elements
-    if most:
+    if shrinks:
         patches = shrink.shrink(path, patches, options, most, 256 * most).patches
     problem = load.Problem.read(path, patches, options.class_name)
     size = meta.size(problem, options)
     if size is not None and size.outputs is not None:
-        return patches, size
+        return patches, size, ""
+    if size is not None and size.broken:
+        return patches, None, load.words_of(size.broken)
     if size is not None and size.elements > MOST_REAL_ELEMENTS:
-        return patches, None
+        return patches, None, "its shapes are unknown without running it, and it is large"
     size = size or meta.Size([], {})
-    if not meta.run_for_real(problem, options, size) or size.outputs is None:
-        return patches, None
-    return patches, size
+    if meta.run_for_real(problem, options, size) and size.outputs is not None:
+        return patches, size, ""
+    return patches, None, why_not(problem, options)
+
+
+def why_not(problem, options):
+    """Returns the reason for which a problem does not run."""
+    try:
+        inputs = draw_inputs(problem, 42)
+        flatten_outputs(make_model(problem, 42, options.mode)(*inputs))
+    except Exception as reason:
+        return load.words_of(reason)
+    return "its shapes are unknown"
 
 
 def choose(path, given, options, entries, notes):
-    """Returns the workloads that can be described, each size once. Timed ones come first."""
-    found, left = [], []
-    for number, entry in enumerate(entries):
-        name = str(entry.get("name") or "workload%d" % number)
+    """Returns the workloads that can be described, each size once. Timed ones come first. With a
+    limit of elements it takes the workloads within it. If no timed one is, it shrinks those."""
+    left, found = [], []
+
+    def take(entry, name, shrinks):
         try:
-            patches, size = sized(path, {**entry["patches"], **given}, options)
+            patches, size, why = sized(path, {**entry["patches"], **given}, options, shrinks)
         except (load.LoadError, Unfit) as reason:
-            left.append("%s (%s)" % (name, reason))
-            continue
+            patches, size, why = None, None, str(reason)
         if size is None:
-            left.append("%s (its shapes are unknown without running it)" % name)
-        elif any(w.patches == patches for w in found):
-            continue
-        else:
+            left.append("%s (%s)" % (name, why))
+        elif not any(w.patches == patches for w in found):
             found.append(Workload(name, bool(entry.get("timed", True)), patches, size))
-    if not found:
-        raise Unfit("size.unknown", "no workload can be described: %s" % "; ".join(left)[:300])
+
+    named = [(e, str(e.get("name") or "workload%d" % i)) for i, e in enumerate(entries)]
+    for entry, name in named:
+        take(entry, name, False)
     most = options.max_elements
-    small = [w for w in found if _fits(w.size, most)]
-    if small:
-        left += ["%s (over --scale)" % w.name for w in found if w not in small]
-        found = small
+    if most:
+        large = [w for w in found if not _fits(w.size, most)]
+        found = [w for w in found if w not in large]
+        unknown = {name for _, name in named} - {w.name for w in found + large}
+        if any(w.timed for w in found):
+            left += ["%s (over --scale)" % w.name for w in large]
+        else:
+            left.clear()
+            for entry, name in named:
+                if name in unknown or any(w.name == name and w.timed for w in large):
+                    take(entry, name, True)
+    if not found:
+        raise Unfit("size.unknown", "no workload can be described: %s" % "; ".join(left)[:600])
     if not any(w.timed for w in found):
         for workload in found:
             workload.timed = True
@@ -96,10 +117,6 @@ def choose(path, given, options, entries, notes):
         notes.append("left out: %s" % ", ".join(left)[:400])
     found.sort(key=lambda w: not w.timed)
     return found[:MOST_WORKLOADS]
-
-
-def inputs_of(workload):
-    return workload.size.inputs
 
 
 def look_at_distributions(path, options, chosen, base, description):

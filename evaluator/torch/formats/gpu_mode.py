@@ -84,7 +84,8 @@ class Caller:
         data = self.kind(parts) if self.kind in (tuple, list) else parts[0]
         result = function(data)
         if result is None and self.results:
-            result = [parts[i] for i in self.results]
+            flat = list(tensors(parts))
+            result = [flat[i] for i in self.results]
             return result[0] if len(result) == 1 else tuple(result)
         return result
 
@@ -329,7 +330,10 @@ class Examined:
             for i, part in enumerate(before)
             if isinstance(part, torch.Tensor) and not self.whole and self.ignores(i, expected)
         ]
-        self.results = self.changed if result is None else []
+        flat = list(zip(tensors(before), tensors(after)))
+        # of a reference that returns nothing: which tensors of `data` are its results
+        self.results = [i for i, (a, b) in enumerate(flat) if not same(a, b, torch)]
+        self.results = self.results if result is None else []
         own = [before[i] for i in self.buffers]
         self.narrowed = (
             len(own) == len(expected) == 1

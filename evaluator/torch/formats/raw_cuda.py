@@ -368,7 +368,8 @@ class Driver:
     """main() of a driver, read."""
 
     def __init__(self, text):
-        self.text = without_comments(text)
+        # Names of C++ that are words of Python.
+        self.text = re.sub(r"\b(in|is|lambda|pass|from|def|with|as|del)\b", r"\1_", without_comments(text))
         self.constants, self.statements, self.classes = {}, [], []
         self.call, self.compared = None, None
         self.class_names = []
@@ -415,6 +416,11 @@ class Driver:
             inner = statement[start + 1 : closing(statement, start) - 1]
             self.call = launched.group(1), [python(part) for _, part in split(inner, ",")], line
             return
+        inner = self.decided(statement)
+        if inner is not None:
+            for _, part in pieces(inner):
+                self.read(part, line)
+            return
         if re.match(r"(if|for|while|else|do|try)\b|\{", statement):
             self.statements.append(Statement(line, None, statement, "block"))
             return
@@ -427,6 +433,23 @@ class Driver:
                 return
         for part in declarators(statement):
             self.read_one(part, line)
+
+    def decided(self, statement):
+        """Returns the statements of a block, or of the branch that constants choose; None for others."""
+        if statement.startswith("{"):
+            return statement[1:-1]
+        found = re.match(r"if\s*\(", statement)
+        if not found:
+            return None
+        end = closing(statement, found.end() - 1)
+        value = resolve(python(statement[found.end() : end - 1]), self.constants)
+        if value is None:
+            return None
+        then = statement[end:].strip()
+        stop = closing(then, 0) if then.startswith("{") else len(then)
+        branches = then[:stop], re.sub(r"^\s*else\b", "", then[stop:]).strip()
+        chosen = branches[0 if value else 1]
+        return chosen[1:-1] if chosen.startswith("{") else chosen
 
     def read_one(self, statement, line):
         target, code, kind = declared(statement)
@@ -469,6 +492,14 @@ class Driver:
                 return self.source_of(statement.code)
         return None
 
+    def compared_tensor(self, code):
+        """Returns the tensor behind a converted one: ref of `ref_f32 = ref.to(torch::kFloat32)`."""
+        code = strip(code)
+        for statement in reversed(self.statements):
+            if statement.target == code and statement.kind == "compute" and statement.line > self.call[2]:
+                return self.compared_tensor(statement.code)
+        return code
+
     def finish(self):
         """Finds the reference, the inputs and the outputs."""
         if not self.call:
@@ -477,7 +508,7 @@ class Driver:
             refuse("it compares nothing", 0, "compare the output with torch::allclose(output, reference, …)")
         (_, arguments, line), (compared, where) = self.call, self.compared
         pointers = [self.source_of(a) for a in arguments]
-        sides = [strip(c) for c in compared[:2]]
+        sides = [self.compared_tensor(c) for c in compared[:2]]
         outputs = [s for s in sides if s in pointers]
         if len(outputs) != 1:
             refuse("allclose compares no output of the call in line %d" % line, where,
@@ -490,6 +521,7 @@ class Driver:
 
 
 def strip(code):
+    """Returns an expression without conversions for a comparison."""
     return re.sub(r"(\.(cpu|contiguous|flatten|detach)\(\)|^to\((\w+),.*\)$)", lambda m: m.group(3) or "", code)
 
 
@@ -531,7 +563,7 @@ def translate(bundle):
     return {
         "text": text,
         "doc": bundle["folder"].lstrip("0123456789_").replace("_", " "),
-        "solution": "ModelNew",
+        "solution": None,
         "notes": [],
         "finish": lambda description: seed_of(files["init.cu"], driver, constants, description),
     }
