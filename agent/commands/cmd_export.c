@@ -383,7 +383,8 @@ static bool export_rows(const settings *s, const kf_invocation *invocation, kf_s
 
 static bool is_modelnew(const settings *s)
 {
-    return strcmp(s->format, "modelnew") == 0 || strcmp(s->format, "kernelbench") == 0;
+    return strcmp(s->format, "modelnew") == 0 || strcmp(s->format, "kernelbench") == 0 ||
+           strcmp(s->format, "submission") == 0;
 }
 
 static bool is_winners(const settings *s)
@@ -521,6 +522,7 @@ static bool export_winners(const settings *s, const kf_invocation *invocation, k
                                          .output = s->output,
                                          .license = s->license,
                                          .kernelbench = strcmp(s->format, "kernelbench") == 0,
+                                         .submission = strcmp(s->format, "submission") == 0,
                                          .force = s->force};
     if (!kf_export_modelnew(store, &options, &files, error)) return false;
     report = (kf_package_report){.skipped = files.skipped,
@@ -535,7 +537,8 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
 {
     const settings *s = values;
     if (s->candidate && !is_modelnew(s))
-        return kf_fail(error, KF_ERROR_INPUT, "--candidate needs --format modelnew or kernelbench"),
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "--candidate needs --format modelnew, kernelbench or submission"),
                -1;
     if (!(is_winners(s) ? check_winners(s, error) : check_rows(s, error))) return -1;
     if (s->candidate) return export_winners(s, invocation, NULL, error) ? KF_EXIT_DONE : -1;
@@ -566,7 +569,8 @@ static const kf_option options[] = {
      .type = KF_OPTION_CHOICE,
      .argument = "FORMAT",
      .offset = offsetof(settings, format),
-     .choices = "raw|sft|dpo|kto|grpo|contrast|multiturn|cassette|package|modelnew|kernelbench",
+     .choices = "raw|sft|dpo|kto|grpo|contrast|multiturn|cassette|package|modelnew|kernelbench|"
+                "submission",
      .fallback = "raw",
      .help = "Content of a row (docs/reference/datasets.md)."},
     {.name = "output",
@@ -744,7 +748,8 @@ const kf_command kf_command_export = {
         "are included unless --only excludes them. A file appears under its name when it is "
         "complete.\n\npackage writes a C library with CMake files: for each task the fastest "
         "candidate that was measured twice and has its whole interval above 1, dispatched by "
-        "shape.\n\nmodelnew writes a class ModelNew for KernelBench's evaluator around the fastest "
+        "shape.\n\nsubmission writes a submission.py for a task of GPU MODE.\n\nmodelnew writes a "
+        "class ModelNew for KernelBench's evaluator around the fastest "
         "candidate of each task. kernelbench writes such files as a run's folder.\n\nThese three "
         "take --task, --run, --only, --held-out and --include-held-out, and refuse options about "
         "rows, splits or shards. They prefer a GPU to the CPU device (docs/reference/datasets.md).",

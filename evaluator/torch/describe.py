@@ -135,6 +135,8 @@ def describe_bundle(path, patches, options):
     description = describe(problem, patches, options)
     description["doc"] = translated["doc"] or description["doc"]
     description["problem"] = translated["text"]
+    if translated.get("definition"):
+        description["definition"] = translated["definition"]
     if translated["solution"]:
         description["solution"] = translated["solution"]
     description["notes"] = translated["notes"] + description["notes"]

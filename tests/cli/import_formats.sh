@@ -3,8 +3,8 @@
 # solutions of each format are judged, and faulty problems are refused with place and remedy.
 source "$(dirname "$0")/lib.sh"
 needs_torch
+mkdir empty
 for format in gpu-mode kernelbench.com raw; do
-    mkdir -p empty
     expect 2 import $format empty
     complains "no folder in it has"
 done
@@ -30,7 +30,7 @@ expect 1 eval gpu/scaled_sum wrong.py --device cpu --check-only --no-keep --json
 json 'o["status"] == "wrong_result"'
 sed 's/def custom_kernel/def other_kernel/' checkout/scaled_sum/submission.py >no_entry.py
 expect 1 eval gpu/scaled_sum no_entry.py --device cpu --check-only --no-keep --json
-json 'o["status"] == "compile_error" and "custom_kernel" in o["summary"]'
+json 'o["status"] == "compile_error" and "custom_kernel" in o["message"]'
 # A candidate in CUDA C gets the sizes as scalars.
 cat >sum.cu <<'EOF'
 #include <cstdint>
@@ -45,6 +45,14 @@ extern "C" void scaled_sum(const float *a, const float *b, float *out, int64_t r
 }
 EOF
 expect 0 eval gpu/scaled_sum sum.cu --device cpu --check-only --no-keep
+# Candidates go back as submission.py: CUDA C with its own loading, ModelNew with a call.
+expect 0 export --format submission -t gpu/scaled_sum --candidate sum.cu -o cuda.py
+"$python" -m py_compile cuda.py || fail "cuda.py is not Python"
+grep -q 'rows = a.shape\[0\]' cuda.py && grep -q '^    a, b, _, = data' cuda.py || fail "cuda.py: $(tail -15 cuda.py)"
+printf 'import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, a, b):\n        return a + a + b\n' >new.py
+expect 0 export --format submission -t gpu/scaled_sum --candidate new.py -o called.py
+sed -i 's/class ModelNew/class Inner/; s/ModelNew()/Inner()/' called.py
+expect 0 eval gpu/scaled_sum called.py --device cpu --check-only --no-keep
 
 # kernelbench.com: each shape is a workload, and a solution defines Model.
 expect 0 import kernelbench.com "$formats/kernelbench_com" -o com
@@ -55,6 +63,8 @@ expect 0 eval com/affine "$formats/kernelbench_com/affine/solution.py" --device 
 sed 's/min=0/min=0.1/' "$formats/kernelbench_com/affine/solution.py" >wrong.py
 expect 1 eval com/affine wrong.py --device cpu --check-only --no-keep --json
 json 'o["status"] == "wrong_result"'
+expect 2 export --format submission -t com/affine --candidate sum.cu -o none.py
+complains "not imported with kforge import gpu-mode"
 
 # A driver in C++: its reference is the oracle, and init.cu a seed.
 expect 0 import raw "$formats/raw" -o raw

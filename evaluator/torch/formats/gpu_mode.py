@@ -468,12 +468,21 @@ def translate(bundle):
         "text": text,
         "doc": one_line(str(task.get("description") or "")),
         "solution": "custom_kernel",
+        "definition": definition_of(names, seen),
         "notes": note_of(names, seen),
     }
 
 
 def one_line(text):
     return re.sub(r"\s+", " ", text).strip()[:600]
+
+
+def definition_of(names, seen):
+    """Returns what an export of submission.py needs: the argument of each part of `data`, None for
+    room for the output. Without `parts` the data is nested."""
+    nested = any(isinstance(part, (dict, list, tuple)) for part in seen.parts)
+    parts = [None if i in seen.buffers else name for i, name in enumerate(names)]
+    return {"format": SUITE, **({} if nested else {"parts": parts, "whole": seen.whole})}
 
 
 def note_of(names, seen):
