@@ -258,7 +258,8 @@ static bool add_further(cJSON *task, const kf_import_problem *problem,
 static void entry_of(const char *name, char *entry, size_t size)
 {
     for (int i = 0; i < 2; i++) {
-        snprintf(entry, size, "%s%s", i ? "task_" : "", name);
+        /* with the prefix, at most 56 characters */
+        snprintf(entry, size, "%s%.*s", i ? "task_" : "", i ? 51 : 56, name);
         for (char *c = entry; *c; c++)
             if (*c == '-' || *c == '.') *c = '_';
         if (!kf_entry_fault(entry)) return;

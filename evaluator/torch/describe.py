@@ -129,7 +129,8 @@ def describe(path, patches, options):
 def describe_bundle(path, patches, options):
     """Translates a problem in a format of others, and describes the problem file."""
     translated = translate.read(path)
-    problem = os.path.join(tempfile.mkdtemp(prefix="kforge-problem-"), "problem.py")
+    os.chdir(tempfile.mkdtemp(prefix="kforge-problem-"))
+    problem = "problem.py"  # as messages name it
     with open(problem, "w", encoding="utf-8") as file:
         file.write(translated["text"])
     description = describe(problem, patches, options)

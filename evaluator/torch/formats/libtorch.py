@@ -79,19 +79,19 @@ def taken_apart(arguments, keywords):
 class Namespace:
     """A namespace of libtorch over a module of Python."""
 
-    def __init__(self, module, function_names=()):
+    def __init__(self, module):
         self._module = module
 
     def __getattr__(self, name):
-        if name.endswith("FuncOptions"):
-            return Options
         if name.endswith("Options"):
             return Options
         if name.startswith("k") and name[1:2].isupper():
             if name in DTYPES:
                 return getattr(python_torch, DTYPES[name])
             return Nowhere() if name in ("kCUDA", "kCPU") else Reduction(name[1:].lower())
-        found = getattr(self._module, FUNCTIONS.get(name, name))
+        name = FUNCTIONS.get(name, name)
+        # libtorch has functions of nn.functional in its main namespace, too.
+        found = getattr(self._module, name, None) or getattr(python_torch.nn.functional, name)
         if isinstance(found, type) and issubclass(found, python_torch.nn.Module):
             return module_class(found)
         return calling(found) if callable(found) else found
@@ -165,6 +165,11 @@ def module_to(module, *arguments):
     """Returns module.to(…) with C++'s arguments."""
     dtypes = [a for a in arguments if isinstance(a, python_torch.dtype)]
     return python_torch.nn.Module.to(module, dtypes[0]) if dtypes else module
+
+
+def set_data(tensor, value):
+    """Gives a parameter other numbers, as tensor.set_data(value) does."""
+    tensor.data = value
 
 
 def std_get(number, values):

@@ -136,12 +136,30 @@ def python(text):
     text = re.sub(r"\bthis\.", "self.", text)
     text = text.replace("{", "[").replace("}", "]")
     text = re.sub(r"([A-Za-z_][\w.]*)\.to\(", r"to(\1, ", text)
-    text = re.sub(r"\)\.to\(", ").to(", text)
-    found = re.match(r"^(.*?)\?(.*):(.*)$", text)
-    if found and "?" not in found.group(2):
-        head, then, other = (part.strip() for part in found.groups())
-        text = "(%s) if (%s) else (%s)" % (then, head, other)
+    text = re.sub(r"([A-Za-z_][\w.]*)\.set_data\(", r"set_data(\1, ", text)
+    text = ternaries(text)
     return text.strip()
+
+
+def ternaries(text):
+    """Returns the text with `a if c else b` for each `c ? a : b`, also in brackets."""
+    made, at = "", 0
+    while at < len(text):
+        end = closing(text, at) if text[at] in "([{" else at + 1
+        part = text[at:end]
+        made += part[0] + ternaries(part[1:-1]) + part[-1] if len(part) > 1 else part
+        at = end
+    return ",".join(ternary(part) for _, part in split(made, ","))
+
+
+def ternary(text):
+    head = split(text, "?")
+    if len(head) != 2:
+        return text
+    branches = split(head[1][1], ":")
+    if len(branches) != 2:
+        return text
+    return "(%s) if (%s) else (%s)" % (branches[0][1].strip(), head[0][1].strip(), branches[1][1].strip())
 
 
 def names_in(code):
@@ -172,7 +190,7 @@ def is_constant(code, known):
     except SyntaxError:
         return False
     allowed = (ast.Expression, ast.Constant, ast.Name, ast.Load, ast.BinOp, ast.UnaryOp, ast.operator,
-               ast.unaryop, ast.List, ast.Tuple, ast.Compare, ast.cmpop, ast.BoolOp, ast.boolop, ast.IfExp)
+               ast.unaryop, ast.List, ast.Tuple, ast.Compare, ast.cmpop, ast.BoolOp, ast.boolop, ast.IfExp, ast.Subscript)
     return all(
         isinstance(node, allowed) and not (isinstance(node, ast.Name) and node.id not in known)
         for node in ast.walk(tree)
@@ -280,6 +298,10 @@ def entry_type(found, member):
 
 
 def made(member, inner, kind):
+    """Returns the assignment to a member in an initialiser list."""
+    registered = re.match(r"^\s*register_(?:module|parameter|buffer)\((.*)\)\s*$", inner, re.S)
+    if registered:
+        return "self.%s = %s" % (member, python(split(registered.group(1), ",")[1][1]))
     return "self.%s = %s(%s)" % (member, kind, python(inner)) if kind else "self.%s = %s" % (
         member, python(inner) or "None")
 
@@ -370,6 +392,8 @@ class Driver:
     def __init__(self, text):
         # Names of C++ that are words of Python.
         self.text = re.sub(r"\b(in|is|lambda|pass|from|def|with|as|del)\b", r"\1_", without_comments(text))
+        # The problem file has a class Model of its own.
+        self.text = re.sub(r"\bModel(Impl)?\b", r"DriverModel\1", self.text)
         self.constants, self.statements, self.classes = {}, [], []
         self.call, self.compared = None, None
         self.class_names = []
@@ -543,13 +567,15 @@ def translate(bundle):
         if statement.target in needed or moved:
             chosen.insert(0, statement)
             needed |= statement.names
-    inputs = [s for s in chosen if s.kind == "tensor"]
     init = [s for s in chosen if s.kind in ("module", "setup")]
     modules = {s.target for s in chosen if s.kind == "module"}
     for statement in chosen:
         if statement.kind == "call":
             (init if names_in(statement.code) & modules else []).append(statement)
-    # A tensor of a module, or a setting, is made where its module is.
+    # A tensor that becomes a parameter is made where its module is.
+    read = set().union(*(s.names for s in init)) if init else set()
+    inputs = [s for s in chosen if s.kind == "tensor" and s.target not in read]
+    init += [s for s in chosen if s.kind == "tensor" and s.target in read]
     init.sort(key=lambda s: s.line)
     drawn = {s.target for s in inputs}
     compute = [s for s in chosen if s.kind == "compute" or (s.kind == "call" and s not in init)]
@@ -591,13 +617,14 @@ def write(bundle, driver, constants, inputs, init, compute, drawn, modules):
         "",
         "import torch as python_torch",
         "import torch.nn as python_nn",
-        "from formats.libtorch import F, module_to, nn, std_get, to, torch",
+        "from formats.libtorch import F, module_to, nn, set_data, std_get, to, torch",
         "",
     ]
     lines += ["%s = %s" % item for item in constants.items()]
     lines += ["%s = %s" % (s.target, check(s.code, s.line)) for s in settings] + ["", ""]
     lines += driver.classes
-    lines += ["class Model(python_nn.Module):", "    def __init__(self):", "        super().__init__()"]
+    lines += ["class Model(python_nn.Module):", "    @python_torch.no_grad()", "    def __init__(self):"]
+    lines += ["        super().__init__()"]
     for statement in init:
         if statement.kind == "setup":
             continue
@@ -669,4 +696,8 @@ def alias(driver, source):
             code = re.sub(r"(\.(detach|clone|contiguous)\(\))+", "", statement.code)
             code = re.sub(r"^to\(([\w.]+),.*\)$", r"\1", code)
             return code if re.match(r"^[\w.]+$", code) else source
+        # a parameter that got the numbers of a tensor
+        given = re.match(r"^(?:set_data\()?([\w.]+?)(?:\.copy_\(|,\s*)%s\b" % re.escape(source), statement.code)
+        if statement.kind == "call" and given:
+            return given.group(1)
     return source
