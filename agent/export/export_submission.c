@@ -49,7 +49,7 @@ static const cJSON *shape_of(const kf_task *task, const char *name)
     return cJSON_GetObjectItemCaseSensitive(argument_of(task, name), "shape");
 }
 
-/* Writes "rows = a.shape[0]" for a param that is an extent of an input. False if it is none. */
+/* Writes "rows = a.shape[0]" for a param that is an extent of an input. False for others. */
 static bool write_size(const kf_task *task, const kf_problem *problem, const char *param,
                        kf_buffer *text)
 {

@@ -4,6 +4,7 @@ Published problems make their tensors with device="cuda", seed a torch.Generator
 call .cuda(). The judge places all tensors itself, so on a processor these words mean the processor.
 The replaced functions are PyTorch's factories and the methods that move a tensor or a module.
 """
+
 import functools
 
 import torch

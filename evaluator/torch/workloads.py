@@ -8,6 +8,7 @@ extent that varies becomes the name of a param.
 A workload that cannot be described, or has other arguments than the measured one, is left out with
 a note.
 """
+
 import load
 import meta
 import shrink
@@ -49,8 +50,8 @@ def _fits(size, most):
 
 
 def sized(path, patches, options, shrinks):
-    """Returns (patches, meta.Size, "") of one entry; without a size, the reason. `shrinks`: as small
-    as the options ask for."""
+    """Returns (patches, meta.Size, "") of one entry; without a size, the reason. `shrinks`: as
+    small as the options ask for."""
     most = options.max_elements
     if shrinks:
         patches = shrink.shrink(path, patches, options, most, 256 * most).patches
@@ -172,7 +173,9 @@ class Params:
             if numbers == row:
                 return name
         if len(self.rows) == MOST_PARAMS:
-            raise Unfit("params.count", "more than %d sizes differ over its workloads" % MOST_PARAMS)
+            raise Unfit(
+                "params.count", "more than %d sizes differ over its workloads" % MOST_PARAMS
+            )
         name = c_name(wanted, self.taken)
         self.rows[name] = row
         return name
@@ -192,9 +195,7 @@ def shapes_by(params, name, shapes, c_name):
 def complete(description, chosen, base, c_name):
     """Adds params, workloads, patches and sizes to the description of `base`."""
     params = Params(len(chosen))
-    params.taken.update(
-        a["name"] for k in ("inputs", "outputs", "scalars") for a in description[k]
-    )
+    params.taken.update(a["name"] for k in ("inputs", "outputs", "scalars") for a in description[k])
     params.taken.update(a["argument"] for a in description["state"])
     patches = dict(description["patches"])
     constants = {n: [w.patches.get(n) for w in chosen] for n in chosen[0].patches}
@@ -203,7 +204,9 @@ def complete(description, chosen, base, c_name):
             patches[constant] = row[0]
         else:
             patches[constant] = params.name(constant, row, c_name)
-    rows = [(a, [tensors_of(w)[i].shape for w in chosen]) for i, a in enumerate(description["inputs"])]
+    rows = [
+        (a, [tensors_of(w)[i].shape for w in chosen]) for i, a in enumerate(description["inputs"])
+    ]
     for argument in description["state"]:
         rows.append((argument, [w.size.state[argument["name"]].shape for w in chosen]))
     for i, argument in enumerate(description["outputs"]):

@@ -11,6 +11,7 @@ Model around ref_kernel, and gives solutions the same arguments.
 or ignores, and that has no influence on the result: room for the output. Buffers are no arguments
 of the task. Each call gets new ones. Tensors that the reference changes are copied for each call.
 """
+
 import ast
 import random
 import re
@@ -225,7 +226,10 @@ def ordered(modules):
     for name in ("task", "utils", "reference"):
         if name in modules:
             visit(name, [])
-    return {**{n: t for n, t in result.items() if n != "reference"}, "reference": result["reference"]}
+    return {
+        **{n: t for n, t in result.items() if n != "reference"},
+        "reference": result["reference"],
+    }
 
 
 def cases(task):
@@ -281,7 +285,9 @@ def names_of(text, count):
                 and len(node.targets[0].elts) == count
                 and all(isinstance(e, ast.Name) for e in node.targets[0].elts)
             ):
-                names = [e.id.strip("_") or "data%d" % i for i, e in enumerate(node.targets[0].elts)]
+                names = [
+                    e.id.strip("_") or "data%d" % i for i, e in enumerate(node.targets[0].elts)
+                ]
                 if len(set(names)) == count:
                     return names
         if count == 1 and first:
@@ -364,9 +370,7 @@ class Examined:
             result = self.call(parts)
         except Exception:
             return False
-        return all(
-            same(a, b, torch) for a, b in zip(expected, self.values(result, parts))
-        )
+        return all(same(a, b, torch) for a, b in zip(expected, self.values(result, parts)))
 
 
 def same(a, b, torch):
@@ -488,7 +492,9 @@ def definition_of(names, seen):
 def note_of(names, seen):
     notes = []
     if seen.buffers:
-        notes.append("room for the output, no argument: %s" % ", ".join(names[i] for i in seen.buffers))
+        notes.append(
+            "room for the output, no argument: %s" % ", ".join(names[i] for i in seen.buffers)
+        )
     if seen.changed:
         notes.append(
             "the reference changes %s: each call gets a copy"

@@ -4,6 +4,7 @@ A problem has reference.py in KernelBench's convention, and shapes.py: SHAPES, a
 module-level constants of the reference. A solution is a file with class Model. The problem file is
 reference.py with the shapes as workloads behind it.
 """
+
 import numbers
 
 import load
@@ -20,7 +21,9 @@ def shapes_of(text):
             "it does not define SHAPES", "shapes.py", "expected a list of {constant: number}"
         )
     if not isinstance(shapes, (list, tuple)) or not shapes:
-        raise load.LoadError("SHAPES is no list with entries", "shapes.py", "add one shape at least")
+        raise load.LoadError(
+            "SHAPES is no list with entries", "shapes.py", "add one shape at least"
+        )
     for number, shape in enumerate(shapes):
         where = "shapes.py: SHAPES[%d]" % number
         if not isinstance(shape, dict):
@@ -47,7 +50,11 @@ def tolerance_of(bundle):
     if not isinstance(meta, dict):
         return None, ""
     given = meta.get("tolerance")
-    found = [v for v in given.values() if isinstance(v, numbers.Real)] if isinstance(given, dict) else []
+    found = (
+        [v for v in given.values() if isinstance(v, numbers.Real)]
+        if isinstance(given, dict)
+        else []
+    )
     title = meta.get("display_name")
     return ([float(max(found))] * 2 if found else None), title if isinstance(title, str) else ""
 
@@ -69,7 +76,9 @@ def translate(bundle):
     lines += ["%s = %r" % (k, v) for k, v in shapes[0].items() if k not in known]
     lines.append("KFORGE_WORKLOADS = [")
     for number, shape in enumerate(shapes):
-        lines.append("    %r," % {"name": "shape%d" % number, "timed": True, "patches": dict(shape)})
+        lines.append(
+            "    %r," % {"name": "shape%d" % number, "timed": True, "patches": dict(shape)}
+        )
     lines.append("]")
     if tolerance:
         lines.append("KFORGE_TOLERANCE = %r" % tolerance)

@@ -4,6 +4,7 @@ C++ passes options as objects: torch::nn::Conv2dOptions(3, 16, 3).stride(2), or
 torch::TensorOptions().dtype(torch::kHalf). Here `Options` collects them, and each call takes them
 apart into keywords.
 """
+
 import torch as python_torch
 
 DTYPES = {

@@ -12,6 +12,7 @@ compares. The translator reads main() of the driver statement by statement:
 The function and its arguments become a seed: init.cu with an entry of the task's prototype. A
 statement that is not understood is refused with its line.
 """
+
 import ast
 import re
 
@@ -20,15 +21,18 @@ import load
 FACTORIES = ("randn", "rand", "randint", "randperm", "ones", "zeros", "full", "empty", "arange")
 FACTORY = re.compile(r"^torch\.(%s)\(" % "|".join(FACTORIES))
 SKIPPED = re.compile(
-    r"^(namespace |struct |class |torch::NoGradGuard|torch::InferenceMode|c10::|at::|using |torch::manual_seed|"
-    r"torch::cuda::|torch::set_default|cudaDeviceSynchronize|cudaSetDevice|srand|std::cout|std::cerr|"
+    r"^(namespace |struct |class |using |torch::NoGradGuard|torch::InferenceMode|c10::|at::|"
+    r"torch::manual_seed|torch::cuda::|torch::set_default|cudaDeviceSynchronize|cudaSetDevice|"
+    r"srand|std::cout|std::cerr|"
     r"printf|return\b|\w+(\.|->)(eval|train|zero_grad)\(\)$|static_assert|assert\()"
 )
 TYPES = (
     r"(?:unsigned\s+)?(?:auto|int|long|int64_t|int32_t|uint32_t|size_t|float|double|bool|"
     r"(?:torch|at|c10)::[\w:]+|std::vector<[\w:<>\s]+>|void|half|__half|char)(?:\s*[*&]+)?"
 )
-DECLARATION = re.compile(r"^(?:(?:const|static|constexpr)\s+)*(%s)\s*(?:const\s+)?(?=[A-Za-z_])" % TYPES)
+DECLARATION = re.compile(
+    r"^(?:(?:const|static|constexpr)\s+)*(%s)\s*(?:const\s+)?(?=[A-Za-z_])" % TYPES
+)
 NAME = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -53,7 +57,9 @@ def without_comments(text):
         word = match.group(0)
         return word if word.startswith(('"', "'")) else re.sub(r"[^\n]", " ", word)
 
-    return re.sub(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'', blank, text, flags=re.S)
+    return re.sub(
+        r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'', blank, text, flags=re.S
+    )
 
 
 def closing(text, start):
@@ -123,11 +129,24 @@ def python(text):
     text = re.sub(r"\bstd::(min|max|pow|abs)\b", r"\1", text)
     text = re.sub(r"\bstd::(sqrt|exp|log|tanh)f?\b", r"math.\1", text)
     text = re.sub(r"\bstd::vector<[\w:<> ]+>\s*(?=\{|\()", "", text)
-    text = re.sub(r"\b(static_cast|reinterpret_cast|const_cast)<[^<>]*(<[^<>]*>)?[^<>]*>\s*\(", "(", text)
-    text = re.sub(r"\((?:const )?(?:void|float|double|int|int64_t|half|__half|at::Half)\s*\*?\)\s*(?=[\w(])", "", text)
+    text = re.sub(
+        r"\b(static_cast|reinterpret_cast|const_cast)<[^<>]*(<[^<>]*>)?[^<>]*>\s*\(", "(", text
+    )
+    text = re.sub(
+        r"\((?:const )?(?:void|float|double|int|int64_t|half|__half|at::Half)\s*\*?\)\s*(?=[\w(])",
+        "",
+        text,
+    )
     text = re.sub(r"(data_ptr|item)<[\w:. ]+>\(", r"\1(", text)
-    text = re.sub(r"(?<![\w.])(\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+)(?:[fFlL]|LL|ll|UL|ul|u)\b", r"\1", text)
-    text = text.replace("->", ".").replace("&&", " and ").replace("||", " or ").replace("{nullptr}", "")
+    text = re.sub(
+        r"(?<![\w.])(\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+)(?:[fFlL]|LL|ll|UL|ul|u)\b", r"\1", text
+    )
+    text = (
+        text.replace("->", ".")
+        .replace("&&", " and ")
+        .replace("||", " or ")
+        .replace("{nullptr}", "")
+    )
     text = re.sub(r"!(?!=)", " not ", text)
     text = re.sub(r"\btrue\b", "True", text)
     text = re.sub(r"\bfalse\b", "False", text)
@@ -159,7 +178,11 @@ def ternary(text):
     branches = split(head[1][1], ":")
     if len(branches) != 2:
         return text
-    return "(%s) if (%s) else (%s)" % (branches[0][1].strip(), head[0][1].strip(), branches[1][1].strip())
+    return "(%s) if (%s) else (%s)" % (
+        branches[0][1].strip(),
+        head[0][1].strip(),
+        branches[1][1].strip(),
+    )
 
 
 def names_in(code):
@@ -176,7 +199,7 @@ def check(code, line):
         ast.parse(code)
     except SyntaxError:
         refuse(
-            "the statement \"%s\" is not understood" % code[:80],
+            'the statement "%s" is not understood' % code[:80],
             line,
             "write the reference with plain calls of libtorch",
         )
@@ -189,8 +212,24 @@ def is_constant(code, known):
         tree = ast.parse(code, mode="eval")
     except SyntaxError:
         return False
-    allowed = (ast.Expression, ast.Constant, ast.Name, ast.Load, ast.BinOp, ast.UnaryOp, ast.operator,
-               ast.unaryop, ast.List, ast.Tuple, ast.Compare, ast.cmpop, ast.BoolOp, ast.boolop, ast.IfExp, ast.Subscript)
+    allowed = (
+        ast.Expression,
+        ast.Constant,
+        ast.Name,
+        ast.Load,
+        ast.BinOp,
+        ast.UnaryOp,
+        ast.operator,
+        ast.unaryop,
+        ast.List,
+        ast.Tuple,
+        ast.Compare,
+        ast.cmpop,
+        ast.BoolOp,
+        ast.boolop,
+        ast.IfExp,
+        ast.Subscript,
+    )
     return all(
         isinstance(node, allowed) and not (isinstance(node, ast.Name) and node.id not in known)
         for node in ast.walk(tree)
@@ -213,8 +252,11 @@ def parameters_of(text):
 def with_self(code, members):
     if not members:
         return code
-    return re.sub(r"(?<![\w.\"'])(%s)\b(?!\s*=[^=])" % "|".join(map(re.escape, sorted(members))),
-                  r"self.\1", code)
+    return re.sub(
+        r"(?<![\w.\"'])(%s)\b(?!\s*=[^=])" % "|".join(map(re.escape, sorted(members))),
+        r"self.\1",
+        code,
+    )
 
 
 def class_of(name, body, line):
@@ -253,8 +295,15 @@ def class_of(name, body, line):
             at = (semicolon if semicolon >= 0 else len(rest)) + 1
             continue
         stop = closing(rest, start)
-        found.append(("function", rest[at:paren].strip(), rest[paren + 1 : end - 1],
-                      rest[end + listed.end() : where] if listed else "", rest[start + 1 : stop - 1]))
+        found.append(
+            (
+                "function",
+                rest[at:paren].strip(),
+                rest[paren + 1 : end - 1],
+                rest[end + listed.end() : where] if listed else "",
+                rest[start + 1 : stop - 1],
+            )
+        )
         at = stop
     for entry in found:
         if entry[0] == "member" and entry[1]:
@@ -271,7 +320,13 @@ def class_of(name, body, line):
                 opening = re.search(r"[({]", part)
                 if opening:
                     member = part[: opening.start()].strip()
-                    init.append(made(member, part[opening.start() + 1 : part.rstrip().rfind(part.rstrip()[-1])], entry_type(found, member)))
+                    init.append(
+                        made(
+                            member,
+                            part[opening.start() + 1 : part.rstrip().rfind(part.rstrip()[-1])],
+                            entry_type(found, member),
+                        )
+                    )
             for offset, statement in pieces(inner):
                 init += method_line(statement, members, line, parameters)
         elif head.split()[-1] == "forward":
@@ -280,7 +335,10 @@ def class_of(name, body, line):
                 forward[1].extend(method_line(statement, members, line, forward[0]))
     if forward is None:
         refuse("class %s has no forward" % name, line, "compute the reference in a method forward")
-    lines = ["class %s(python_nn.Module):" % name, "    def __init__(self, %s):" % ", ".join(parameters)]
+    lines = [
+        "class %s(python_nn.Module):" % name,
+        "    def __init__(self, %s):" % ", ".join(parameters),
+    ]
     lines += ["        super().__init__()"] + ["        " + each for each in init] + [""]
     lines += ["    def forward(self, %s):" % ", ".join(forward[0])]
     lines += ["        " + each for each in forward[1]]
@@ -302,8 +360,11 @@ def made(member, inner, kind):
     registered = re.match(r"^\s*register_(?:module|parameter|buffer)\((.*)\)\s*$", inner, re.S)
     if registered:
         return "self.%s = %s" % (member, python(split(registered.group(1), ",")[1][1]))
-    return "self.%s = %s(%s)" % (member, kind, python(inner)) if kind else "self.%s = %s" % (
-        member, python(inner) or "None")
+    return (
+        "self.%s = %s(%s)" % (member, kind, python(inner))
+        if kind
+        else "self.%s = %s" % (member, python(inner) or "None")
+    )
 
 
 def method_line(statement, members, line, local):
@@ -313,12 +374,17 @@ def method_line(statement, members, line, local):
     own = [m for m in members if m not in local]
     if statement.startswith("return"):
         return [check_in_function("return " + with_self(python(statement[6:]), own), line)]
-    found = re.match(r"^(register_module|register_parameter|register_buffer)\((.*)\)$", statement, re.S)
+    found = re.match(
+        r"^(register_module|register_parameter|register_buffer)\((.*)\)$", statement, re.S
+    )
     if found:
         arguments = [python(part) for _, part in split(found.group(2), ",")]
         if found.group(1) == "register_module":
             return []
-        return ["self.%s(%s)" % (found.group(1), ", ".join([arguments[0], with_self(arguments[1], own)]))]
+        return [
+            "self.%s(%s)"
+            % (found.group(1), ", ".join([arguments[0], with_self(arguments[1], own)]))
+        ]
     target, code, _ = declared(statement)
     if target is None:
         return [check(with_self(python(statement), own), line)]
@@ -391,7 +457,9 @@ class Driver:
 
     def __init__(self, text):
         # Names of C++ that are words of Python.
-        self.text = re.sub(r"\b(in|is|lambda|pass|from|def|with|as|del)\b", r"\1_", without_comments(text))
+        self.text = re.sub(
+            r"\b(in|is|lambda|pass|from|def|with|as|del)\b", r"\1_", without_comments(text)
+        )
         # The problem file has a class Model of its own.
         self.text = re.sub(r"\bModel(Impl)?\b", r"DriverModel\1", self.text)
         self.constants, self.statements, self.classes = {}, [], []
@@ -414,7 +482,9 @@ class Driver:
             start = found.end() - 1
             self.class_names.append(found.group(1))
             self.classes += class_of(
-                found.group(1), self.text[start + 1 : closing(self.text, start) - 1], self.line_of(found.start())
+                found.group(1),
+                self.text[start + 1 : closing(self.text, start) - 1],
+                self.line_of(found.start()),
             ) + ["", ""]
 
         # TORCH_MODULE(Name) makes a handle Name of class NameImpl.
@@ -451,7 +521,9 @@ class Driver:
         for name in self.class_names:
             found = re.match(r"^%s\s+(\w+)\s*(?:[({](.*)[)}])?$" % name, statement, re.S)
             if found:
-                inner = re.sub(r"^\s*%sImpl\((.*)\)\s*$" % name, r"\1", found.group(2) or "", flags=re.S)
+                inner = re.sub(
+                    r"^\s*%sImpl\((.*)\)\s*$" % name, r"\1", found.group(2) or "", flags=re.S
+                )
                 code = "%s(%s)" % (name, python(inner))
                 self.statements.append(Statement(line, found.group(1), check(code, line), "module"))
                 return
@@ -459,7 +531,8 @@ class Driver:
             self.read_one(part, line)
 
     def decided(self, statement):
-        """Returns the statements of a block, or of the branch that constants choose; None for others."""
+        """Returns the statements of a block, or of the branch that constants choose; else
+        None."""
         if statement.startswith("{"):
             return statement[1:-1]
         found = re.match(r"if\s*\(", statement)
@@ -480,7 +553,11 @@ class Driver:
         if target is None:
             self.statements.append(Statement(line, None, python(statement), "call"))
             return
-        if is_constant(code, self.constants) and not kind.startswith(("torch", "void")) and target not in self.constants:
+        if (
+            is_constant(code, self.constants)
+            and not kind.startswith(("torch", "void"))
+            and target not in self.constants
+        ):
             self.constants[target] = code
             return
         shared = re.match(r"^std::make_(?:shared|unique)<(\w+)>\s*\((.*)\)$", code)
@@ -490,7 +567,9 @@ class Driver:
             code = re.sub(r"^%s\[(.*)\]$" % name, r"%s(\1)" % name, code)
         if FACTORY.match(code):
             role = "tensor"
-        elif re.match(r"^nn\.\w+\(", code) or any(code.startswith(n + "(") for n in self.class_names):
+        elif re.match(r"^nn\.\w+\(", code) or any(
+            code.startswith(n + "(") for n in self.class_names
+        ):
             role = "module"
         elif re.match(r"^(torch\.(k\w+|Device|TensorOptions|dtype|device)\b|nn\.\w+Options)", code):
             role = "setup"
@@ -512,7 +591,11 @@ class Driver:
         if found:
             return self.source_of(found.group(1))
         for statement in reversed(self.statements):
-            if statement.target == code and statement.kind == "compute" and "data_ptr" in statement.code:
+            if (
+                statement.target == code
+                and statement.kind == "compute"
+                and "data_ptr" in statement.code
+            ):
                 return self.source_of(statement.code)
         return None
 
@@ -520,23 +603,38 @@ class Driver:
         """Returns the tensor behind a converted one: ref of `ref_f32 = ref.to(torch::kFloat32)`."""
         code = strip(code)
         for statement in reversed(self.statements):
-            if statement.target == code and statement.kind == "compute" and statement.line > self.call[2]:
+            if (
+                statement.target == code
+                and statement.kind == "compute"
+                and statement.line > self.call[2]
+            ):
                 return self.compared_tensor(statement.code)
         return code
 
     def finish(self):
         """Finds the reference, the inputs and the outputs."""
         if not self.call:
-            refuse("it calls no function that starts the kernel", 0, "call launch_gpu_implementation(…)")
+            refuse(
+                "it calls no function that starts the kernel",
+                0,
+                "call launch_gpu_implementation(…)",
+            )
         if not self.compared:
-            refuse("it compares nothing", 0, "compare the output with torch::allclose(output, reference, …)")
+            refuse(
+                "it compares nothing",
+                0,
+                "compare the output with torch::allclose(output, reference, …)",
+            )
         (_, arguments, line), (compared, where) = self.call, self.compared
         pointers = [self.source_of(a) for a in arguments]
         sides = [self.compared_tensor(c) for c in compared[:2]]
         outputs = [s for s in sides if s in pointers]
         if len(outputs) != 1:
-            refuse("allclose compares no output of the call in line %d" % line, where,
-                   "compare the tensor whose data_ptr() the call gets")
+            refuse(
+                "allclose compares no output of the call in line %d" % line,
+                where,
+                "compare the tensor whose data_ptr() the call gets",
+            )
         self.output = outputs[0]
         self.reference = sides[1 - sides.index(self.output)]
         self.pointers = [None if p == self.output else p for p in pointers]
@@ -546,7 +644,11 @@ class Driver:
 
 def strip(code):
     """Returns an expression without conversions for a comparison."""
-    return re.sub(r"(\.(cpu|contiguous|flatten|detach)\(\)|^to\((\w+),.*\)$)", lambda m: m.group(3) or "", code)
+    return re.sub(
+        r"(\.(cpu|contiguous|flatten|detach)\(\)|^to\((\w+),.*\)$)",
+        lambda m: m.group(3) or "",
+        code,
+    )
 
 
 def translate(bundle):
@@ -560,8 +662,15 @@ def translate(bundle):
     for statement in reversed(driver.statements):
         if statement.kind == "block":
             inner = set(NAME.findall(statement.code))
-            if any(re.search(r"\b%s\s*[-+*/]?=(?!=)" % re.escape(n), statement.code) for n in needed & inner):
-                refuse("a block decides about the reference", statement.line, "compute it without if and for")
+            if any(
+                re.search(r"\b%s\s*[-+*/]?=(?!=)" % re.escape(n), statement.code)
+                for n in needed & inner
+            ):
+                refuse(
+                    "a block decides about the reference",
+                    statement.line,
+                    "compute it without if and for",
+                )
             continue
         moved = statement.kind == "call" and names_in(statement.code) & needed
         if statement.target in needed or moved:
@@ -623,13 +732,19 @@ def write(bundle, driver, constants, inputs, init, compute, drawn, modules):
     lines += ["%s = %s" % item for item in constants.items()]
     lines += ["%s = %s" % (s.target, check(s.code, s.line)) for s in settings] + ["", ""]
     lines += driver.classes
-    lines += ["class Model(python_nn.Module):", "    @python_torch.no_grad()", "    def __init__(self):"]
+    lines += [
+        "class Model(python_nn.Module):",
+        "    @python_torch.no_grad()",
+        "    def __init__(self):",
+    ]
     lines += ["        super().__init__()"]
     for statement in init:
         if statement.kind == "setup":
             continue
         if statement.target:
-            lines.append("        %s = %s" % (statement.target, check(statement.code, statement.line)))
+            lines.append(
+                "        %s = %s" % (statement.target, check(statement.code, statement.line))
+            )
         else:
             lines.append("        %s" % check(statement.code, statement.line))
     lines += ["        self.%s = %s" % (m, m) for m in sorted(modules)]
@@ -637,7 +752,9 @@ def write(bundle, driver, constants, inputs, init, compute, drawn, modules):
     lines += ["        %s = self.%s" % (m, m) for m in sorted(modules)]
     for statement in compute:
         code = check(statement.code, statement.line)
-        lines.append("        %s = %s" % (statement.target, code) if statement.target else "        " + code)
+        lines.append(
+            "        %s = %s" % (statement.target, code) if statement.target else "        " + code
+        )
     lines += ["        return %s" % check(driver.reference, driver.compared[1]), "", ""]
     lines += ["def get_inputs():"]
     lines += ["    %s = %s" % (s.target, check(s.code, s.line)) for s in inputs]
@@ -648,8 +765,16 @@ def write(bundle, driver, constants, inputs, init, compute, drawn, modules):
 # ---- the seed ------------------------------------------------------------------------------------
 
 C_TYPES = {
-    "f64": "double", "f32": "float", "f16": "__half", "bf16": "__nv_bfloat16", "i64": "int64_t",
-    "i32": "int32_t", "i16": "int16_t", "i8": "int8_t", "u8": "uint8_t", "bool": "bool",
+    "f64": "double",
+    "f32": "float",
+    "f16": "__half",
+    "bf16": "__nv_bfloat16",
+    "i64": "int64_t",
+    "i32": "int32_t",
+    "i16": "int16_t",
+    "i8": "int8_t",
+    "u8": "uint8_t",
+    "bool": "bool",
 }
 
 
@@ -658,8 +783,13 @@ def seed_of(text, driver, constants, description):
     by_source = {a["name"]: a["name"] for a in description["inputs"]}
     by_source.update({a["name"]: a["argument"] for a in description["state"]})
     output = description["outputs"][0]
-    parameters = ["const %s *%s" % (C_TYPES.get(a["dtype"], "void"), a["name"]) for a in description["inputs"]]
-    parameters += ["const %s *%s" % (C_TYPES.get(a["dtype"], "void"), a["argument"]) for a in description["state"]]
+    parameters = [
+        "const %s *%s" % (C_TYPES.get(a["dtype"], "void"), a["name"]) for a in description["inputs"]
+    ]
+    parameters += [
+        "const %s *%s" % (C_TYPES.get(a["dtype"], "void"), a["argument"])
+        for a in description["state"]
+    ]
     parameters += ["%s *%s" % (C_TYPES.get(output["dtype"], "void"), output["name"])]
     given = []
     for i, (code, source) in enumerate(zip(driver.arguments, driver.pointers)):
@@ -668,10 +798,15 @@ def seed_of(text, driver, constants, description):
         elif source is not None:
             name = by_source.get(source) or by_source.get(alias(driver, source))
             if name is None:
-                return {}, "no seed: the argument %s of the call is no argument of the task" % source
+                return (
+                    {},
+                    "no seed: the argument %s of the call is no argument of the task" % source,
+                )
             given.append("(void *)" + name)
         else:
-            value = resolve(code, {**constants, **{k: str(v) for k, v in description["patches"].items()}})
+            value = resolve(
+                code, {**constants, **{k: str(v) for k, v in description["patches"].items()}}
+            )
             if code == "None" or value is None and code == "nullptr":
                 given.append("nullptr")
             elif isinstance(value, bool):
@@ -682,9 +817,15 @@ def seed_of(text, driver, constants, description):
                 return {}, "no seed: the value of the argument %s is unknown" % code[:40]
     name = driver.call[0]
     entry = "KFORGE_ENTRY"
-    lines = ["", "/* The entry of the task, added by the import. */",
-             "extern \"C\" void %s(%s, cudaStream_t)" % (entry, ", ".join(parameters)), "{",
-             "    %s(%s);" % (name, ", ".join(given)), "}", ""]
+    lines = [
+        "",
+        "/* The entry of the task, added by the import. */",
+        'extern "C" void %s(%s, cudaStream_t)' % (entry, ", ".join(parameters)),
+        "{",
+        "    %s(%s);" % (name, ", ".join(given)),
+        "}",
+        "",
+    ]
     includes = "#include <cstdint>\n#include <cuda_fp16.h>\n"
     return {"init.cu": includes + text.rstrip("\n") + "\n" + "\n".join(lines)}, ""
 
@@ -697,7 +838,9 @@ def alias(driver, source):
             code = re.sub(r"^to\(([\w.]+),.*\)$", r"\1", code)
             return code if re.match(r"^[\w.]+$", code) else source
         # a parameter that got the numbers of a tensor
-        given = re.match(r"^(?:set_data\()?([\w.]+?)(?:\.copy_\(|,\s*)%s\b" % re.escape(source), statement.code)
+        given = re.match(
+            r"^(?:set_data\()?([\w.]+?)(?:\.copy_\(|,\s*)%s\b" % re.escape(source), statement.code
+        )
         if statement.kind == "call" and given:
             return given.group(1)
     return source

@@ -5,6 +5,7 @@ A translator returns {"text": of the problem file, "doc", "solution": the name t
 defines, "notes"}. It runs in the sandbox, because some formats need the problem's own code. Faults
 are load.LoadError: what is wrong, where, and what to do.
 """
+
 import importlib
 import json
 

@@ -6,7 +6,7 @@ import unittest
 import load
 from formats import gpu_mode, kernelbench_com, raw_cuda, translate
 
-TASK = 'files: [{name: reference.py, source: reference.py}]\nbenchmarks: [{n: 8, seed: 3}]\n'
+TASK = "files: [{name: reference.py, source: reference.py}]\nbenchmarks: [{n: 8, seed: 3}]\n"
 REFERENCE = """import torch
 
 def generate_input(n, seed):
@@ -64,7 +64,9 @@ class GpuMode(unittest.TestCase):
         self.says("reference.py:1", TASK, "import nothing_of_this_name\n")
 
     def test_tolerance(self):
-        self.assertEqual(gpu_mode.tolerance_of("check = make(f, rtol=1e-3, atol=2e-3)"), [1e-3, 2e-3])
+        self.assertEqual(
+            gpu_mode.tolerance_of("check = make(f, rtol=1e-3, atol=2e-3)"), [1e-3, 2e-3]
+        )
         self.assertIsNone(gpu_mode.tolerance_of("check = make(f, rtol=r, atol=a)"))
 
     def test_text_with_quotes_survives(self):
@@ -97,7 +99,10 @@ class Raw(unittest.TestCase):
     def test_statements(self):
         for cpp, python in (
             ("auto ref = torch::relu(x) + 0.5f;", "ref = torch.relu(x) + 0.5"),
-            ("auto ref = std::get<0>(torch::max(x, 0, true));", "ref = std_get(0, torch.max(x, 0, True))"),
+            (
+                "auto ref = std::get<0>(torch::max(x, 0, true));",
+                "ref = std_get(0, torch.max(x, 0, True))",
+            ),
             ("torch::Tensor ref; if (n > 4) { ref = x * 2; } else { ref = x; }", "ref = x * 2"),
             ("auto ref = torch::nn::functional::gelu(x);", "ref = F.gelu(x)"),
             ("auto in = x; auto ref = in.pow(2);", "ref = in_.pow(2)"),
@@ -107,8 +112,16 @@ class Raw(unittest.TestCase):
     def test_refuses(self):
         for line, cut, words in (
             ("auto ref = x;", "int main()", "no main()"),
-            ("auto ref = x;", "launch_gpu_implementation(out.data_ptr(), x.data_ptr(), n);", "calls no function"),
-            ("auto ref = x;", "bool good = torch::allclose(out, ref, 1e-3, 1e-3);", "compares nothing"),
+            (
+                "auto ref = x;",
+                "launch_gpu_implementation(out.data_ptr(), x.data_ptr(), n);",
+                "calls no function",
+            ),
+            (
+                "auto ref = x;",
+                "bool good = torch::allclose(out, ref, 1e-3, 1e-3);",
+                "compares nothing",
+            ),
             ("auto ref = x; for (int i = 0; i < n; i++) { ref = ref + 1; }", "", "driver.cpp:6"),
             ("auto ref = [&](int a) { return x; }(1);", "", "not understood"),
         ):
