@@ -173,6 +173,13 @@ def set_data(tensor, value):
     tensor.data = value
 
 
+def div(a, b):
+    """Returns a / b as C++ does: for integers the quotient, truncated towards zero."""
+    if isinstance(a, int) and isinstance(b, int):
+        return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+    return a / b
+
+
 def std_get(number, values):
     """Returns std::get<number>(values)."""
     return values[number]

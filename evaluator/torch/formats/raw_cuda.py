@@ -153,11 +153,34 @@ def python(text):
     text = re.sub(r"\b(nullptr|NULL)\b", "None", text)
     text = re.sub(r"(?<=[\w)\]])\.forward\(", "(", text)
     text = re.sub(r"\bthis\.", "self.", text)
+    text = text.replace(".data()", ".data").replace(".sizes()", ".shape")
+    text = text.replace(".scalar_type()", ".dtype")
+    # A device is the judge's affair.
+    text = re.sub(r"(?<=\))\.to\((?:torch\.kCUDA|device),?\s*", ".to(", text)
+    text = text.replace(").to()", ")")
     text = text.replace("{", "[").replace("}", "]")
     text = re.sub(r"([A-Za-z_][\w.]*)\.to\(", r"to(\1, ", text)
     text = re.sub(r"([A-Za-z_][\w.]*)\.set_data\(", r"set_data(\1, ", text)
-    text = ternaries(text)
-    return text.strip()
+    return divided(ternaries(text).strip())
+
+
+class Divisions(ast.NodeTransformer):
+    """Makes a call of each division: C++ truncates a quotient of integers."""
+
+    def visit_BinOp(self, node):
+        self.generic_visit(node)
+        if not isinstance(node.op, ast.Div):
+            return node
+        return ast.Call(ast.Name("div", ast.Load()), [node.left, node.right], [])
+
+
+def divided(code):
+    if "/" not in code:
+        return code
+    try:
+        return ast.unparse(ast.fix_missing_locations(Divisions().visit(ast.parse(code))))
+    except SyntaxError:
+        return code
 
 
 def ternaries(text):
@@ -228,10 +251,12 @@ def is_constant(code, known):
         ast.BoolOp,
         ast.boolop,
         ast.IfExp,
+        ast.Call,
         ast.Subscript,
     )
     return all(
-        isinstance(node, allowed) and not (isinstance(node, ast.Name) and node.id not in known)
+        isinstance(node, allowed)
+        and not (isinstance(node, ast.Name) and node.id not in known and node.id != "div")
         for node in ast.walk(tree)
     )
 
@@ -633,7 +658,7 @@ class Driver:
             refuse(
                 "allclose compares no output of the call in line %d" % line,
                 where,
-                "compare the tensor whose data_ptr() the call gets",
+                "compare the tensor that the call gets by data_ptr()",
             )
         self.output = outputs[0]
         self.reference = sides[1 - sides.index(self.output)]
@@ -704,16 +729,22 @@ def translate(bundle):
     }
 
 
+def libtorch_div(a, b):
+    from formats import libtorch
+
+    return libtorch.div(a, b)
+
+
 def resolve(code, constants):
     """Returns the value of an expression of constants; None for others."""
     known = {}
     for name, value in constants.items():
         try:
-            known[name] = eval(value, {"__builtins__": {}}, dict(known))
+            known[name] = eval(value, {"__builtins__": {"div": libtorch_div}}, dict(known))
         except Exception:
             pass
     try:
-        return eval(code, {"__builtins__": {"min": min, "max": max}}, known)
+        return eval(code, {"__builtins__": {"min": min, "max": max, "div": libtorch_div}}, known)
     except Exception:
         return None
 
@@ -726,7 +757,7 @@ def write(bundle, driver, constants, inputs, init, compute, drawn, modules):
         "",
         "import torch as python_torch",
         "import torch.nn as python_nn",
-        "from formats.libtorch import F, module_to, nn, set_data, std_get, to, torch",
+        "from formats.libtorch import F, div, module_to, nn, set_data, std_get, to, torch",
         "",
     ]
     lines += ["%s = %s" % item for item in constants.items()]

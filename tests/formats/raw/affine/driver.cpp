@@ -5,7 +5,8 @@
 struct Scale : torch::nn::Module {
     torch::nn::Linear layer{nullptr};
     float factor;
-    Scale(int in, int out, float f) : layer(torch::nn::LinearOptions(in, out).bias(true)), factor(f) {
+    Scale(int in, int out, float f)
+        : layer(torch::nn::LinearOptions(in, out).bias(true)), factor(f) {
         register_module("layer", layer);
     }
     torch::Tensor forward(torch::Tensor x) {
