@@ -46,6 +46,9 @@
     ROW(import_cuda_l1) \
     ROW(import_sol_execbench) \
     ROW(import_flashinfer) \
+    ROW(import_gpu_mode) \
+    ROW(import_kernelbench_com) \
+    ROW(import_raw) \
     ROW(import_torch) \
     ROW(export) \
     ROW(store_merge) \

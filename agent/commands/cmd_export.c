@@ -384,7 +384,8 @@ static bool export_rows(const settings *s, const kf_invocation *invocation, kf_s
 
 static bool is_modelnew(const settings *s)
 {
-    return strcmp(s->format, "modelnew") == 0 || strcmp(s->format, "kernelbench") == 0;
+    return strcmp(s->format, "modelnew") == 0 || strcmp(s->format, "kernelbench") == 0 ||
+           strcmp(s->format, "submission") == 0;
 }
 
 static bool is_solutions(const settings *s)
@@ -532,6 +533,7 @@ static bool export_winners(const settings *s, const kf_invocation *invocation, k
                                          .output = s->output,
                                          .license = s->license,
                                          .kernelbench = strcmp(s->format, "kernelbench") == 0,
+                                         .submission = strcmp(s->format, "submission") == 0,
                                          .force = s->force};
     bool done = is_solutions(s) ? kf_export_flashinfer(store, &options, &files, error)
                                 : kf_export_modelnew(store, &options, &files, error);
@@ -548,7 +550,8 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
 {
     const settings *s = values;
     if (s->candidate && !is_modelnew(s))
-        return kf_fail(error, KF_ERROR_INPUT, "--candidate needs --format modelnew or kernelbench"),
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "--candidate needs --format modelnew, kernelbench or submission"),
                -1;
     if (!(is_winners(s) ? check_winners(s, error) : check_rows(s, error))) return -1;
     if (s->candidate) return export_winners(s, invocation, NULL, error) ? KF_EXIT_DONE : -1;
@@ -579,8 +582,8 @@ static const kf_option options[] = {
      .type = KF_OPTION_CHOICE,
      .argument = "FORMAT",
      .offset = offsetof(settings, format),
-     .choices =
-         "raw|sft|dpo|kto|grpo|contrast|multiturn|cassette|package|modelnew|kernelbench|flashinfer",
+     .choices = "raw|sft|dpo|kto|grpo|contrast|multiturn|cassette|package|modelnew|kernelbench|"
+                "flashinfer|submission",
      .fallback = "raw",
      .help = "Content of a row (docs/reference/datasets.md)."},
     {.name = "output",
@@ -759,10 +762,11 @@ const kf_command kf_command_export = {
         "complete.\n\npackage writes a C library with CMake files: for each task the fastest "
         "candidate that was measured twice and has its whole interval above 1, dispatched by "
         "shape.\n\nmodelnew writes a class ModelNew for KernelBench's evaluator around the fastest "
-        "candidate of each task. kernelbench writes such files as a run's folder.\n\nflashinfer "
-        "writes solutions/ and traces/ for tasks of import sol-execbench and flashinfer-bench.\n\n"
-        "These four take --task, --run, --only, --held-out and --include-held-out, and refuse "
-        "options about "
+        "candidate of each task. kernelbench writes such files as a run's folder.\n\nsubmission "
+        "writes a submission.py for a task of GPU MODE.\n\nflashinfer writes solutions/ and "
+        "traces/ "
+        "for tasks of import sol-execbench and flashinfer-bench.\n\nThese five take --task, --run, "
+        "--only, --held-out and --include-held-out, and refuse options about "
         "rows, splits or shards. They prefer a GPU to the CPU device (docs/reference/datasets.md).",
     .examples = "kforge export --format raw | head -1\tone attempt\n"
                 "kforge export --format sft --only faster -o data/sft\ta data set with a card\n"

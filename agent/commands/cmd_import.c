@@ -1,4 +1,5 @@
-/* `kforge import kernelbench|robust-kbench|cuda-l1|sol-execbench|flashinfer-bench|torch`. */
+/* `kforge import kernelbench|robust-kbench|cuda-l1|sol-execbench|flashinfer-bench|gpu-mode|
+ * kernelbench.com|raw|torch`. */
 #include <string.h>
 #include <unistd.h>
 
@@ -301,6 +302,32 @@ static int run_flashinfer(const kf_invocation *invocation, const void *values, k
     return import_definitions("flashinfer-bench", invocation, values, error);
 }
 
+static int import_bundles(const char *format, const kf_invocation *invocation, const settings *s,
+                          kf_error *error)
+{
+    kf_import_suite suite = {0};
+    int status = kf_import_bundles(format, invocation->arguments[0], &suite, error)
+                     ? import(s, invocation, &suite, error)
+                     : -1;
+    kf_import_suite_clear(&suite);
+    return status;
+}
+
+static int run_gpu_mode(const kf_invocation *invocation, const void *values, kf_error *error)
+{
+    return import_bundles("gpu-mode", invocation, values, error);
+}
+
+static int run_kernelbench_com(const kf_invocation *invocation, const void *values, kf_error *error)
+{
+    return import_bundles("kernelbench.com", invocation, values, error);
+}
+
+static int run_raw(const kf_invocation *invocation, const void *values, kf_error *error)
+{
+    return import_bundles("raw", invocation, values, error);
+}
+
 static int run_torch(const kf_invocation *invocation, const void *values, kf_error *error)
 {
     kf_import_suite suite = {0};
@@ -516,6 +543,61 @@ const kf_command kf_command_import_flashinfer = {
     .options = flashinfer_options,
     .settings_size = sizeof(settings),
     .run = run_flashinfer,
+};
+
+static const kf_option gpu_mode_options[] = {OUTPUT_ROW("gpu-mode"), COMMON_ROWS, {0}};
+
+const kf_command kf_command_import_gpu_mode = {
+    .name = "import gpu-mode",
+    .synopsis = "DIR",
+    .summary = "Make tasks of GPU MODE's problems",
+    .description = "DIR is a checkout of reference-kernels, a folder in it, or a problem's folder "
+                   "with task.yml and reference.py. Benchmarks become timed workloads, tests "
+                   "untimed ones. A solution may be a submission.py with custom_kernel.\n\n" HOW,
+    .examples =
+        "kforge import gpu-mode ~/reference-kernels/problems/pmpp_v2 --scale 1000000\tsizes "
+        "that a CPU can judge\n"
+        "kforge eval gpu-mode/sort_py submission.py\tjudge a submission",
+    .least_arguments = 1,
+    .most_arguments = 1,
+    .options = gpu_mode_options,
+    .settings_size = sizeof(settings),
+    .run = run_gpu_mode,
+};
+
+static const kf_option kernelbench_com_options[] = {
+    OUTPUT_ROW("kernelbench.com"), COMMON_ROWS, {0}};
+
+const kf_command kf_command_import_kernelbench_com = {
+    .name = "import kernelbench.com",
+    .synopsis = "DIR",
+    .summary = "Make tasks of problems with reference.py and shapes.py",
+    .description = "DIR is a checkout of kernelbench.com, or a folder with problems in it. Each "
+                   "entry of SHAPES becomes a workload. A solution may define Model.\n\n" HOW,
+    .examples = "kforge import kernelbench.com "
+                "~/kernelbench.com/benchmarks/hard/problems-h100\tits problems for one GPU",
+    .least_arguments = 1,
+    .most_arguments = 1,
+    .options = kernelbench_com_options,
+    .settings_size = sizeof(settings),
+    .run = run_kernelbench_com,
+};
+
+static const kf_option raw_options[] = {OUTPUT_ROW("raw"), COMMON_ROWS, {0}};
+
+const kf_command kf_command_import_raw = {
+    .name = "import raw",
+    .synopsis = "DIR",
+    .summary = "Make tasks of CUDA kernels with a driver in C++",
+    .description = "DIR holds folders with init.cu and driver.cpp, or is one. The driver's "
+                   "reference in libtorch becomes the oracle, init.cu a solution.\n\n" HOW,
+    .examples =
+        "kforge import raw ~/KernelBlaster/data --scale 1000000\tsizes that a CPU can judge",
+    .least_arguments = 1,
+    .most_arguments = 1,
+    .options = raw_options,
+    .settings_size = sizeof(settings),
+    .run = run_raw,
 };
 
 static const kf_option torch_options[] = {OUTPUT_ROW("tasks"), COMMON_ROWS, {0}};

@@ -14,7 +14,7 @@
 /* ---- Python ---------------------------------------------------------------------------------- */
 
 /* Writes a string literal over several lines. */
-static void write_literal(kf_buffer *text, const char *name, const char *value)
+void kf_modelnew_write_literal(kf_buffer *text, const char *name, const char *value)
 {
     kf_buffer_format(text, "%s = \"\"\"\\\n", name);
     for (const char *c = value; *c; c++) {
@@ -30,7 +30,7 @@ static void write_literal(kf_buffer *text, const char *name, const char *value)
     kf_buffer_string(text, "\"\"\"\n\n");
 }
 
-static const char *torch_dtype(kf_dtype dtype)
+const char *kf_modelnew_dtype(kf_dtype dtype)
 {
     static const char *const names[KF_DTYPE_COUNT] = {
         [KF_F64] = "torch.float64", [KF_F32] = "torch.float32",   [KF_TF32] = "torch.float32",
@@ -200,8 +200,8 @@ static const char architecture[] =
     "[\"-gencode=arch=compute_{0}{1}a,code=sm_{0}{1}a\".format(*torch.cuda.get_device_capability())"
     "]\n\n";
 
-static void write_loading(const kf_task *task, const char *hex, const char *const *flags,
-                          kf_buffer *text)
+void kf_modelnew_write_loading(const kf_task *task, const char *hex, const char *const *flags,
+                               kf_buffer *text)
 {
     /* The name contains the source's hash, so that candidates of one task do not share a build
      * folder. */
@@ -284,7 +284,7 @@ static void write_class(const kf_task *task, const kf_problem *problem, kf_buffe
             kf_buffer_string(text, argument->name);
         kf_buffer_format(text, ", \"%s\", ", argument->name);
         write_shape(text, argument, argument->dims);
-        kf_buffer_format(text, ", %s),\n", torch_dtype(argument->dtype));
+        kf_buffer_format(text, ", %s),\n", kf_modelnew_dtype(argument->dtype));
     }
     kf_buffer_string(text, "        ]\n        device = given[0].device\n        outputs = [\n");
     for (int i = 0; i < problem->argument_count; i++) {
@@ -292,7 +292,7 @@ static void write_class(const kf_task *task, const kf_problem *problem, kf_buffe
         if (argument->kind != KF_OUTPUT) continue;
         kf_buffer_string(text, "            torch.empty(");
         write_shape(text, argument, real_dims(task, outputs++, argument));
-        kf_buffer_format(text, ", dtype=%s, device=device),\n", torch_dtype(argument->dtype));
+        kf_buffer_format(text, ", dtype=%s, device=device),\n", kf_modelnew_dtype(argument->dtype));
     }
     kf_buffer_string(text,
                      "        ]\n        stream = torch.cuda.current_stream(device).cuda_stream if "
@@ -359,9 +359,9 @@ char *kf_modelnew_text(const kf_task *task, const kf_modelnew_source *given, kf_
     write_head(task, hex, notes, patches, &text);
     kf_buffer_append(&text, problem_file->text, problem_file->size);
     kf_buffer_string(&text, after_problem);
-    write_literal(&text, "_KFORGE_SOURCE", whole.data);
-    write_literal(&text, "_KFORGE_BINDING", binding.data);
-    write_loading(task, hex, given->flags, &text);
+    kf_modelnew_write_literal(&text, "_KFORGE_SOURCE", whole.data);
+    kf_modelnew_write_literal(&text, "_KFORGE_BINDING", binding.data);
+    kf_modelnew_write_loading(task, hex, given->flags, &text);
     kf_buffer_string(&text, checker);
     write_class(task, problem, &text);
     char *taken = kf_buffer_take(&text);

@@ -41,6 +41,8 @@ typedef struct kf_modelnew_options {
     /* True: write level_L_problem_P_sample_0_kernel.py and kforge_results_level_L.json in the form
      * of eval_results.json */
     bool kernelbench;
+    /* True: write submission.py for tasks in GPU MODE's format, and no other tasks */
+    bool submission;
     bool force;
 } kf_modelnew_options;
 

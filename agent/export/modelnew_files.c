@@ -137,6 +137,13 @@ static bool write_one(exporting *e, const item *it, kf_error *error)
     bool own_sizes = false;
     char name[300];
     snprintf(name, sizeof name, "%s.py", kf_task_name(it->task));
+    const char *solution = kf_task_solution_name(it->task);
+    if (o->submission && (!solution || strcmp(solution, "custom_kernel") != 0)) {
+        if (it->winner) return true; /* not a task of GPU MODE */
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "%s: not imported with kforge import gpu-mode, so it has no submission.py",
+                       kf_task_name(it->task));
+    }
     if (o->kernelbench) {
         const cJSON *level =
                         cJSON_GetObjectItemCaseSensitive(kf_modelnew_origin(it->task), "level"),
@@ -157,8 +164,10 @@ static bool write_one(exporting *e, const item *it, kf_error *error)
                                       .flags = it->flags,
                                       .on_cpu = it->winner && it->winner->on_cpu,
                                       .notes = notes.data};
-    kf_autofree char *text = kf_modelnew_text(it->task, &given, error);
+    kf_autofree char *text = o->submission ? kf_submission_text(it->task, &given, error)
+                                           : kf_modelnew_text(it->task, &given, error);
     if (!text || !has_own_sizes(it, &own_sizes, error)) return false;
+    own_sizes = own_sizes || o->submission; /* it takes all sizes */
     const cJSON *other;
     cJSON_ArrayForEach(other, e->files_json)
     {

@@ -46,6 +46,9 @@ typedef struct kf_import_problem {
     /* True if `text` ends with KFORGE (evaluator/torch/formats/flashinfer_task.py), which only the
      * description reads */
     bool declared;
+    /* True if `text` is a bundle (evaluator/torch/formats/translate.py), of which the description
+     * makes the text of the problem file */
+    bool bundle;
     /* rule and reason if it can't become a task; NULL */
     char *rule, *fault;
 } kf_import_problem;
@@ -107,6 +110,11 @@ bool kf_import_cuda_l1(const char *file, const kf_import_ranges *levels,
  * sandbox reads them (evaluator/torch/formats). Faulty definitions become problems with a fault. */
 bool kf_import_definitions(const char *format, const char *path, bool strict,
                            const volatile int *stop, kf_import_suite *suite, kf_error *error);
+/* Finds the problems of a format that a translator reads ("gpu-mode", "kernelbench.com", "raw")
+ * below a folder, and reads their files. Files outside the checkout are not read; without a
+ * checkout, outside the folder. */
+bool kf_import_bundles(const char *format, const char *path, kf_import_suite *suite,
+                       kf_error *error);
 /* Takes one file, or all files of a folder. */
 bool kf_import_file(const char *path, kf_import_suite *suite, kf_error *error);
 void kf_import_suite_clear(kf_import_suite *suite);
@@ -155,12 +163,13 @@ cJSON *kf_import_task(const kf_import_suite *suite, const kf_import_problem *pro
 bool kf_import_look(const kf_import_problem *problem, const kf_import_options *options,
                     const cJSON *task, const char *text, size_t size, bool *unchanged,
                     kf_error *error);
-/* Writes the task folder options->output/TASK with problem file and task.json, and loads it before
- * it gets its name. *unchanged is true if it existed with the same content. KF_ERROR_INPUT if other
- * content exists (without `force`), or if the task does not load. */
+/* Writes the task folder options->output/TASK with problem file, task.json and the files of the
+ * object `files` (name: text; may be NULL), and loads it before it gets its name. *unchanged is
+ * true if it existed with the same content. KF_ERROR_INPUT if other content exists (without
+ * `force`), or if the task does not load. */
 bool kf_import_write(const kf_import_problem *problem, const kf_import_options *options,
-                     const cJSON *task, const char *text, size_t size, bool *unchanged,
-                     kf_error *error);
+                     const cJSON *task, const cJSON *files, const char *text, size_t size,
+                     bool *unchanged, kf_error *error);
 
 /* ---- all of them (import_run.c) -------------------------------------------------------------- */
 
@@ -210,12 +219,13 @@ typedef struct kf_import_checker kf_import_checker;
 /* `device`: "cpu", "cuda:0"; NULL for the machine's. Errors: as kf_judge_new. */
 kf_import_checker *kf_import_checker_new(const char *device, bool strict, kf_error *error);
 void kf_import_checker_free(kf_import_checker *checker);
-/* Lints a task.json with the problem file `file`, and judges its module as a candidate, on the
- * workloads that fit the device. If it fails, the result gets KF_IMPORT_UNFIT with rule and reason.
- * Adds lint's findings, and a note for each part that the machine could not check. `flops`: of the
- * given workloads. Deletes unseen workloads from `json` that the module itself does not pass. False
- * on an error of the caller, the machine or the task. */
-bool kf_import_check(kf_import_checker *checker, cJSON *json, const char *file, const char *text,
+/* Lints a task.json with the text of KF_IMPORT_FILE and the files of kf_import_write, and judges
+ * its module as a candidate, on the workloads that fit the device. If it fails, the result gets
+ * KF_IMPORT_UNFIT with rule and reason. Adds lint's findings, and a note for each part that the
+ * machine could not check. `flops`: of the given workloads. Deletes unseen workloads from `json`
+ * that the module itself does not pass. False on an error of the caller, the machine or the task.
+ */
+bool kf_import_check(kf_import_checker *checker, cJSON *json, const cJSON *files, const char *text,
                      double flops, kf_import_result *result, const volatile int *stop,
                      kf_error *error);
 

@@ -46,17 +46,20 @@ void kf_import_checker_free(kf_import_checker *checker)
 
 /* ---- the task with the workloads that fit ---------------------------------------------------- */
 
-static kf_task *load(const cJSON *json, const char *file, const char *text, kf_error *error)
+static kf_task *load(const cJSON *json, const cJSON *others, const char *text, kf_error *error)
 {
     kf_auto(cJSON) bundle = cJSON_CreateObject();
     cJSON *copy = bundle ? cJSON_Duplicate(json, true) : NULL, *files = NULL;
+    const cJSON *other;
     if (!copy || !cJSON_AddStringToObject(bundle, "schema", "kforge-bundle/1") ||
         !cJSON_AddItemToObject(bundle, "json", copy) ||
         !(files = cJSON_AddObjectToObject(bundle, "files")) ||
-        !cJSON_AddStringToObject(files, file, text)) {
+        !cJSON_AddStringToObject(files, KF_IMPORT_FILE, text)) {
         kf_fail_memory(error, "the checks of an import");
         return NULL;
     }
+    cJSON_ArrayForEach(other, others)
+        cJSON_AddStringToObject(files, other->string, cJSON_GetStringValue(other));
     kf_error reason = {0};
     kf_task *task = kf_task_from_bundle(bundle, &reason);
     if (!task) kf_fail(error, reason.code, "it cannot become a task: %s", reason.text);
@@ -283,11 +286,11 @@ static bool check_small(kf_import_checker *checker, const kf_task *task, cJSON *
     return f.errors || judge_module(checker, task, json, result, stop, error);
 }
 
-bool kf_import_check(kf_import_checker *checker, cJSON *json, const char *file, const char *text,
+bool kf_import_check(kf_import_checker *checker, cJSON *json, const cJSON *files, const char *text,
                      double flops, kf_import_result *result, const volatile int *stop,
                      kf_error *error)
 {
-    kf_auto(kf_task) task = load(json, file, text, error);
+    kf_auto(kf_task) task = load(json, files, text, error);
     kf_auto(cJSON) copy = task ? cJSON_Duplicate(json, true) : NULL;
     if (!task) return false;
     if (!copy) return kf_fail_memory(error, "the checks of an import");
@@ -296,7 +299,7 @@ bool kf_import_check(kf_import_checker *checker, cJSON *json, const char *file, 
     int left = keep_small(checker, task, copy, flops, result, error);
     if (left <= 0) return left == 0;
     double started = kf_now();
-    kf_auto(kf_task) small = load(copy, file, text, error);
+    kf_auto(kf_task) small = load(copy, files, text, error);
     bool good = small && check_small(checker, small, json, result, stop, error);
     result->check_seconds = kf_now() - started;
     return good;

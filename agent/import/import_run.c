@@ -127,7 +127,8 @@ static bool is_everybodys(kf_error_code code)
 typedef struct described {
     char *text;
     size_t size;
-    cJSON *task;
+    /* `files`: further files of the folder, or NULL */
+    cJSON *task, *files;
     /* its result, or its error that affects all problems, is there */
     bool done;
 } described;
@@ -154,6 +155,7 @@ static bool describe_one(const kf_import_suite *suite, const kf_import_problem *
     const kf_describe_request request = {.text = text,
                                          .size = out->size,
                                          .name = strrchr(problem->path, '/') + 1,
+                                         .bundle = problem->bundle,
                                          .class_name = problem->class_name ? problem->class_name
                                                                            : options->class_name,
                                          .mode = options->mode,
@@ -171,9 +173,16 @@ static bool describe_one(const kf_import_suite *suite, const kf_import_problem *
                true;
     summarise(result, description);
     if (problem->declared) out->size = cut_declaration(text);
+    if (problem->bundle) {
+        free(text);
+        text = strdup(text_in(description, "problem"));
+        if (!text) return kf_fail_memory(error, "an imported problem");
+        out->size = strlen(text);
+    }
     out->task = kf_import_task(suite, problem, options, description, text, out->size, &reason);
     if (!out->task) return take_error(result, &reason, "task", error);
     out->text = kf_steal(&text);
+    out->files = cJSON_DetachItemFromObjectCaseSensitive(description, "files");
     return true;
 }
 
@@ -191,11 +200,12 @@ static bool finish_one(const kf_import_problem *problem, const kf_import_options
         (reason.code != KF_ERROR_INPUT || !checker))
         return take_error(result, &reason, "task", error);
     if (!unchanged && checker &&
-        !kf_import_check(checker, made->task, KF_IMPORT_FILE, made->text, result->flops, result,
-                         stop, &reason))
+        !kf_import_check(checker, made->task, made->files, made->text, result->flops, result, stop,
+                         &reason))
         return take_error(result, &reason, "task", error);
     if (result->status == KF_IMPORT_UNFIT) return true;
-    if (!kf_import_write(problem, options, made->task, made->text, made->size, &unchanged, &reason))
+    if (!kf_import_write(problem, options, made->task, made->files, made->text, made->size,
+                         &unchanged, &reason))
         return take_error(result, &reason, "task", error);
     result->status = unchanged ? KF_IMPORT_UNCHANGED : KF_IMPORT_MADE;
     return true;
@@ -289,6 +299,7 @@ static void finish_all(work *w)
                               &error);
         result->seconds += kf_now() - started;
         cJSON_Delete(made.task);
+        cJSON_Delete(made.files);
         free(made.text);
         if (good && w->progress) w->progress(w->context, &w->suite->problems[i], result);
         pthread_mutex_lock(&w->lock);
@@ -326,6 +337,7 @@ bool kf_import_run(const kf_import_suite *suite, const kf_import_options *option
     for (int i = 0; i < count; i++) pthread_join(threads[i], NULL);
     for (size_t i = 0; i < suite->count; i++) {
         cJSON_Delete(w.described[i].task);
+        cJSON_Delete(w.described[i].files);
         free(w.described[i].text);
     }
     free(w.described);

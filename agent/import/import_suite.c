@@ -24,6 +24,7 @@
 #include "kforge/file.h"
 #include "kforge/json.h"
 #include "kforge/list.h"
+#include "kforge/verdict.h"
 
 #define CONFIG_BYTES (1u << 20)
 #define RELEASE_BYTES ((size_t)512 << 20)
@@ -209,17 +210,41 @@ static bool add_level(kf_import_suite *suite, const char *folder, int64_t level,
     return good;
 }
 
-/* Returns the licence by the first words of the checkout's licence file. */
+static char *license_text(const char *folder)
+{
+    static const char *const names[] = {"LICENSE", "LICENCE", "LICENSE.txt", "LICENSE.md",
+                                        "COPYING"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        kf_autofree char *path = kf_path_join(folder, names[i]);
+        kf_autofree char *text = path ? kf_file_read(path, 1 << 20, NULL, NULL) : NULL;
+        if (text) return kf_steal(&text);
+    }
+    return NULL;
+}
+
+/* Returns the SPDX identifier of a checkout's licence file by its words, else its first line: a
+ * licence of its own has no identifier, and its conditions have to travel with the tasks. */
 char *kf_import_license(const char *folder)
 {
-    kf_autofree char *path = kf_path_join(folder, "LICENSE");
-    kf_autofree char *other = kf_path_join(folder, "LICENCE");
-    kf_autofree char *text = path ? kf_file_read(path, 1 << 20, NULL, NULL) : NULL;
-    if (!text && other) text = kf_file_read(other, 1 << 20, NULL, NULL);
+    static const struct {
+        const char *words, *identifier;
+    } known[] = {
+        {"SPDX-License-Identifier: Apache-2.0", "Apache-2.0"},
+        {"Permission is hereby granted, free of charge", "MIT"},
+        {"MIT License", "MIT"},
+        {"Apache License", "Apache-2.0"},
+        {"GNU AFFERO GENERAL PUBLIC LICENSE", "AGPL-3.0-only"},
+        {"Mozilla Public License Version 2.0", "MPL-2.0"},
+        {"Neither the name of", "BSD-3-Clause"},
+        {"Redistribution and use in source and binary forms", "BSD-2-Clause"},
+    };
+    kf_autofree char *text = license_text(folder);
     if (!text) return NULL;
-    return strstr(text, "MIT License")      ? strdup("MIT")
-           : strstr(text, "Apache License") ? strdup("Apache-2.0")
-                                            : NULL;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strstr(text, known[i].words)) return strdup(known[i].identifier);
+    const char *line = text + strspn(text, " \t\r\n");
+    kf_autofree char *first = strndup(line, strcspn(line, "\r\n"));
+    return first && *first ? kf_text_clean(first, strlen(first), true) : NULL;
 }
 
 bool kf_import_kernelbench(const char *folder, const kf_import_ranges *levels,

@@ -81,7 +81,7 @@ static bool add_state(cJSON *state, const cJSON *list)
 }
 
 static bool add_torch(cJSON *task, const cJSON *description, cJSON **inputs, cJSON **outputs,
-                      cJSON **scalars)
+                      cJSON **scalars, cJSON **sizes)
 {
     cJSON *torch = cJSON_AddObjectToObject(task, "torch");
     if (!torch || !copy_member(torch, description, "class")) return false;
@@ -89,9 +89,10 @@ static bool add_torch(cJSON *task, const cJSON *description, cJSON **inputs, cJS
     cJSON *state = cJSON_AddArrayToObject(torch, "state");
     *outputs = cJSON_AddArrayToObject(torch, "outputs");
     *scalars = cJSON_AddArrayToObject(torch, "scalars");
+    *sizes = cJSON_AddArrayToObject(torch, "sizes");
     cJSON *forward = cJSON_AddArrayToObject(torch, "forward");
     const cJSON *name;
-    if (!*inputs || !state || !*outputs || !*scalars || !forward ||
+    if (!*inputs || !state || !*outputs || !*scalars || !*sizes || !forward ||
         !add_state(state, list_of(description, "state")))
         return false;
     cJSON_ArrayForEach(
@@ -103,6 +104,7 @@ static bool add_torch(cJSON *task, const cJSON *description, cJSON **inputs, cJS
            copy_member(torch, description, "structure") &&
            copy_member(torch, description, "tf32") && copy_member(torch, description, "frozen") &&
            copy_member(torch, description, "own_precision") &&
+           copy_member(torch, description, "solution") &&
            cJSON_AddNumberToObject(torch, "seed", 42) && copy_member(torch, description, "patches");
 }
 
@@ -254,7 +256,8 @@ static bool add_further(cJSON *task, const kf_import_problem *problem,
 static void entry_of(const char *name, char *entry, size_t size)
 {
     for (int i = 0; i < 2; i++) {
-        snprintf(entry, size, "%s%s", i ? "task_" : "", name);
+        /* with the prefix, at most 56 characters */
+        snprintf(entry, size, "%s%.*s", i ? "task_" : "", i ? 51 : 56, name);
         for (char *c = entry; *c; c++)
             if (*c == '-' || *c == '.') *c = '_';
         if (!kf_entry_fault(entry)) return;
@@ -302,17 +305,22 @@ static bool fill(cJSON *task, const kf_import_suite *suite, const kf_import_prob
         !cJSON_AddStringToObject(task, "description", about) ||
         !cJSON_AddStringToObject(task, "entry", entry))
         return false;
-    cJSON *arguments = cJSON_AddArrayToObject(task, "arguments"), *inputs, *outputs, *scalars;
+    cJSON *arguments = cJSON_AddArrayToObject(task, "arguments"), *inputs, *outputs, *scalars,
+          *sizes;
     if (!arguments || !add_source(task, "oracle", problem, options, hash, false) ||
         !add_source(task, "baseline", problem, options, hash, options->compiled) ||
         !add_further(task, problem, options, hash) ||
-        !add_torch(task, description, &inputs, &outputs, &scalars) ||
+        !add_torch(task, description, &inputs, &outputs, &scalars, &sizes) ||
         !copy_member(task, description, "tolerance") ||
         !add_arguments(arguments, list_of(description, "inputs"), "input", "name", inputs) ||
         !add_arguments(arguments, list_of(description, "state"), "input", "argument", NULL) ||
         !add_arguments(arguments, list_of(description, "outputs"), "output", "name", outputs) ||
-        !add_arguments(arguments, list_of(description, "scalars"), "scalar", "name", scalars))
+        !add_arguments(arguments, list_of(description, "scalars"), "scalar", "name", scalars) ||
+        !add_arguments(arguments, list_of(description, "sizes"), "scalar", "name", sizes))
         return false;
+    const cJSON *file, *files = cJSON_GetObjectItemCaseSensitive(description, "files");
+    cJSON *seeds = cJSON_GetArraySize(files) ? cJSON_AddArrayToObject(task, "seeds") : NULL;
+    cJSON_ArrayForEach(file, files) if (!seeds || !add_name(seeds, file->string)) return false;
     bool derived;
     double bytes = least_bytes(description, &derived);
     /* With workloads of other sizes, the derived bytes have to do. */
@@ -362,6 +370,29 @@ static bool is_same(const char *folder, const char *name, const char *text, size
     size_t there;
     kf_autofree char *old = path ? kf_file_read(path, KF_SOURCE_BYTES, &there, NULL) : NULL;
     return old && there == size && memcmp(old, text, size) == 0;
+}
+
+/* Writes further files of a task. KFORGE_ENTRY stands for the task's entry. */
+static bool write_others(const char *folder, const cJSON *task, const cJSON *files, kf_error *error)
+{
+    static const char mark[] = "KFORGE_ENTRY";
+    const char *entry = text_in(task, "entry");
+    const cJSON *file;
+    cJSON_ArrayForEach(file, files)
+    {
+        kf_autobuffer text = {0};
+        kf_autofree char *path =
+            strchr(file->string, '/') ? NULL : kf_path_join(folder, file->string);
+        const char *at = cJSON_IsString(file) ? file->valuestring : "";
+        for (const char *found; (found = strstr(at, mark)); at = found + strlen(mark)) {
+            kf_buffer_append(&text, at, (size_t)(found - at));
+            kf_buffer_string(&text, entry);
+        }
+        kf_buffer_string(&text, at);
+        if (!path || text.failed) return kf_fail_memory(error, "an imported task");
+        if (!kf_file_write(path, text.data, text.size, error)) return false;
+    }
+    return true;
 }
 
 static bool write_files(const char *folder, bool with_problem, const char *json, const char *text,
@@ -423,8 +454,8 @@ bool kf_import_look(const kf_import_problem *problem, const kf_import_options *o
 }
 
 bool kf_import_write(const kf_import_problem *problem, const kf_import_options *options,
-                     const cJSON *task, const char *text, size_t size, bool *unchanged,
-                     kf_error *error)
+                     const cJSON *task, const cJSON *files, const char *text, size_t size,
+                     bool *unchanged, kf_error *error)
 {
     bool copied = !options->link || problem->append || problem->text;
     kf_autofree char *json = cJSON_Print(task),
@@ -439,7 +470,8 @@ bool kf_import_write(const kf_import_problem *problem, const kf_import_options *
         return kf_fail(error, KF_ERROR_IO, "%s: cannot make a folder there: %s", options->output,
                        strerror(errno));
     bool written = write_files(temporary, copied, json, text, size, error) &&
-                   loads(temporary, error) && put_in_place(temporary, target, error);
+                   write_others(temporary, task, files, error) && loads(temporary, error) &&
+                   put_in_place(temporary, target, error);
     if (!written) kf_directory_remove(temporary, NULL);
     return written;
 }

@@ -2,8 +2,9 @@
  * (docs/internals/pytorch.md).
  *
  * Its four lists name every argument once, in the order of "arguments": inputs of forward, state
- * (parameters and buffers with their names in state_dict), outputs, scalars of forward. Patches
- * override constants of the file, so that its shapes match those of a workload. */
+ * (parameters and buffers with their names in state_dict), outputs, scalars of forward, sizes
+ * (scalars that forward does not take). Patches override constants of the file, so that its shapes
+ * match those of a workload. */
 #include <string.h>
 
 #include "task_internal.h"
@@ -11,6 +12,13 @@
 bool kf_task_is_torch(const kf_task *task)
 {
     return task->torch.object != NULL;
+}
+
+const char *kf_task_solution_name(const kf_task *task)
+{
+    return task ? cJSON_GetStringValue(
+                      cJSON_GetObjectItemCaseSensitive(task->torch.object, "solution"))
+                : NULL;
 }
 
 bool kf_task_baseline_compiled(const kf_task *task, const char *name)
@@ -81,12 +89,13 @@ static bool read_state(const kf_task *task, kf_json_reader *parent, int *next)
 }
 
 /* Reads "forward": inputs and scalars in the order of forward. Without it inputs come first. */
-static bool read_forward(const kf_task *task, kf_json_reader *reader, int inputs, int first_scalar)
+static bool read_forward(const kf_task *task, kf_json_reader *reader, int inputs, int first_scalar,
+                         int first_size)
 {
     const cJSON *array = kf_json_array_or_null(reader, "forward"), *element;
     int index = 0;
     if (!array) return !reader->failed;
-    if (cJSON_GetArraySize(array) != inputs + task->argument_count - first_scalar)
+    if (cJSON_GetArraySize(array) != inputs + first_size - first_scalar)
         return kf_json_complain(reader, "forward",
                                 "%d names; expected each of \"inputs\" and \"scalars\" once",
                                 cJSON_GetArraySize(array));
@@ -97,7 +106,7 @@ static bool read_forward(const kf_task *task, kf_json_reader *reader, int inputs
         snprintf(place, sizeof place, "forward[%d]", index++);
         if (!cJSON_IsString(element))
             return kf_json_complain(reader, place, "expected the name of an argument");
-        for (int i = 0; i < task->argument_count; i++)
+        for (int i = 0; i < first_size; i++)
             known = known || ((i < inputs || i >= first_scalar) &&
                               strcmp(task->arguments[i].name, element->valuestring) == 0);
         for (const cJSON *before = array->child; before != element; before = before->next)
@@ -149,7 +158,8 @@ bool kf_task_read_torch(kf_task *task, kf_json_reader *top)
                                 "only a task with a source of kind torch may have it; remove it");
     kf_json_reader reader = kf_task_child(top, object, "torch", -1);
     const char *class = kf_json_string_or(&reader, "class", "Model"),
-               *mode = kf_json_string_or(&reader, "mode", "train");
+               *mode = kf_json_string_or(&reader, "mode", "train"),
+               *solution = kf_json_string_or(&reader, "solution", "ModelNew");
     kf_json_integer_or(&reader, "seed", 0, KF_EXACT_INTEGER, 42);
     kf_json_any(&reader, "init");
     kf_json_any(&reader, "structure");
@@ -160,6 +170,8 @@ bool kf_task_read_torch(kf_task *task, kf_json_reader *top)
     if (reader.failed) return false;
     const char *fault = kf_param_fault(class);
     if (fault) return kf_json_complain(&reader, "class", "\"%s\" %s", class, fault);
+    fault = kf_param_fault(solution);
+    if (fault) return kf_json_complain(&reader, "solution", "\"%s\" %s", solution, fault);
     if (strcmp(mode, "train") != 0 && strcmp(mode, "eval") != 0)
         return kf_json_complain(&reader, "mode",
                                 "there is no mode \"%s\"; expected \"train\" or \"eval\"", mode);
@@ -173,13 +185,15 @@ bool kf_task_read_torch(kf_task *task, kf_json_reader *top)
         return kf_json_complain(&reader, "outputs", "missing; expected the names of the outputs");
     first_scalar = next;
     if (!read_names(task, &reader, "scalars", KF_SCALAR, &next)) return false;
+    int first_size = next;
+    if (!read_names(task, &reader, "sizes", KF_SCALAR, &next)) return false;
     if (next != task->argument_count)
         return kf_json_complain(
             &reader, NULL,
-            "arguments[%d], \"%s\", is missing; add it to inputs, state, outputs or scalars", next,
-            task->arguments[next].name);
-    if (!read_forward(task, &reader, inputs, first_scalar) || !read_patches(task, &reader) ||
-        !kf_json_finish(&reader))
+            "arguments[%d], \"%s\", is missing; add it to inputs, state, outputs, scalars or sizes",
+            next, task->arguments[next].name);
+    if (!read_forward(task, &reader, inputs, first_scalar, first_size) ||
+        !read_patches(task, &reader) || !kf_json_finish(&reader))
         return false;
     task->torch.object = object;
     return true;

@@ -136,7 +136,7 @@ def execute(plan, compiling):
         plan["class"],
         nesting=plan.get("structure"),
     )
-    chosen = load.Problem(text, name, None, "ModelNew", "kforge_candidate").model_class
+    chosen = problem.solution(text, name, plan.get("solution"))
     module = problem.construct(seed=plan["seed"], model_class=chosen)
     missing = unreached(text, compiling.lines)
     if not missing or not is_cheap(plan):
@@ -160,6 +160,7 @@ def main(arguments):
     import torch
 
     import extensions
+    import this_device
     import virtual_fs
 
     text, name = plans[0]["candidate"]["text"], plans[0]["candidate"]["name"]
@@ -171,7 +172,7 @@ def main(arguments):
     compiling.install()
     threading.Thread(target=watch, args=(compiling,), daemon=True).start()
     seen, status = [], 0
-    with torch.no_grad():
+    with torch.no_grad(), this_device.OnThisDevice():
         for plan in plans:
             if plan["patches"] in seen:
                 continue

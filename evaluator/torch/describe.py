@@ -24,6 +24,7 @@ import json
 import math
 import os
 import sys
+import tempfile
 import time
 import traceback
 import warnings
@@ -37,6 +38,9 @@ try:
     import shrink
     import unseen
     from formats import flashinfer_task as declared_task
+    import workloads
+    from formats import translate
+    from this_device import OnThisDevice
     from problem_measure import Arguments, Unfit, dtype_name, measure, one_line
 except ImportError as torch_missing_reason:
     torch, torch_missing = None, torch_missing_reason
@@ -109,6 +113,42 @@ OF_SMALLNESS = (
 
 
 def describe(path, patches, options):
+    """Describes the problem: with all its workloads if it lists some, else at one size."""
+
+    def describe_one(path, patches):
+        kept, options.max_elements = options.max_elements, 0
+        try:
+            return describe_once(path, patches, options)
+        finally:
+            options.max_elements = kept
+
+    return workloads.describe(path, patches, options, describe_one, c_name) or describe_once(
+        path, patches, options
+    )
+
+
+def describe_bundle(path, patches, options):
+    """Translates a problem in a format of others, and describes the problem file."""
+    translated = translate.read(path)
+    os.chdir(tempfile.mkdtemp(prefix="kforge-problem-"))
+    problem = "problem.py"  # as messages name it
+    with open(problem, "w", encoding="utf-8") as file:
+        file.write(translated["text"])
+    description = describe(problem, patches, options)
+    description["doc"] = translated["doc"] or description["doc"]
+    description["problem"] = translated["text"]
+    if translated.get("definition"):
+        description["definition"] = translated["definition"]
+    if translated["solution"]:
+        description["solution"] = translated["solution"]
+    description["notes"] = translated["notes"] + description["notes"]
+    if "finish" in translated:
+        description["files"], note = translated["finish"](description)
+        description["notes"] += [note] if note else []
+    return description
+
+
+def describe_once(path, patches, options):
     """Describes the problem at the first size at which it is fit and all its parameters have
     influence. In a deep network a small picture becomes one pixel, of which a softmax leaves
     nothing. If some parameters never have influence, takes the size with the fewest of them."""
@@ -324,7 +364,9 @@ def run(path, patches, options):
     started = time.monotonic()
     warnings.simplefilter("ignore")
     try:
-        result = describe(path, patches, options)
+        with OnThisDevice():
+            chosen = describe_bundle if options.bundle else describe
+            result = chosen(path, patches, options)
     except Unfit as unfit:
         result = {
             "torch": str(torch.__version__),
@@ -400,6 +442,9 @@ def main(arguments):
         type=int,
         default=0,
         help="halve constants until all arguments together have at most so many",
+    )
+    parser.add_argument(
+        "--bundle", action="store_true", help="FILE is a bundle (formats/translate.py)"
     )
     parser.add_argument("--mode", choices=("train", "eval"), default="train")
     parser.add_argument("--class", dest="class_name", default="Model")

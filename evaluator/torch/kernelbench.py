@@ -90,9 +90,9 @@ class Protocol:
         candidate = self.plan["candidate"]
         load, seed = self.load, self.plan["seed"]
         extensions.serve(candidate["text"], candidate["name"], self.folder)
-        solution = load.Problem(
-            candidate["text"], candidate["name"], None, "ModelNew", "kforge_candidate"
-        ).model_class
+        solution = self.problem.solution(
+            candidate["text"], candidate["name"], self.plan.get("solution")
+        )
         init = self.problem.init_inputs(seed)
         self.reference = self.place.move(self.problem.construct(init, seed))
         self.solution = self.place.move(self.problem.construct(init, seed, solution))

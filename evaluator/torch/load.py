@@ -19,6 +19,7 @@ import types
 
 import structure
 
+SOLUTION_CLASS = "ModelNew"
 SEED = 42  # KernelBench sets it before each constructor.
 
 
@@ -208,6 +209,21 @@ def offer(module, class_name):
     return "its modules are %s; choose one: --class %s" % (", ".join(found), (near or found)[0])
 
 
+def module_class(module, name, class_name, other=None):
+    """Returns a class of a loaded file that has to be a module of PyTorch. `other`: another name
+    that the file may define instead."""
+    import torch
+
+    found = getattr(module, class_name, None)
+    expected = "expected class %s(nn.Module)%s" % (class_name, " or %s" % other if other else "")
+    if found is None:
+        remedy = expected if other else offer(module, class_name)
+        raise LoadError("it does not define class %s" % class_name, name, remedy)
+    if not (isinstance(found, type) and issubclass(found, torch.nn.Module)):
+        raise LoadError("%s is no subclass of torch.nn.Module" % class_name, name, expected)
+    return found
+
+
 # ---- problems ------------------------------------------------------------------------------------
 
 
@@ -242,22 +258,16 @@ class Problem:
         return cls(text, str(path), patches, class_name)
 
     def _class(self, class_name):
-        import torch
+        return module_class(self.module, self.name, class_name)
 
-        found = getattr(self.module, class_name, None)
-        if found is None:
-            raise LoadError(
-                "it does not define class %s" % class_name,
-                self.name,
-                offer(self.module, class_name),
-            )
-        if not (isinstance(found, type) and issubclass(found, torch.nn.Module)):
-            raise LoadError(
-                "%s is no subclass of torch.nn.Module" % class_name,
-                self.name,
-                "expected class %s(nn.Module)" % class_name,
-            )
-        return found
+    def solution(self, text, name, entry=None):
+        """Returns the class of a solution's text: ModelNew, or what the format of the problem makes
+        of `entry`, the name that its solutions define."""
+        module = execute(text, name, "kforge_candidate")
+        if entry is None or hasattr(module, SOLUTION_CLASS) or not hasattr(module, entry):
+            return module_class(module, name, SOLUTION_CLASS, entry)
+        adapt = getattr(self.module, "kforge_solution", None)
+        return adapt(getattr(module, entry)) if adapt else module_class(module, name, entry)
 
     def _call(self, function_name, missing):
         function = getattr(self.module, function_name, None)

@@ -132,5 +132,7 @@ def run_for_real(problem, options, size_so_far):
         return True  # reported later, with its reason
     except Exception:
         return False
+    size_so_far.inputs = inputs
+    size_so_far.state = {n: t for n, t in model.state_dict().items() if isinstance(t, torch.Tensor)}
     size_so_far.outputs, size_so_far.flops = outputs, counter.total
     return True

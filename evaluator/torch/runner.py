@@ -167,6 +167,9 @@ class Loaded:
     def _build(self):
         load, plan = self.load, self.plan
         self.torch.set_default_dtype(self.torch.float32)  # of the plan before this one
+        self.place.read_names(
+            plan["problem"]["text"], plan["candidate"]["text"] if self.role == "candidate" else ""
+        )
         if plan.get("full_f32"):
             self.torch.backends.cudnn.allow_tf32 = False
         problem = load.Problem(
@@ -184,7 +187,7 @@ class Loaded:
             text, name = plan["candidate"]["text"], plan["candidate"]["name"]
             dry_run.forget()
             extensions.serve(text, name, self.folder)
-            chosen = load.Problem(text, name, None, "ModelNew", "kforge_candidate").model_class
+            chosen = problem.solution(text, name, plan.get("solution"))
         if self.own_state:
             import frozen
 
@@ -483,6 +486,7 @@ class Runner:
 
                 kernelbench.run(plan, folder, self.place)
                 return OK
+            self.place.read_names()
             self.beginning.restore(self.torch, (plan["problem"]["text"], plan.get("full_f32")))
             self.scalars.clear()
             self.loaded = (

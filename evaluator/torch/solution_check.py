@@ -1,9 +1,12 @@
-"""Replaces the build of a solution: checks that it is Python and defines class ModelNew. Runs
-nothing of it."""
+"""Replaces the build of a solution: checks that it is Python and defines class ModelNew, or
+the name that solutions of its task's format define. Runs nothing of it.
+
+    check FILE [NAME]
+"""
 import ast
 import sys
 
-from load import LoadError, assigned_names, parse
+from load import SOLUTION_CLASS, LoadError, assigned_names, parse
 
 
 def binds(tree, name):
@@ -18,17 +21,18 @@ def binds(tree, name):
 
 
 def main(arguments):
-    if len(arguments) != 1:
+    if len(arguments) not in (1, 2):
         return 2
-    name = arguments[0]
+    name, other = arguments[0], arguments[1] if len(arguments) == 2 else None
     try:
         with open(name, encoding="utf-8") as file:
             tree = parse(file.read(), name)
-        if not binds(tree, "ModelNew"):
+        if not binds(tree, SOLUTION_CLASS) and not (other and binds(tree, other)):
             raise LoadError(
-                "it does not define class ModelNew",
+                "it does not define class %s%s" % (SOLUTION_CLASS, " or %s" % other if other else ""),
                 name,
-                "a solution is a Python file with class ModelNew(nn.Module)",
+                "a solution is a Python file with class %s(nn.Module)%s"
+                % (SOLUTION_CLASS, " or with %s" % other if other else ""),
             )
     except LoadError as error:
         print(

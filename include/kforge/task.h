@@ -114,6 +114,9 @@ bool kf_task_baseline_compiled(const kf_task *task, const char *name);
 /* True if the oracle or a baseline is a problem file for PyTorch. The task then has a "torch"
  * object, and a candidate may be a Python file with class ModelNew. */
 bool kf_task_is_torch(const kf_task *task);
+/* Returns the name that a solution in Python may define in place of class ModelNew
+ * ("custom_kernel", "Model"); NULL without one. `task` may be NULL. */
+const char *kf_task_solution_name(const kf_task *task);
 /* Returns the values of the problem file's constants for a workload on a device, for example
  * {"batch_size": 4}. The caller frees; NULL with the error. */
 cJSON *kf_task_torch_patches(const kf_task *task, int workload, const char *device,

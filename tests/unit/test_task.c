@@ -609,6 +609,39 @@ static void problem_file_elsewhere(void **state)
     kf_directory_remove(elsewhere, NULL);
 }
 
+/* Sizes are scalars that forward does not take. A solution may define another name. */
+static void sizes_and_another_solution(void **state)
+{
+    (void)state;
+    kf_error error = {0};
+    kf_auto(cJSON) json = read_json(DATA "torch/task.json");
+    cJSON *torch = cJSON_GetObjectItem(json, "torch"),
+          *sizes = cJSON_AddArrayToObject(torch, "sizes"), *argument = cJSON_CreateObject();
+    assert_non_null(cJSON_AddStringToObject(torch, "solution", "custom_kernel"));
+    cJSON_AddItemToArray(sizes, cJSON_CreateString("extent"));
+    cJSON_AddStringToObject(argument, "name", "extent");
+    cJSON_AddStringToObject(argument, "kind", "scalar");
+    cJSON_AddStringToObject(argument, "dtype", "i64");
+    cJSON_AddNumberToObject(argument, "value", 4);
+    cJSON_AddItemToArray(cJSON_GetObjectItem(json, "arguments"), argument);
+    kf_autofree char *good = cJSON_PrintUnformatted(json);
+    put("task.json", good, strlen(good));
+    kf_auto(kf_task) task = kf_task_load(directory, &error), *plain = load_good();
+    if (!task) fail_msg("%s", error.text);
+    assert_string_equal(kf_task_solution_name(task), "custom_kernel");
+    assert_null(kf_task_solution_name(plain));
+    assert_null(kf_task_solution_name(NULL));
+    cJSON_ReplaceItemInObject(torch, "solution", cJSON_CreateString("no name"));
+    kf_autofree char *unnamed = cJSON_PrintUnformatted(json);
+    put("task.json", unnamed, strlen(unnamed));
+    refused(KF_ERROR_INPUT, "torch.solution");
+    cJSON_ReplaceItemInObject(torch, "solution", cJSON_CreateString("Model"));
+    cJSON_DeleteItemFromObject(torch, "sizes");
+    kf_autofree char *missing = cJSON_PrintUnformatted(json);
+    put("task.json", missing, strlen(missing));
+    refused(KF_ERROR_INPUT, "scalars or sizes");
+}
+
 static void task_json_or_folder(void **state)
 {
     (void)state;
@@ -764,6 +797,7 @@ int test_program(void)
         cmocka_unit_test(table_of_broken_tasks),
         cmocka_unit_test(a_torch_task),
         cmocka_unit_test_setup_teardown(problem_file_elsewhere, copy_torch, remove_copy),
+        cmocka_unit_test_setup_teardown(sizes_and_another_solution, copy_torch, remove_copy),
         cmocka_unit_test(wrong_type_of_every_key),
         cmocka_unit_test_setup_teardown(task_json_or_folder, copy_good, remove_copy),
         cmocka_unit_test_setup_teardown(missing_and_unreadable_files, copy_good, remove_copy),

@@ -46,7 +46,13 @@ static bool check(const kf_build_request *request, kf_build *build, kf_error *er
     kf_autofree char *path = script ? kf_path_join(request->directory, request->name) : NULL;
     if (!path) return script ? kf_fail_memory(error, "a build") : false;
     if (!kf_file_write(path, request->source, request->size, error)) return false;
-    const char *const argv[] = {python->program, "-I", script, "check", request->name, NULL};
+    const char *const argv[] = {python->program,
+                                "-I",
+                                script,
+                                "check",
+                                request->name,
+                                kf_task_solution_name(request->task),
+                                NULL};
     const char *const environment[] = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "HOME=/tmp",
                                        "TMPDIR=/tmp", NULL};
     kf_jail paths;

@@ -26,6 +26,7 @@ static cJSON *ask(const kf_describe_request *request, const char *folder, const 
         "--seconds",      seconds};
     int count = 0, patches = 0;
     while (arguments[count]) count++;
+    if (request->bundle) arguments[count++] = "--bundle";
     for (const char *const *patch = request->patches; patch && *patch; patch++) {
         if (++patches > MAX_PATCHES) {
             kf_fail(error, KF_ERROR_LIMIT, "more than %d patches", MAX_PATCHES);

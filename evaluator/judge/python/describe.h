@@ -22,6 +22,9 @@ typedef struct kf_describe_request {
     size_t size;
     /* Its file name without folders, for messages. */
     const char *name;
+    /* True: the text is a bundle (evaluator/torch/formats/translate.py). The description then has
+     * the text of the problem file as "problem". */
+    bool bundle;
     const char *class_name; /* NULL: "Model" */
     /* "train" or "eval"; NULL: "train". */
     const char *mode;

@@ -120,6 +120,8 @@ static bool put_torch(cJSON *plan, const kf_torch_request *request)
         if (!put(plan, "structure", copy)) return false;
     }
     const cJSON *own = cJSON_GetObjectItemCaseSensitive(torch, "own_precision");
+    const char *solution = kf_task_solution_name(request->task);
+    if (solution && !cJSON_AddStringToObject(plan, "solution", solution)) return false;
     return cJSON_AddStringToObject(plan, "class", class ? class : "Model") &&
            (!cJSON_IsTrue(own) || cJSON_AddTrueToObject(plan, "own_precision")) &&
            cJSON_AddStringToObject(plan, "mode", evaluates ? "eval" : "train") &&

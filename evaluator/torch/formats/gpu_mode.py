@@ -1,0 +1,503 @@
+"""Problems of GPU MODE's kernel competitions, as problem files.
+
+A problem has task.yml, reference.py (generate_input, ref_kernel, check_implementation) and modules
+that these import. A solution is a file submission.py with custom_kernel(data).
+
+`translate` writes the problem file: the problem's own files as texts, one constant for each number
+of a test, and a call of `bind` at the end. `bind` also runs in the runners. It makes the module
+Model around ref_kernel, and gives solutions the same arguments.
+
+`data` is a tensor, or a tuple, list or dict. A *buffer* is a tensor of it that the reference writes
+or ignores, and that has no influence on the result: room for the output. Buffers are no arguments
+of the task. Each call gets new ones. Tensors that the reference changes are copied for each call.
+"""
+
+import ast
+import random
+import re
+import sys
+import types
+
+import load
+
+SUITE = "gpu-mode"
+NEEDED = ("generate_input", "ref_kernel")
+SEED = "seed"
+# Seeds are drawn below this number, or the largest that the problem itself has. A generator may add
+# the seed to its numbers, and float32 has to hold the sum.
+LEAST_SEEDS = 1 << 14
+
+
+# ---- in the runners ------------------------------------------------------------------------------
+
+
+def execute(files, name):
+    """Executes the problem's files as modules, in an order in which each finds the ones before."""
+    for module_name, text in files.items():
+        module = types.ModuleType(module_name)
+        module.__file__ = "%s/%s.py" % (name, module_name)
+        sys.modules[module_name] = module
+        try:
+            exec(compile(text, module.__file__, "exec"), module.__dict__)
+        except load.LoadError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise load.LoadError(
+                load.words_of(error),
+                load.place_of(error, module.__file__),
+                "importing it has to work",
+            ) from error
+    return sys.modules["reference"]
+
+
+class Caller:
+    """Calls ref_kernel or custom_kernel with `data` as the format has it."""
+
+    def __init__(self, made, buffers, changed, results):
+        self.kind = type(made)
+        parts = list(made) if isinstance(made, (tuple, list)) else [made]
+        self.buffers = {i: (parts[i].shape, parts[i].dtype) for i in buffers}
+        self.count, self.changed, self.results = len(parts), changed, results
+
+    def buffer(self, number, device):
+        import torch
+
+        shape, dtype = self.buffers[number]
+        if dtype.is_floating_point and torch.get_default_dtype() is torch.float64:
+            dtype = torch.float64  # an oracle must not round in a buffer
+        return torch.empty(shape, dtype=dtype, device=device)
+
+    def narrow(self, result):
+        """Returns a result in the dtype of its buffer; an oracle's stays as it is."""
+        import torch
+
+        dtype = next(iter(self.buffers.values()))[1]
+        return result if torch.get_default_dtype() is torch.float64 else result.to(dtype)
+
+    def __call__(self, function, given):
+        device = next((v.device for v in tensors(given)), None)
+        rest = iter(given)
+        parts = [
+            self.buffer(i, device) if i in self.buffers else next(rest) for i in range(self.count)
+        ]
+        for i in self.changed:
+            parts[i] = copied(parts[i])
+        data = self.kind(parts) if self.kind in (tuple, list) else parts[0]
+        result = function(data)
+        if result is None and self.results:
+            flat = list(tensors(parts))
+            result = [flat[i] for i in self.results]
+            return result[0] if len(result) == 1 else tuple(result)
+        return result
+
+
+def tensors(value):
+    """Yields all tensors of a nested value."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (tuple, list)):
+        for part in value:
+            yield from tensors(part)
+    elif hasattr(value, "dtype"):
+        yield value
+
+
+def copied(value):
+    if isinstance(value, dict):
+        return {key: copied(part) for key, part in value.items()}
+    if isinstance(value, (tuple, list)):
+        return type(value)(copied(part) for part in value)
+    return value.clone() if hasattr(value, "clone") else value
+
+
+def bind(namespace, files, arguments, names, buffers, changed, results, seeds, narrowed):
+    """Defines Model, get_inputs and kforge_solution in the problem file's namespace. `arguments`
+    returns those of generate_input, but the seed. `narrowed`: a result in another dtype than its
+    buffer gets the buffer's, as the format's comparison does."""
+    import inspect
+
+    import torch
+
+    reference = execute(files, namespace["__name__"])
+
+    def generate():
+        known = inspect.signature(reference.generate_input).parameters
+        given = dict(arguments())
+        if SEED in known:
+            given[SEED] = random.randrange(seeds)
+        return reference.generate_input(**given)
+
+    def get_inputs():
+        made = generate()
+        parts = list(made) if isinstance(made, (tuple, list)) else [made]
+        return [part for i, part in enumerate(parts) if i not in buffers]
+
+    def module_of(function, narrows=False):
+        class Model(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.call = Caller(generate(), buffers, changed, results)
+
+            def forward(self, *given):
+                result = self.call(function, given)
+                return self.call.narrow(result) if narrows else result
+
+        parameter = inspect.Parameter
+        Model.forward.__signature__ = inspect.Signature(
+            [parameter("self", parameter.POSITIONAL_OR_KEYWORD)]
+            + [parameter(name, parameter.POSITIONAL_OR_KEYWORD) for name in names]
+        )
+        Model.__doc__ = inspect.getdoc(reference.ref_kernel)
+        return Model
+
+    namespace["Model"] = module_of(reference.ref_kernel, narrowed)
+    namespace["get_inputs"] = get_inputs
+    namespace["kforge_solution"] = module_of
+
+
+# ---- in the import -------------------------------------------------------------------------------
+
+
+def read_yaml(text, name):
+    try:
+        import yaml
+    except ImportError:
+        raise load.LoadError(
+            "PyYAML is missing, and it reads task.yml",
+            sys.executable,
+            "install it (Debian: python3-yaml)",
+        ) from None
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = "%s:%d" % (name, mark.line + 1) if mark else name
+        words = getattr(error, "problem", None) or "it is not YAML"
+        raise load.LoadError(words, where, "correct it") from None
+
+
+def modules_of(task, files):
+    """Returns {module name: text} of the problem's Python files, as task.yml names them."""
+    listed = task.get("files")
+    if listed is None:
+        listed = [{"name": n, "source": n} for n in files if n.endswith(".py") and "/" not in n]
+    found = {}
+    for entry in listed if isinstance(listed, list) else []:
+        if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
+            raise load.LoadError(
+                "a file without a name", "task.yml: files", "expected {name, source}"
+            )
+        name, source = entry["name"], str(entry.get("source", entry["name"]))
+        if source == "@SUBMISSION@" or not name.endswith(".py"):
+            continue
+        if source not in files:
+            raise load.LoadError(
+                "there is no file %s" % source,
+                "task.yml: files",
+                "it has to be in the problem's folder or elsewhere in its repository",
+            )
+        found[name[: -len(".py")]] = files[source]
+    if "reference" not in found:
+        raise load.LoadError("it names no reference.py", "task.yml: files", "add it")
+    return found
+
+
+def imported(text, name):
+    for node in ast.walk(load.parse(text, name)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.split(".")[0]
+
+
+def ordered(modules):
+    """Returns those modules that the reference imports, each behind the ones that it imports."""
+    result = {}
+
+    def visit(name, path):
+        if name in result or name in path:
+            return
+        for other in imported(modules[name], name + ".py"):
+            if other in modules:
+                visit(other, path + [name])
+        result[name] = modules[name]
+
+    # A solution imports its types from `task`, and at times helpers from `utils`.
+    for name in ("task", "utils", "reference"):
+        if name in modules:
+            visit(name, [])
+    return {
+        **{n: t for n, t in result.items() if n != "reference"},
+        "reference": result["reference"],
+    }
+
+
+def cases(task):
+    """Returns [(arguments, timed)] of tests and benchmarks, and the number of seeds."""
+    found = []
+    for key, timed in (("benchmarks", True), ("tests", False)):
+        listed = task.get(key) or []
+        if not isinstance(listed, list) or not all(isinstance(c, dict) for c in listed):
+            raise load.LoadError(
+                "its %s are no list of objects" % key, "task.yml: %s" % key, "expected [{…}, …]"
+            )
+        found += [(dict(case), timed) for case in listed]
+    if not found:
+        raise load.LoadError(
+            "it has neither tests nor benchmarks", "task.yml", "add shapes as benchmarks: [{…}]"
+        )
+    seeds = [case.pop(SEED, 0) for case, _ in found]
+    seeds = [seed + 1 for seed in seeds if isinstance(seed, int)]
+    for case, _ in found:
+        if "world_size" in case:
+            raise load.LoadError(
+                "it runs on %s GPUs" % case["world_size"],
+                "task.yml: world_size",
+                "kforge judges problems of one device",
+            )
+    return found, max([LEAST_SEEDS] + seeds)
+
+
+def is_number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def constants(found):
+    """Returns (numbers, others): the keys with a number in each case, and the others."""
+    keys = list(dict.fromkeys(key for case, _ in found for key in case))
+    numbers = [k for k in keys if all(is_number(case.get(k)) for case, _ in found)]
+    return numbers, [k for k in keys if k not in numbers]
+
+
+def names_of(text, count):
+    """Returns the names to which ref_kernel unpacks its data; else data0 and so on."""
+    tree = load.parse(text, "reference.py")
+    for function in ast.walk(tree):
+        if not isinstance(function, ast.FunctionDef) or function.name != "ref_kernel":
+            continue
+        first = function.args.args[0].arg if function.args.args else ""
+        for node in ast.walk(function):
+            if (
+                isinstance(node, ast.Assign)
+                and isinstance(node.value, ast.Name)
+                and node.value.id == first
+                and isinstance(node.targets[0], ast.Tuple)
+                and len(node.targets[0].elts) == count
+                and all(isinstance(e, ast.Name) for e in node.targets[0].elts)
+            ):
+                names = [
+                    e.id.strip("_") or "data%d" % i for i, e in enumerate(node.targets[0].elts)
+                ]
+                if len(set(names)) == count:
+                    return names
+        if count == 1 and first:
+            return [first]
+    return ["data%d" % i for i in range(count)]
+
+
+def tolerance_of(text):
+    """Returns (rtol, atol) that check_implementation names as numbers; None without them."""
+    for node in ast.walk(load.parse(text, "reference.py")):
+        if isinstance(node, ast.Call):
+            words = {k.arg: k.value for k in node.keywords if k.arg in ("rtol", "atol")}
+            if len(words) == 2 and all(isinstance(v, ast.Constant) for v in words.values()):
+                return [float(words["rtol"].value), float(words["atol"].value)]
+    return None
+
+
+class Examined:
+    """What one call of the reference shows about the parts of `data`."""
+
+    def __init__(self, modules, arguments):
+        import torch
+
+        self.torch = torch
+        self.reference = execute(modules, "problem")
+        for name in NEEDED:
+            if not callable(getattr(self.reference, name, None)):
+                raise load.LoadError(
+                    "it does not define %s" % name, "reference.py", "expected a function"
+                )
+        import inspect
+
+        known = inspect.signature(self.reference.generate_input).parameters
+        extra = {SEED: 1234} if SEED in known else {}
+        data = self.reference.generate_input(**arguments, **extra)
+        self.whole = not isinstance(data, (tuple, list))
+        self.kind = type(data)
+        self.parts = [data] if self.whole else list(data)
+        before = copied(self.parts)
+        result = self.call(self.parts)
+        after, expected = self.parts, self.values(result, self.parts)
+        self.parts = before
+        self.changed = [i for i, p in enumerate(before) if not same(p, after[i], torch)]
+        self.buffers = [
+            i
+            for i, part in enumerate(before)
+            if isinstance(part, torch.Tensor) and not self.whole and self.ignores(i, expected)
+        ]
+        flat = list(zip(tensors(before), tensors(after)))
+        # of a reference that returns nothing: which tensors of `data` are its results
+        self.results = [i for i, (a, b) in enumerate(flat) if not same(a, b, torch)]
+        self.results = self.results if result is None else []
+        own = [before[i] for i in self.buffers]
+        self.narrowed = (
+            len(own) == len(expected) == 1
+            and isinstance(result, torch.Tensor)
+            and own[0].shape == expected[0].shape
+            and own[0].dtype != expected[0].dtype
+            and own[0].is_floating_point()
+        )
+        self.changed = [i for i in self.changed if i not in self.buffers]
+
+    def call(self, parts):
+        with self.torch.no_grad():
+            return self.reference.ref_kernel(parts[0] if self.whole else self.kind(parts))
+
+    def values(self, result, parts):
+        """Returns copies of the result's tensors; without a result, of the parts it changed."""
+        if result is None:
+            return [p.clone() for p in tensors(parts)]
+        return [t.clone() for t in load.flatten(result)]
+
+    def ignores(self, number, expected):
+        """True if other numbers in a part leave the result unchanged."""
+        torch = self.torch
+        parts = copied(self.parts)
+        floating = parts[number].dtype.is_floating_point
+        parts[number] = torch.full_like(parts[number], 77 if not floating else float("nan"))
+        try:
+            result = self.call(parts)
+        except Exception:
+            return False
+        return all(same(a, b, torch) for a, b in zip(expected, self.values(result, parts)))
+
+
+def same(a, b, torch):
+    if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
+        if a.shape != b.shape or a.dtype != b.dtype:
+            return False
+        if a.dtype.is_floating_point:
+            a, b = (t.to(torch.float64).nan_to_num(nan=1.25e300) for t in (a, b))
+        return bool(torch.equal(a, b))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(same(a[k], b[k], torch) for k in a)
+    if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
+        return len(a) == len(b) and all(same(x, y, torch) for x, y in zip(a, b))
+    return True
+
+
+def literal(text):
+    """Returns a text as Python source that a reader can follow."""
+    if "'''" not in text and not text.endswith(("'", "\\")) and "\r" not in text:
+        return "r'''%s'''" % text
+    return repr(text)
+
+
+def size_of(case):
+    product = 1.0
+    for value in case.values():
+        product *= abs(value) + 1 if is_number(value) else 1
+    return product
+
+
+def translate(bundle):
+    """Returns {"text": of the problem file, …} of a bundle (translate.py)."""
+    files = bundle["files"]
+    if "task.yml" not in files:
+        raise load.LoadError("there is no task.yml", bundle["folder"], "name a problem's folder")
+    task = read_yaml(files["task.yml"], "task.yml")
+    if not isinstance(task, dict):
+        raise load.LoadError("it is no object", "task.yml", "expected lang, files, tests, …")
+    if str(task.get("lang", "py")) != "py":
+        raise load.LoadError(
+            "its language is %s" % task["lang"], "task.yml: lang", "kforge imports lang: py"
+        )
+    found, seeds = cases(task)
+    numbers, others = constants(found)
+    modules = ordered(modules_of(task, files))
+    smallest = min((case for case, _ in found), key=size_of)
+    seen = Examined(modules, smallest)
+    names = names_of(modules["reference"], len(seen.parts))
+    kept = [name for i, name in enumerate(names) if i not in seen.buffers]
+    lines = [
+        '"""%s, from GPU MODE. The texts are the problem\'s own files."""' % bundle["folder"],
+        "from formats import gpu_mode",
+        "",
+        "FILES = {",
+    ]
+    for name, text in modules.items():
+        lines.append("    %r: %s," % (name, literal(text)))
+    lines += ["}", ""]
+    base = found[0][0]
+    for key in numbers:
+        lines.append("%s = %r" % (key, base[key]))
+    if others:
+        lines += ["", "# Arguments that are no numbers, for each case.", "OTHERS = ["]
+        rows = []
+        for case, _ in found:
+            row = {k: case[k] for k in others if k in case}
+            if row not in rows:
+                rows.append(row)
+        lines += ["    %r," % row for row in rows] + ["]", "case = 0", ""]
+    lines.append("KFORGE_WORKLOADS = [")
+    for number, (case, timed) in enumerate(found):
+        patches = {k: case[k] for k in numbers}
+        if others:
+            patches["case"] = rows.index({k: case[k] for k in others if k in case})
+        count = sum(1 for _, t in found[: number + 1] if t == timed)
+        name = "%s%d" % ("benchmark" if timed else "test", count)
+        lines.append("    %r," % {"name": name, "timed": timed, "patches": patches})
+    lines += ["]"]
+    tolerance = tolerance_of(modules["reference"])
+    if tolerance:
+        lines.append("KFORGE_TOLERANCE = %r" % tolerance)
+    lines += [
+        "",
+        "",
+        "def arguments():",
+        "    return {%s}"
+        % ", ".join(["%r: %s" % (k, k) for k in numbers] + (["**OTHERS[case]"] if others else [])),
+        "",
+        "",
+        "gpu_mode.bind(",
+        "    globals(), FILES, arguments, names=%r, buffers=%r, changed=%r, results=%r,"
+        % (kept, seen.buffers, seen.changed, seen.results),
+        "    seeds=%d, narrowed=%r," % (seeds, seen.narrowed),
+        ")",
+        "",
+    ]
+    text = "\n".join(lines)
+    return {
+        "text": text,
+        "doc": one_line(str(task.get("description") or "")),
+        "solution": "custom_kernel",
+        "definition": definition_of(names, seen),
+        "notes": note_of(names, seen),
+    }
+
+
+def one_line(text):
+    return re.sub(r"\s+", " ", text).strip()[:600]
+
+
+def definition_of(names, seen):
+    """Returns what an export of submission.py needs: the argument of each part of `data`, None for
+    room for the output. Without `parts` the data is nested."""
+    nested = any(isinstance(part, (dict, list, tuple)) for part in seen.parts)
+    parts = [None if i in seen.buffers else name for i, name in enumerate(names)]
+    return {"format": SUITE, **({} if nested else {"parts": parts, "whole": seen.whole})}
+
+
+def note_of(names, seen):
+    notes = []
+    if seen.buffers:
+        notes.append(
+            "room for the output, no argument: %s" % ", ".join(names[i] for i in seen.buffers)
+        )
+    if seen.changed:
+        notes.append(
+            "the reference changes %s: each call gets a copy"
+            % ", ".join(names[i] for i in seen.changed)
+        )
+    return notes

@@ -1,0 +1,185 @@
+"""The names of libtorch, PyTorch in C++, for drivers that raw_cuda.py has turned into Python.
+
+C++ passes options as objects: torch::nn::Conv2dOptions(3, 16, 3).stride(2), or
+torch::TensorOptions().dtype(torch::kHalf). Here `Options` collects them, and each call takes them
+apart into keywords.
+"""
+
+import torch as python_torch
+
+DTYPES = {
+    "kFloat16": "float16",
+    "kHalf": "float16",
+    "kBFloat16": "bfloat16",
+    "kFloat32": "float32",
+    "kFloat": "float32",
+    "kFloat64": "float64",
+    "kDouble": "float64",
+    "kInt64": "int64",
+    "kLong": "int64",
+    "kInt32": "int32",
+    "kInt": "int32",
+    "kInt16": "int16",
+    "kInt8": "int8",
+    "kUInt8": "uint8",
+    "kByte": "uint8",
+    "kBool": "bool",
+}
+# Names of libtorch that Python calls otherwise.
+FUNCTIONS = {"upsample": "interpolate"}
+
+
+class Options:
+    """A call with options: Options(3, 16).stride(2) has arguments and keywords."""
+
+    def __init__(self, *arguments, **keywords):
+        self.arguments, self.keywords = arguments, keywords
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+
+        def put(*values):
+            value = values[0] if len(values) == 1 else list(values)
+            return Options(*self.arguments, **{**self.keywords, name: plain(value)})
+
+        return put
+
+
+class Nowhere:
+    """A device. The judge places all tensors."""
+
+    def __call__(self, *_):
+        return self
+
+
+class Reduction(str):
+    """A name such as torch::kMean."""
+
+
+def plain(value):
+    return tuple(value) if isinstance(value, list) else value
+
+
+def taken_apart(arguments, keywords):
+    """Returns a call's arguments and keywords, with those of options in it."""
+    positional, named = [], dict(keywords)
+    for argument in arguments:
+        if isinstance(argument, Options):
+            positional += argument.arguments
+            named.update(argument.keywords)
+        elif isinstance(argument, python_torch.dtype):
+            named["dtype"] = argument
+        elif not isinstance(argument, Nowhere):
+            positional.append(argument)
+    for name in ("device", "layout", "pinned_memory"):
+        named.pop(name, None)
+    return positional, named
+
+
+class Namespace:
+    """A namespace of libtorch over a module of Python."""
+
+    def __init__(self, module):
+        self._module = module
+
+    def __getattr__(self, name):
+        if name.endswith("Options"):
+            return Options
+        if name.startswith("k") and name[1:2].isupper():
+            if name in DTYPES:
+                return getattr(python_torch, DTYPES[name])
+            return Nowhere() if name in ("kCUDA", "kCPU") else Reduction(name[1:].lower())
+        name = FUNCTIONS.get(name, name)
+        # libtorch has functions of nn.functional in its main namespace, too.
+        found = getattr(self._module, name, None) or getattr(python_torch.nn.functional, name)
+        if isinstance(found, type) and issubclass(found, python_torch.nn.Module):
+            return module_class(found)
+        return calling(found) if callable(found) else found
+
+
+def module_class(kind):
+    """Returns a function that makes a module of a kind from C++'s arguments."""
+
+    def make(*arguments, **keywords):
+        positional, named = taken_apart(arguments, keywords)
+        return Module.around(kind(*positional, **named))
+
+    return make
+
+
+def calling(function):
+    def call(*arguments, **keywords):
+        positional, named = taken_apart(arguments, keywords)
+        return function(*positional, **named)
+
+    return call
+
+
+class Module:
+    """Lets a module be moved as C++ does it."""
+
+    @staticmethod
+    def around(module):
+        kind = type(module)
+
+        def to(self, *arguments, **_):
+            dtypes = [a for a in arguments if isinstance(a, python_torch.dtype)]
+            return kind.to(self, dtypes[0]) if dtypes else self
+
+        module.__class__ = type(kind.__name__, (kind,), {"to": to, "is_empty": lambda self: False})
+        return module
+
+
+class Torch(Namespace):
+    def TensorOptions(self, *values):
+        return Options(**taken_apart(values, {})[1])
+
+    def dtype(self, value):
+        return Options(dtype=value)
+
+    def device(self, *_):
+        return Options()
+
+    def Device(self, *_):
+        return Nowhere()
+
+    def IntArrayRef(self, value):
+        return value
+
+
+torch = Torch(python_torch)
+nn = Namespace(python_torch.nn)
+F = Namespace(python_torch.nn.functional)
+
+
+def to(tensor, *arguments):
+    """Returns tensor.to(…) with C++'s arguments: a dtype, a device, options, or several."""
+    positional, named = taken_apart(arguments, {})
+    dtype = named.get("dtype") or next(
+        (a for a in positional if isinstance(a, python_torch.dtype)), None
+    )
+    return tensor.to(dtype) if dtype is not None else tensor
+
+
+def module_to(module, *arguments):
+    """Returns module.to(…) with C++'s arguments."""
+    dtypes = [a for a in arguments if isinstance(a, python_torch.dtype)]
+    return python_torch.nn.Module.to(module, dtypes[0]) if dtypes else module
+
+
+def set_data(tensor, value):
+    """Gives a parameter other numbers, as tensor.set_data(value) does."""
+    tensor.data = value
+
+
+def div(a, b):
+    """Returns a / b as C++ does: for integers the quotient, truncated towards zero."""
+    if isinstance(a, int) and isinstance(b, int):
+        return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+    return a / b
+
+
+def std_get(number, values):
+    """Returns std::get<number>(values)."""
+    return values[number]

@@ -1,0 +1,264 @@
+"""Describes a problem file with several sizes.
+
+A problem file may define KFORGE_WORKLOADS: a list of {"name", "timed", "patches": {constant:
+number}}. One of them is measured as describe.py does. Of the others only the shapes are read, and
+the distributions that depend on them. The description gets `params` and `workloads`, and each
+extent that varies becomes the name of a param.
+
+A workload that cannot be described, or has other arguments than the measured one, is left out with
+a note.
+"""
+
+import load
+import meta
+import shrink
+from problem_measure import Arguments, Unfit, draw_inputs, flatten_outputs, make_model
+
+MOST_WORKLOADS = 64
+MOST_PARAMS = 60
+MOST_REAL_ELEMENTS = 1 << 26  # of a workload that needs a call of forward for its shapes
+# Kinds with numbers that follow the shapes: the page numbers of a page table, for one.
+DEPENDENT = ("integers", "offsets", "permutation", "sorted", "constant")
+
+
+class Workload:
+    def __init__(self, name, timed, patches, size):
+        self.name, self.timed, self.patches, self.size = name, timed, patches, size
+        self.specs = {}  # of inputs, by number
+
+
+def listed(path, patches, options):
+    """Returns the entries of KFORGE_WORKLOADS; None without it."""
+    problem = load.Problem.read(path, patches, options.class_name)
+    entries = getattr(problem.module, "KFORGE_WORKLOADS", None)
+    if entries is None:
+        return None
+    good = isinstance(entries, list) and entries
+    for entry in entries if good else []:
+        good = good and isinstance(entry, dict) and isinstance(entry.get("patches"), dict)
+    if not good:
+        raise load.LoadError(
+            "KFORGE_WORKLOADS is no list of {name, timed, patches}", str(path), "correct it"
+        )
+    return entries
+
+
+def _fits(size, most):
+    return size is not None and (
+        not most or (size.elements <= most and (size.flops or 0) <= 256 * most)
+    )
+
+
+def sized(path, patches, options, shrinks):
+    """Returns (patches, meta.Size, "") of one entry; without a size, the reason. `shrinks`: as
+    small as the options ask for."""
+    most = options.max_elements
+    if shrinks:
+        patches = shrink.shrink(path, patches, options, most, 256 * most).patches
+    problem = load.Problem.read(path, patches, options.class_name)
+    size = meta.size(problem, options)
+    if size is not None and size.outputs is not None:
+        return patches, size, ""
+    if size is not None and size.broken:
+        return patches, None, load.words_of(size.broken)
+    if size is not None and size.elements > MOST_REAL_ELEMENTS:
+        return patches, None, "its shapes are unknown without running it, and it is large"
+    size = size or meta.Size([], {})
+    if meta.run_for_real(problem, options, size) and size.outputs is not None:
+        return patches, size, ""
+    return patches, None, why_not(problem, options)
+
+
+def why_not(problem, options):
+    """Returns the reason for which a problem does not run."""
+    try:
+        inputs = draw_inputs(problem, 42)
+        flatten_outputs(make_model(problem, 42, options.mode)(*inputs))
+    except Exception as reason:
+        return load.words_of(reason)
+    return "its shapes are unknown"
+
+
+def choose(path, given, options, entries, notes):
+    """Returns the workloads that can be described, each size once. Timed ones come first. With a
+    limit of elements it takes the workloads within it. If no timed one is, it shrinks those."""
+    left, found = [], []
+
+    def take(entry, name, shrinks):
+        try:
+            patches, size, why = sized(path, {**entry["patches"], **given}, options, shrinks)
+        except (load.LoadError, Unfit) as reason:
+            patches, size, why = None, None, str(reason)
+        if size is None:
+            left.append("%s (%s)" % (name, why))
+        elif not any(w.patches == patches for w in found):
+            found.append(Workload(name, bool(entry.get("timed", True)), patches, size))
+
+    named = [(e, str(e.get("name") or "workload%d" % i)) for i, e in enumerate(entries)]
+    for entry, name in named:
+        take(entry, name, False)
+    most = options.max_elements
+    if most:
+        large = [w for w in found if not _fits(w.size, most)]
+        found = [w for w in found if w not in large]
+        unknown = {name for _, name in named} - {w.name for w in found + large}
+        if any(w.timed for w in found):
+            left += ["%s (over --scale)" % w.name for w in large]
+        else:
+            left.clear()
+            for entry, name in named:
+                if name in unknown or any(w.name == name and w.timed for w in large):
+                    take(entry, name, True)
+    if not found:
+        raise Unfit("size.unknown", "no workload can be described: %s" % "; ".join(left)[:600])
+    if not any(w.timed for w in found):
+        for workload in found:
+            workload.timed = True
+    if left:
+        notes.append("left out: %s" % ", ".join(left)[:400])
+    found.sort(key=lambda w: not w.timed)
+    return found[:MOST_WORKLOADS]
+
+
+def look_at_distributions(path, options, chosen, base, description):
+    """Fills Workload.specs with distributions that differ from the description's."""
+    kinds = [a["distribution"]["kind"] for a in description["inputs"]]
+    if not any(kind in DEPENDENT for kind in kinds):
+        return
+    for workload in chosen:
+        if workload is base or workload.size.elements > MOST_REAL_ELEMENTS:
+            continue
+        args = Arguments(
+            load.Problem.read(path, workload.patches, options.class_name), options.mode
+        )
+        specs = [s for s in args.specs if s is not None]
+        for i, (argument, spec) in enumerate(zip(description["inputs"], specs)):
+            known = argument["distribution"]
+            if known["kind"] in DEPENDENT and spec["kind"] == known["kind"]:
+                spec = {**known, **spec}
+                if spec != known:
+                    workload.specs[argument["name"]] = spec
+
+
+def tensors_of(workload):
+    return [v for v in workload.size.inputs if hasattr(v, "dtype")]
+
+
+def numbers_of(workload):
+    return [v for v in workload.size.inputs if not hasattr(v, "dtype")]
+
+
+def alike(workload, base, state_names):
+    """True if a workload has the arguments of another one, in other sizes."""
+
+    def kinds(w):
+        tensors = tensors_of(w) + [w.size.state[n] for n in state_names if n in w.size.state]
+        tensors += w.size.outputs
+        return [(t.dim(), str(t.dtype)) for t in tensors] + [type(v) for v in numbers_of(w)]
+
+    return set(state_names) <= set(workload.size.state) and kinds(workload) == kinds(base)
+
+
+class Params:
+    """The params of a task: one for each row of numbers that varies over the workloads."""
+
+    def __init__(self, count):
+        self.rows, self.count = {}, count
+        self.taken = {"stream", "min", "max", "ceil_div", "log2", "abs"}
+
+    def name(self, wanted, row, c_name):
+        """Returns the param with these numbers; a new one if there is none."""
+        row = tuple(row)
+        for name, numbers in self.rows.items():
+            if numbers == row:
+                return name
+        if len(self.rows) == MOST_PARAMS:
+            raise Unfit(
+                "params.count", "more than %d sizes differ over its workloads" % MOST_PARAMS
+            )
+        name = c_name(wanted, self.taken)
+        self.rows[name] = row
+        return name
+
+
+def shapes_by(params, name, shapes, c_name):
+    """Returns a shape with params for the extents that vary."""
+    result = []
+    for axis, extents in enumerate(zip(*shapes)):
+        if len(set(extents)) == 1:
+            result.append(extents[0])
+        else:
+            result.append(params.name("%s_%d" % (name, axis), extents, c_name))
+    return result
+
+
+def complete(description, chosen, base, c_name):
+    """Adds params, workloads, patches and sizes to the description of `base`."""
+    params = Params(len(chosen))
+    params.taken.update(a["name"] for k in ("inputs", "outputs", "scalars") for a in description[k])
+    params.taken.update(a["argument"] for a in description["state"])
+    patches = dict(description["patches"])
+    constants = {n: [w.patches.get(n) for w in chosen] for n in chosen[0].patches}
+    for constant, row in constants.items():
+        if len(set(row)) == 1:
+            patches[constant] = row[0]
+        else:
+            patches[constant] = params.name(constant, row, c_name)
+    rows = [
+        (a, [tensors_of(w)[i].shape for w in chosen]) for i, a in enumerate(description["inputs"])
+    ]
+    for argument in description["state"]:
+        rows.append((argument, [w.size.state[argument["name"]].shape for w in chosen]))
+    for i, argument in enumerate(description["outputs"]):
+        rows.append((argument, [w.size.outputs[i].shape for w in chosen]))
+    used = set()
+    for argument, shapes in rows:
+        name = argument.get("argument") or argument["name"]
+        shapes = [list(s) or [1] for s in shapes]
+        argument["extents"] = shapes_by(params, name, shapes, c_name)
+        used.update(e for e in argument["extents"] if isinstance(e, str))
+    for i, argument in enumerate(description["scalars"]):
+        row = [numbers_of(w)[i] for w in chosen]
+        if len(set(row)) > 1:
+            argument["value"] = params.name(argument["name"], row, c_name)
+    description["patches"] = patches
+    description["params"] = {n: param_value(row[0]) for n, row in params.rows.items()}
+    description["workloads"] = [
+        {
+            "name": w.name,
+            "params": {n: param_value(row[i]) for n, row in params.rows.items()},
+            **({} if w.timed else {"timed": False}),
+            **({"distributions": w.specs} if w.specs else {}),
+        }
+        for i, w in enumerate(chosen)
+    ]
+    # Candidates in CUDA C learn the sizes from scalars, which forward does not take.
+    description["sizes"] = [
+        {"name": n, "dtype": "i64", "value": n} for n in params.rows if n in used
+    ]
+
+
+def param_value(value):
+    """Returns a number as a param: an integer, or an expression for others."""
+    return int(value) if float(value) == int(value) else repr(float(value))
+
+
+def describe(path, patches, options, describe_one, c_name):
+    """Returns the description of a problem file with KFORGE_WORKLOADS; None without them.
+    `describe_one` describes one size."""
+    entries = listed(path, patches, options)
+    if entries is None:
+        return None
+    notes = []
+    chosen = choose(path, patches, options, entries, notes)
+    base = min(chosen, key=lambda w: (not w.timed, w.size.elements))
+    description = describe_one(path, base.patches)
+    state_names = [a["name"] for a in description["state"]]
+    others = [w.name for w in chosen if not alike(w, base, state_names)]
+    if others:
+        notes.append("other arguments than %s, left out: %s" % (base.name, ", ".join(others)))
+        chosen = [w for w in chosen if w.name not in others]
+    look_at_distributions(path, options, chosen, base, description)
+    complete(description, chosen, base, c_name)
+    description["notes"] = notes + description["notes"]
+    return description

@@ -1,0 +1,92 @@
+#!/bin/bash
+# import gpu-mode, kernelbench.com and raw: problems of our own in these formats become tasks, the
+# solutions of each format are judged, and faulty problems are refused with place and remedy.
+source "$(dirname "$0")/lib.sh"
+needs_torch
+mkdir empty
+for format in gpu-mode kernelbench.com raw; do
+    expect 2 import $format empty
+    complains "no folder in it has"
+done
+formats=$root/tests/formats
+python=$("$program" doctor 2>/dev/null | sed -n 's/^ok  *pytorch .*(\(.*\))$/\1/p')
+"$python" -c 'import yaml' 2>/dev/null || { echo "skipped: no PyYAML (Debian: python3-yaml)"; exit 77; }
+
+# GPU MODE: tests and benchmarks are workloads, room for the output is no argument, and the licence
+# travels.
+cp -r "$formats/gpu_mode" checkout
+printf 'A licence of its own\n\nConditions.\n' >checkout/LICENSE
+expect 0 import gpu-mode checkout -o gpu --json
+json '[(p["task"], p["status"]) for p in o["problems"]] == [("in_place", "made"), ("scaled_sum", "made")]'
+expect 0 task show gpu/scaled_sum --json
+json 'o["task"]["license"] == "A licence of its own" and o["task"]["origin"]["suite"] == "gpu-mode"'
+json 'o["task"]["torch"]["inputs"] == ["a", "b"] and o["task"]["torch"]["sizes"] == ["rows", "columns"]'
+json 'o["task"]["torch"]["solution"] == "custom_kernel"'
+json '[(w["name"], w.get("timed", True), w["params"]["rows"]) for w in o["task"]["workloads"]] == [("benchmark1", True, 128), ("benchmark2", True, 64), ("test1", False, 7), ("test2", False, 8)]'
+expect 0 eval gpu/scaled_sum checkout/scaled_sum/submission.py --device cpu --check-only --no-keep
+expect 0 eval gpu/in_place checkout/in_place/submission.py --device cpu --check-only --no-keep
+sed 's/alpha=2/alpha=2.01/' checkout/scaled_sum/submission.py >wrong.py
+expect 1 eval gpu/scaled_sum wrong.py --device cpu --check-only --no-keep --json
+json 'o["status"] == "wrong_result"'
+sed 's/def custom_kernel/def other_kernel/' checkout/scaled_sum/submission.py >no_entry.py
+expect 1 eval gpu/scaled_sum no_entry.py --device cpu --check-only --no-keep --json
+json 'o["status"] == "compile_error" and "custom_kernel" in o["message"]'
+# A candidate in CUDA C gets the sizes as scalars.
+cat >sum.cu <<'EOF'
+#include <cstdint>
+__global__ void sum(const float *a, const float *b, float *out, int64_t count)
+{
+    int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
+    if (i < count) out[i] = 2 * a[i] + b[i];
+}
+extern "C" void scaled_sum(const float *a, const float *b, float *out, int64_t rows, int64_t columns, cudaStream_t stream)
+{
+    sum<<<(rows * columns + 127) / 128, 128, 0, stream>>>(a, b, out, rows * columns);
+}
+EOF
+expect 0 eval gpu/scaled_sum sum.cu --device cpu --check-only --no-keep
+# Candidates go back as submission.py: CUDA C with its own loading, ModelNew with a call.
+expect 0 export --format submission -t gpu/scaled_sum --candidate sum.cu -o cuda.py
+"$python" -m py_compile cuda.py || fail "cuda.py is not Python"
+grep -q 'rows = a.shape\[0\]' cuda.py && grep -q '^    a, b, _, = data' cuda.py || fail "cuda.py: $(tail -15 cuda.py)"
+printf 'import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, a, b):\n        return a + a + b\n' >new.py
+expect 0 export --format submission -t gpu/scaled_sum --candidate new.py -o called.py
+"$python" -m py_compile called.py && grep -q '_kforge_model(a, b, )' called.py || fail "called.py: $(cat called.py)"
+
+# kernelbench.com: each shape is a workload, and a solution defines Model.
+expect 0 import kernelbench.com "$formats/kernelbench_com" -o com
+expect 0 task show com/affine --json
+json '[w["params"] for w in o["task"]["workloads"]] == [{"BATCH": 16, "FEATURES": 32}, {"BATCH": 5, "FEATURES": 64}, {"BATCH": 16, "FEATURES": 33}]'
+json 'o["task"]["torch"]["patches"] == {"BATCH": "BATCH", "FEATURES": "FEATURES"}'
+expect 0 eval com/affine "$formats/kernelbench_com/affine/solution.py" --device cpu --check-only --no-keep
+expect 2 export --format submission -t com/affine --candidate sum.cu -o none.py
+complains "not imported with kforge import gpu-mode"
+
+# A driver in C++: its reference is the oracle, and init.cu a seed.
+expect 0 import raw "$formats/raw" -o raw
+expect 0 eval raw/affine raw/affine/init.cu --device cpu --check-only --no-keep
+sed 's/+ other\[/- other[/' raw/affine/init.cu >wrong.cu
+expect 1 eval raw/affine wrong.cu --device cpu --check-only --no-keep --json
+json 'o["status"] == "wrong_result"'
+
+# Faulty problems are refused with the rule "file", a place and a remedy. test_formats.py has one of
+# each kind.
+refused() { # FORMAT FOLDER WORDS
+    expect 1 import "$1" "$2" -o refused --json
+    json "o['problems'][0]['status'] == 'failed' and o['problems'][0]['rule'] == 'file' and '$3' in o['problems'][0]['reason']"
+}
+faulty() { # FILE OLD NEW: a copy of the problem with one change
+    rm -rf faulty && mkdir faulty && cp -r checkout/. faulty && rm -rf faulty/in_place
+    sed -i "s|$2|$3|" "faulty/scaled_sum/$1"
+}
+faulty task.yml '^tests:' 'tests: ['
+refused gpu-mode faulty 'task.yml:'
+faulty task.yml '../helpers.py' '../missing.py'
+refused gpu-mode faulty 'there is no file ../missing.py'
+# A file outside of the checkout is not read.
+mkdir -p inside && cp -r checkout/scaled_sum checkout/helpers.py inside
+refused gpu-mode inside/scaled_sum 'there is no file ../helpers.py'
+mkdir driver && cp "$formats/raw/affine/"* driver
+sed -i 's/bool passed = .*/bool passed = true;/' driver/driver.cpp
+refused raw driver 'it compares nothing'
+finish
