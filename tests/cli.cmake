@@ -42,6 +42,14 @@ foreach(name libcuda.so.1 libnvidia-ml.so.1 libnvrtc.so.13)
   add_dependencies(test_helpers ${target})
 endforeach()
 
+# The pages of runs: over HTTP, and in a browser if there is one (status 77: there is not).
+add_test(NAME cli.watch COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cli/watch.py ${CMAKE_BINARY_DIR}/bin)
+set_tests_properties(cli.watch PROPERTIES TIMEOUT 300)
+add_test(NAME cli.pages COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cli/pages.py ${CMAKE_BINARY_DIR}/bin)
+set_tests_properties(cli.pages PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77)
+kf_tier(full cli.pages)
+kf_tier(plain cli.pages)
+
 # The server, with simulated workers.
 add_test(NAME cli.serve COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cli/serve.py ${CMAKE_BINARY_DIR}/bin)
 set_tests_properties(cli.serve PROPERTIES TIMEOUT 300)
