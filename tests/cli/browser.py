@@ -96,7 +96,7 @@ class Browser:
 
     def wait(self, expression, seconds=WAIT):
         until = time.monotonic() + seconds
-        while not self.value(expression):
+        while not self.value(f"Boolean({expression})"):
             if time.monotonic() > until:
                 raise TimeoutError(f"never true: {expression}; the page says {self.value('document.body.innerText')[:600]!r}")
             time.sleep(0.05)
