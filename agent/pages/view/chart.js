@@ -89,11 +89,9 @@ function drawAxes(f) {
   c.textAlign = "center";
   c.textBaseline = "alphabetic";
   const ticks = stepsOf(f.widest, Math.max(2, Math.floor((f.right - f.left) / 110)));
-  ticks.forEach((v, i) => {
-    if (i === ticks.length - 1 && i) c.textAlign = "right";
-    c.fillText(
-        view.axis === "time" ? (v ? seconds(v) : "0") : money(v),
-        i ? Math.min(f.x(v) + 20, f.right) : f.left, f.bottom + 18);
+  ticks.forEach(v => {
+    const text = view.axis === "money" ? money(v) : v ? seconds(v) : "0";
+    c.fillText(text, Math.min(f.x(v), f.right - c.measureText(text).width / 2), f.bottom + 18);
   });
   c.strokeStyle = f.colours.mark;
   c.setLineDash([4, 3]);

@@ -215,8 +215,8 @@ function makeRow(row, index) {
               (row.attempt && a.text ? " \u00b7 " + visible(a.text) :
                    a.flags           ? " \u00b7 " + visible(a.flags) :
                                        "")));
-  label.style.paddingLeft =
-      (view.flat ? 0 : Math.min(row.depth || 0, 14) * (innerWidth < 640 ? 8 : 12)) + "px";
+  const step = innerWidth < 640 ? 8 : 12, depth = view.flat ? 0 : Math.min(row.depth || 0, 14);
+  label.style.paddingLeft = 4 + depth * step + "px";
   const element = make(
       "div", {
         class: "row" + (node && node.refuted ? " refuted" : "") +
