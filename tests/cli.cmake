@@ -1,6 +1,7 @@
 # The command line: parsing and tables as units; whole commands as shell scripts against the built program (cli.NAME).
 kf_test(options kf_commands)
 kf_test(table kf_commands)
+kf_test(pages kf_pages)
 kf_test(cli_memory kf_commands)
 target_link_options(test_cli_memory PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=strndup,--wrap=vasprintf)
 

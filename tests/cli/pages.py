@@ -173,6 +173,32 @@ def check_live(browser, folder, store):
         print(f"a run of {browser.value('model.run.attempts')} attempts was followed to its end")
 
 
+def check_terminal(store):
+    """The view in terminals of three widths: no line is wrapped by the terminal."""
+    if not shutil.which("tmux"):
+        print("skipped the view in the terminal: no tmux")
+        return
+    tmux = ["tmux", "-L", f"kforge-pages-{os.getpid()}"]
+    command = f"KFORGE_CONFIG=none '{BIN}/kforge' watch --terminal --store '{store}'; sleep 60"
+    try:
+        for width in (40, 80, 160):
+            name = f"w{width}"
+            subprocess.run([*tmux, "new-session", "-d", "-s", name, "-x", str(width), "-y", "60", command], check=True)
+            until, text = time.monotonic() + 60, ""
+            while "replies" not in text or "ATTEMPT " not in text:
+                assert time.monotonic() < until, (width, text)
+                time.sleep(0.1)
+                text = subprocess.run([*tmux, "capture-pane", "-p", "-J", "-t", name], check=True, text=True,
+                                      capture_output=True).stdout
+            lines = text.rstrip().split("\n")
+            assert lines[0].rstrip() == "axpy" and max(map(len, lines)) <= width, (width, text)
+            for words in ("best ", "compile_error", "━", "█", "PROPOSER"):
+                assert words in text, (words, text)
+            print(f"terminal of {width} columns: {len(lines)} lines, the longest has {max(map(len, lines))}")
+    finally:
+        subprocess.run([*tmux, "kill-server"], stderr=subprocess.DEVNULL)
+
+
 def check_bench(browser, folder):
     fake, page, store = os.path.join(BIN, "../tests/fake_worker"), os.path.join(folder, "bench.html"), os.path.join(folder, "bench.db")
     kforge("bench", os.path.join(ROOT, "tasks"), "--only", "axpy", "--only", "transpose", "--samples", "2", "--model",
@@ -194,6 +220,7 @@ def main():
     store = os.path.join(folder, "some.db")
     try:
         make_run(store, 150).communicate()
+        check_terminal(store)
         kforge("show", "last", "--store", store, "--html", os.path.join(folder, "run.html"))
         with Browser(program) as browser:
             check_look(browser, "file://" + os.path.join(folder, "run.html"), "file", shots, "document.querySelector('[role=tabpanel]')")

@@ -31,12 +31,12 @@ class Watch:
     def __init__(self, folder, *arguments):
         command = [os.path.join(BIN, "kforge"), "watch", *arguments, "--store", os.path.join(folder, "kforge.db")]
         self.process = subprocess.Popen(command, env=ENVIRONMENT, text=True, stdout=subprocess.PIPE)
-        found = re.match(r"watching run (\w+) at http://127\.0\.0\.1:(\d+)\n", self.process.stdout.readline())
-        self.run, self.port = found[1], int(found[2])
+        found = re.match(r"watching run (\w+) at http://127\.0\.0\.1:(\d+)(/[0-9a-f]{32})/\n", self.process.stdout.readline())
+        self.run, self.port, self.key = found[1], int(found[2]), found[3]
 
-    def get(self, path, method="GET", **headers):
+    def get(self, path, method="GET", key=None, **headers):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT)
-        connection.request(method, path, headers=headers)
+        connection.request(method, (self.key if key is None else key) + path, headers=headers)
         answer = connection.getresponse()
         text = answer.read().decode()
         connection.close()
@@ -155,7 +155,11 @@ def page(folder):
         assert detail["source"] and detail["prompt"] and detail["reply"] and detail["parents"], detail
         roof = json.loads(w.get("/roofline")[1])
         assert roof["points"] and roof["peak"] == 4e10 and roof["bandwidth"] == 2e10, roof
-        # Nothing else, and for no other site.
+        # Nothing else, for no other site, and for no user without the key.
+        for path in ("/", "/news?attempt=0&call=0", "/attempts/3", "/roofline"):
+            answer, text = w.get(path, key="/" + "0" * 32)
+            assert answer.status == 404 and "axpy" not in text and "printed" in text, text
+            assert w.get(path, key=w.key + "0")[0].status == w.get(path, key="")[0].status == 404
         assert w.get("/attempts/999")[0].status == 404 and w.get("/v1/tasks")[0].status == 404
         assert w.get("/attempts/-1")[0].status == 404 and w.get("/news?attempt=x")[0].status == 200
         assert w.get("/", "POST")[0].status == 405
