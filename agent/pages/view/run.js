@@ -208,7 +208,7 @@ function makeRow(row, index) {
           "span", {class: "id"},
           (row.attempt ? "#" + a.n + (a.c ? " " : "") : "") + (a.c ? "c" + a.c : "")),
       make(
-          "span", {class: "who"},
+          "span", {class: "origin"},
           " " + (result === "correct" ? "" : words(result) + " \u00b7 ") +
               (row.attempt && a.outcome === "reverified" ? "measured again" : words(a.step)) +
               " \u00b7 " + visible(a.by || "") +
