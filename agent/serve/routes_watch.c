@@ -1,4 +1,4 @@
-/* The live page of a run: the page itself, what is new in the run, and single attempts. The store
+/* The live page of a run: the page itself, the news of the run, and single attempts. The store
  * is read while another process writes it. A question for news waits until there are some.
  *
  * All users of a machine can reach its loopback, but the store is its user's alone. So each path

@@ -204,6 +204,8 @@ expect 0 bench compare "$tuned" "$work/whole.json"
 says "problems in common"
 expect 0 bench compare "$work/whole.json" "$work/kforge.db" --json # with itself, from its store: nothing changed
 json 'o["problems"] == 3 and o["gained"] == o["lost"] == 0 and abs(o["ratio"]["value"] - 1) < 1e-6 and all(p["change"] == "not_shown_to_differ" for p in o["pairs"])'
+expect 0 bench compare "$work/whole.json" "$work/kforge.db"
+says "not shown to differ"
 # One problem fewer solved: it flips, and its samples say why.
 python3 - whole.json worse.json <<'END'
 import json, sys

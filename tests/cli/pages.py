@@ -20,7 +20,7 @@ BIN = os.path.abspath(sys.argv[1])
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith("KFORGE_")}
 WIDTHS = ((1280, False), (1280, True), (400, False), (400, True))
-# Wide of what a machine under load does to processor time; a frame that is not virtual takes more.
+# Load on the machine also costs processor time, so the limit is wide.
 MOST_FRAME_SECONDS = 0.5
 MANY = 11300  # attempts, of which more than 10,000 bring a candidate
 

@@ -59,7 +59,7 @@ class Watch:
 
 
 class Page(html.parser.HTMLParser):
-    """Reads a page as a browser does, and fails on what may not be in it."""
+    """Reads a page as a browser does, and fails on parts that may not be in it."""
 
     def __init__(self, text):
         super().__init__()

@@ -1,4 +1,4 @@
-/* What pages are made of: JSON in a script element, the best so far, differences of texts. */
+/* The parts of pages: JSON in a script element, the best so far, differences of texts. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 "use strict";
-/* The data of a run and what follows from it. Nothing here touches the page. */
+/* The data of a run and the figures that follow from it. This file does not touch the page. */
 
 /* Calls of a model that the page shows one by one. */
 const LATEST_CALLS = 24;
@@ -170,7 +170,7 @@ class Model {
   /* The best as the store says. */
   best() { return this.nodes.get(this.run.best) || null; }
 
-  /* What each model did, most calls first. */
+  /* The records of the models, most calls first. */
   modelList() { return Array.from(this.models.values()).sort((a, b) => b.count - a.count); }
 
   /* Returns the record of the model that was called. */
@@ -193,7 +193,7 @@ class Model {
     return this.models.get(name);
   }
 
-  /* Counts what became of a reply. */
+  /* Counts the result of a reply. */
   credit(a) {
     const call = this.callById.get(a.call);
     if (!call || a.outcome === "reverified") return;

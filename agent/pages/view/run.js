@@ -293,7 +293,7 @@ async function takeFile() {
   if (!view.selected && model.best()) selectCandidate(model.run.best);
 }
 
-/* Asks for what is new, again and again. */
+/* Asks for news again and again. */
 async function follow() {
   for (;;) {
     const state = model.run ? "&state=" + encodeURIComponent(model.run.state) : "";
@@ -313,7 +313,7 @@ async function follow() {
   }
 }
 
-/* Opens what the address names, once it is there. */
+/* Opens the candidate or attempt that the address names, once it is there. */
 function openNamed() {
   const named = /^#([ca])(\d+)$/.exec(location.hash);
   if (!named || view.selected) return;
