@@ -7,7 +7,8 @@
 #include "kforge/store.h"
 #include "kforge/verdict.h"
 
-/* Add a cleaned text, a number, or [value, low, high]. They leave out "" and numbers that are not finite. */
+/* Add a cleaned text, a number, or [value, low, high]. They leave out "" and numbers that are not
+ * finite. */
 void kf_page_add_text(cJSON *object, const char *key, const char *text);
 void kf_page_add_number(cJSON *object, const char *key, double value);
 void kf_page_add_interval(cJSON *object, const char *key, kf_interval interval);

@@ -61,8 +61,9 @@ function drawHead() {
   document.title =
       run.task + (run.bestSpeedup ? " " + times(run.bestSpeedup[0]) : "") + " \u2013 kforge";
   byId("task").textContent = visible(run.task);
-  state.textContent = view.connected ? run.state : "not connected";
-  state.className = "badge" + (!view.connected ? " lost" : isLive() ? " live" : "");
+  const words = file && isLive() ? "running when this file was written" : run.state;
+  state.textContent = view.connected ? words : "not connected";
+  state.className = "badge" + (!view.connected ? " lost" : isLive() && !file ? " live" : "");
   byId("about").textContent = "Run " + run.id + " on " + visible(run.device) + ", begun " +
       new Date(run.started * 1000).toLocaleString() + ".";
   const time = byId("elapsed");
