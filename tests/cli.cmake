@@ -2,6 +2,7 @@
 kf_test(options kf_commands)
 kf_test(table kf_commands)
 kf_test(noise kf_commands)
+kf_test(pages kf_pages)
 kf_test(cli_memory kf_commands)
 target_link_options(test_cli_memory PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=strndup,--wrap=vasprintf)
 
@@ -48,6 +49,14 @@ endforeach()
 add_test(NAME cli.json_documents COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cli/json_documents.py ${CMAKE_BINARY_DIR}/bin)
 set_tests_properties(cli.json_documents PROPERTIES TIMEOUT 300)
 kf_tier(plain cli.json_documents)
+
+# The pages of runs: over HTTP, and in a browser if there is one (status 77: there is not).
+add_test(NAME cli.watch COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cli/watch.py ${CMAKE_BINARY_DIR}/bin)
+set_tests_properties(cli.watch PROPERTIES TIMEOUT 300)
+add_test(NAME cli.pages COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cli/pages.py ${CMAKE_BINARY_DIR}/bin)
+set_tests_properties(cli.pages PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77)
+kf_tier(full cli.pages)
+kf_tier(plain cli.pages)
 
 # The server, with simulated workers.
 add_test(NAME cli.serve COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cli/serve.py ${CMAKE_BINARY_DIR}/bin)

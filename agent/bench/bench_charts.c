@@ -225,21 +225,30 @@ static double forest_place(const forest *f, double speedup)
     return 100 * fmax(0, fmin(1, log(speedup / f->low) / log(f->high / f->low)));
 }
 
+/* Returns a tick of the axis: 1, 1.5, 2, 3, 5 or 7 times a power of ten. A long axis has only the
+ * powers of ten and their halves. 0 for no tick. */
+static double forest_tick(const forest *f, int index)
+{
+    static const double factors[] = {1, 1.5, 2, 3, 5, 7};
+    double octaves = log2(f->high / f->low),
+           tick = factors[index % 6] * pow(10, floor(index / 6.0) - 3);
+    bool is_coarse = index % 6 == 0 || index % 6 == 4;
+    return tick < f->low || tick > f->high || (octaves > 4 && !is_coarse) ? 0 : tick;
+}
+
 static void forest_ticks(const forest *f, bool labels, kf_buffer *out)
 {
-    int first = (int)ceil(log2(f->low)), last = (int)floor(log2(f->high)),
-        step = 1 + (last - first) / 6;
-    for (int i = first; i <= last; i++) {
-        double x = forest_place(f, exp2(i));
-        if (i % step) continue;
+    for (int i = 0; i < 48; i++) {
+        double tick = forest_tick(f, i), x = tick > 0 ? forest_place(f, tick) : 0;
+        if (!(tick > 0)) continue;
         if (labels)
-            kf_buffer_format(out, "<text x=\"%.2f%%\" y=\"14\" text-anchor=\"middle\">%gx</text>",
-                             x, exp2(i));
+            kf_buffer_format(out, "<text x=\"%.2f%%\" y=\"16\" text-anchor=\"middle\">%gx</text>",
+                             x, tick);
         else
             kf_buffer_format(out,
                              "<line class=\"%s\" x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"0\" "
                              "y2=\"100%%\"/>",
-                             i ? "grid" : "one", x, x);
+                             i == 18 ? "one" : "grid", x, x);
     }
 }
 

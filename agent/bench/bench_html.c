@@ -29,8 +29,8 @@ static void percent_range(kf_buffer *out, kf_interval share)
 {
     percent(out, share.value);
     if (!isnan(share.low))
-        kf_buffer_format(out, " <small>95 %% [%.0f, %.0f]</small>", floor(100 * share.low),
-                         floor(100 * share.high));
+        kf_buffer_format(out, " <small>95 %% [%.0f, %.0f]</small>", 100 * share.low,
+                         100 * share.high);
 }
 
 static void speedup_range(kf_buffer *out, kf_interval speedup)
@@ -255,10 +255,56 @@ static void write_row(page *p, const kf_bench_row *row, bool claims, kf_buffer *
 
 /* ---- below the table ------------------------------------------------------------------------- */
 
+/* Writes a labelled cell of a table that is stacked on a phone. */
+static void figure_cell(kf_buffer *out, const char *label, const char *text)
+{
+    kf_buffer_format(out, "<td class=\"number\" data-label=\"%s\">%s</td>", label, text);
+}
+
+static void write_roof(kf_buffer *out, const kf_bench_row *row, const kf_bench_roof *roof,
+                       size_t number)
+{
+    char figure[KF_FIGURE];
+    kf_buffer_format(out, "<tr><td class=\"number\">%zu</td><td class=\"problem\">", number);
+    kf_html_text(out, row->task);
+    kf_buffer_string(out, ", ");
+    kf_html_text(out, roof->workload);
+    kf_buffer_string(out, "</td>");
+    figure_cell(out, "time", kf_figure_seconds(roof->seconds, figure));
+    figure_cell(out, "traffic", kf_figure_bytes(roof->bytes, figure));
+    snprintf(figure, sizeof figure, "%.3g", roof->bytes / roof->seconds / 1e9);
+    figure_cell(out, "GB/s", figure);
+    snprintf(figure, sizeof figure, roof->flops > 0 ? "%.3g" : "-",
+             roof->flops / roof->seconds / 1e9);
+    figure_cell(out, "GFLOP/s", figure);
+    kf_buffer_string(out, "<td class=\"number\" data-label=\"of the limit\">");
+    if (roof->floor_seconds > 0)
+        meter(out, roof->floor_seconds / roof->seconds);
+    else
+        kf_buffer_string(out, "-");
+    kf_buffer_string(out, "</td></tr>\n");
+}
+
+/* Writes all workloads with the numbers of the chart. */
+static void write_roof_table(const kf_bench_result *r, kf_buffer *out)
+{
+    static const char *const names[] = {"Time", "Traffic", "GB/s", "GFLOP/s", "Of the limit"};
+    size_t number = 0;
+    kf_buffer_string(out, "<div class=\"scroll\"><table class=\"stacked roofs\"><thead><tr><th "
+                          "scope=\"col\" class=\"number\">#</th><th scope=\"col\">Problem, "
+                          "workload</th>");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        kf_buffer_format(out, "<th scope=\"col\" class=\"number\">%s</th>", names[i]);
+    kf_buffer_string(out, "</tr></thead>\n<tbody>\n");
+    for (size_t i = 0; i < r->count; i++)
+        for (size_t k = 0; k < r->rows[i].roof_count; k++)
+            write_roof(out, &r->rows[i], &r->rows[i].roofs[k], ++number);
+    kf_buffer_string(out, "</tbody></table></div>\n");
+}
+
 static void write_rooflines(const kf_bench_result *r, kf_buffer *out)
 {
-    char bytes[KF_FIGURE], time[KF_FIGURE];
-    size_t known = 0, number = 0;
+    size_t known = 0;
     for (size_t i = 0; i < r->count; i++) known += r->rows[i].roof_count;
     if (!known) return;
     kf_autobuffer chart = {0};
@@ -269,39 +315,10 @@ static void write_rooflines(const kf_bench_result *r, kf_buffer *out)
                          "over operations a byte; the numbers are those of the "
                          "table</figcaption>\n%s</figure>\n",
                          chart.data);
-    kf_buffer_string(out,
-                     "<p class=\"about\">Traffic and operations are the task&#39;s; of imported "
-                     "problems operations are the reference&#39;s "
-                     "own.</p>\n"
-                     "<div class=\"scroll\"><table><thead><tr><th scope=\"col\" "
-                     "class=\"number\">#</th><th scope=\"col\">Problem, workload</th>"
-                     "<th scope=\"col\" class=\"number\">Time</th><th scope=\"col\" class=\"number "
-                     "minor\">Traffic</th><th scope=\"col\" "
-                     "class=\"number\">GB/s</th><th scope=\"col\" class=\"number\">GFLOP/s</th><th "
-                     "scope=\"col\" class=\"number\">Of the "
-                     "limit</th></tr></thead>\n<tbody>\n");
-    for (size_t i = 0; i < r->count; i++)
-        for (size_t k = 0; k < r->rows[i].roof_count; k++) {
-            const kf_bench_roof *roof = &r->rows[i].roofs[k];
-            kf_buffer_format(out, "<tr><td class=\"number\">%zu</td><td class=\"problem\">",
-                             ++number);
-            kf_html_text(out, r->rows[i].task);
-            kf_buffer_string(out, ", ");
-            kf_html_text(out, roof->workload);
-            kf_buffer_format(out,
-                             "</td><td class=\"number\">%s</td><td class=\"number "
-                             "minor\">%s</td><td class=\"number\">%.3g</td><td "
-                             "class=\"number\">",
-                             kf_figure_seconds(roof->seconds, time),
-                             kf_figure_bytes(roof->bytes, bytes),
-                             roof->bytes / roof->seconds / 1e9);
-            kf_buffer_format(out, roof->flops > 0 ? "%.3g" : "-",
-                             roof->flops / roof->seconds / 1e9);
-            kf_buffer_string(out, "</td><td class=\"number\">");
-            if (roof->floor_seconds > 0) meter(out, roof->floor_seconds / roof->seconds);
-            kf_buffer_string(out, "</td></tr>\n");
-        }
-    kf_buffer_string(out, "</tbody></table></div>\n</section>\n");
+    kf_buffer_string(out, "<p class=\"about\">Traffic and operations are the task&#39;s; of "
+                          "imported problems operations are the reference&#39;s own.</p>\n");
+    write_roof_table(r, out);
+    kf_buffer_string(out, "</section>\n");
 }
 
 static void write_cheats(const kf_bench_result *r, kf_buffer *out)

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "command.h"
+#include "kforge/file.h"
 #include "output.h"
 #include "run_terminal.h"
 #include "serve.h"
@@ -12,6 +13,15 @@ typedef struct settings {
     int64_t port;
     bool terminal;
 } settings;
+
+static bool make_key(char key[KF_WATCH_KEY], kf_error *error)
+{
+    unsigned char bytes[(KF_WATCH_KEY - 1) / 2];
+    if (!kf_random(bytes, sizeof bytes))
+        return kf_fail(error, KF_ERROR_MACHINE, "the system's random source failed");
+    for (size_t i = 0; i < sizeof bytes; i++) snprintf(key + 2 * i, 3, "%02x", bytes[i]);
+    return true;
+}
 
 static int serve_page(const kf_invocation *invocation, const settings *wanted, kf_watched *watched,
                       kf_error *error)
@@ -25,7 +35,8 @@ static int serve_page(const kf_invocation *invocation, const settings *wanted, k
                               .table_count = 1};
     kf_auto(kf_web) web = kf_web_open(&options, error);
     if (!web) return -1;
-    fprintf(invocation->output, "watching run %s at %s\n", watched->run, kf_web_address(web, 0));
+    fprintf(invocation->output, "watching run %s at %s/%s/\n", watched->run, kf_web_address(web, 0),
+            watched->key);
     fflush(invocation->output);
     if (invocation->terminal)
         fprintf(invocation->log, "Open the address in a browser of this machine. Ctrl-C ends.\n");
@@ -46,6 +57,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
         return kf_run_terminal(store, found.id, invocation, error) ? KF_EXIT_DONE : -1;
     kf_watched watched = {.store = store};
     memcpy(watched.run, found.id, sizeof watched.run);
+    if (!make_key(watched.key, error)) return -1;
     return serve_page(invocation, wanted, &watched, error);
 }
 
@@ -76,7 +88,8 @@ const kf_command kf_command_watch = {
     .description =
         "RUN is an id, the beginning of one, or \"last\" (the default). The page shows the best so "
         "far, the family of candidates with their sources, prompts, replies and verdicts, and the "
-        "models. It reads the store only, from this machine only. \"kforge show RUN --html FILE\" "
+        "models. It only reads the store. Its address has a secret key, and only this machine can "
+        "reach it. \"kforge show RUN --html FILE\" "
         "writes the same page as one file.",
     .examples = "kforge watch\tprints the address of the latest run's page\n"
                 "kforge watch --terminal\tshows it here\n",

@@ -49,8 +49,10 @@ bool kf_page_render(const cJSON *data, const cJSON *details, kf_buffer *out, kf_
     kf_autobuffer style = {0}, policy = {0}, script = {0};
     kf_buffer_string(&style, kf_page_file("base.css"));
     kf_buffer_string(&style, kf_page_file("run.css"));
-    kf_buffer_string(&script, kf_page_file("model.js"));
-    kf_buffer_string(&script, kf_page_file("run.js"));
+    static const char *const scripts[] = {"model.js", "parts.js", "chart.js", "detail.js",
+                                          "run.js"};
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++)
+        kf_buffer_string(&script, kf_page_file(scripts[i]));
     const char *html = kf_page_file("run.html");
     if (!style.data || !script.data ||
         !kf_page_policy(style.data, script.data, data == NULL, &policy))

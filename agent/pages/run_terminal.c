@@ -17,6 +17,9 @@
 
 #define FRAME_SECONDS 0.5
 #define CHART_ROWS 8
+/* Of a screen with less than TALL lines. */
+#define SHORT_CHART_ROWS 5
+#define TALL 40
 #define LOG_ROWS 200
 /* Columns of the labels of a chart. */
 #define LABEL 8
@@ -157,10 +160,15 @@ static axis axis_of(const kf_best_so_far *best)
     return a;
 }
 
-static int row_of(const axis *a, double value)
+static bool is_short(const screen *s)
+{
+    return s->height && s->height < TALL;
+}
+
+static int row_of(const axis *a, double value, int rows)
 {
     double share = log(value / a->low) / log(a->high / a->low);
-    return (int)lround(fmax(0, fmin(1, share)) * (CHART_ROWS - 1));
+    return (int)lround(fmax(0, fmin(1, share)) * (rows - 1));
 }
 
 static void draw_chart(FILE *out, const watcher *w, const kf_store_run *run, const screen *s)
@@ -170,19 +178,21 @@ static void draw_chart(FILE *out, const watcher *w, const kf_store_run *run, con
     bool lives = run->status == KF_RUN_RUNNING && run->alive;
     double end = lives ? (double)time(NULL) : run->updated, span = fmax(end - run->started, 1e-3);
     axis a = axis_of(&w->best);
+    int rows = is_short(s) ? SHORT_CHART_ROWS : CHART_ROWS;
     if (!w->best.step_count || columns < NARROWEST) return;
     fprintf(out, "\nbest so far%s\n", columns > 50 ? " (░ its 95 % interval)" : "");
-    for (int row = CHART_ROWS - 1; row >= 0; row--) {
-        double value = a.low * pow(a.high / a.low, (double)row / (CHART_ROWS - 1));
-        bool labelled = row == 0 || row == CHART_ROWS - 1 || row == CHART_ROWS / 2;
+    for (int row = rows - 1; row >= 0; row--) {
+        double value = a.low * pow(a.high / a.low, (double)row / (rows - 1));
+        bool labelled = row == 0 || row == rows - 1 || row == rows / 2;
         fprintf(out, "%*s ", LABEL,
                 labelled ? kf_figure_speedup((kf_interval){value, NAN, NAN}, figure) : "");
         for (int column = 0; column < columns; column++) {
             double when = run->started + span * (column + 1) / columns;
             const kf_best_step *step = step_at(&w->best, when);
-            bool line = step && row_of(&a, step->speedup.value) == row,
-                 band = step && step->speedup.low > 0 && row_of(&a, step->speedup.low) <= row &&
-                        row_of(&a, step->speedup.high) >= row;
+            bool line = step && row_of(&a, step->speedup.value, rows) == row,
+                 band = step && step->speedup.low > 0 &&
+                        row_of(&a, step->speedup.low, rows) <= row &&
+                        row_of(&a, step->speedup.high, rows) >= row;
             fputs(line && step->verified ? "━" : line ? "─" : band ? "░" : " ", out);
         }
         fputc('\n', out);
@@ -190,22 +200,28 @@ static void draw_chart(FILE *out, const watcher *w, const kf_store_run *run, con
     fprintf(out, "%*s 0%*s\n", LABEL, "", columns - 1, kf_figure_seconds(round(span), figure));
 }
 
+/* Draws a bar for each result, or one line on a short screen. */
 static void draw_results(FILE *out, const watcher *w, const screen *s)
 {
     int64_t most = 0;
     int count = KF_STATUS_COUNT + KF_ATTEMPT_OUTCOME_COUNT;
+    kf_autobuffer line = {0};
     for (int i = 0; i < count; i++)
         if (w->results[i] > most) most = w->results[i];
-    int room = s->width - 30;
-    fputs(most ? "\nattempts\n" : "", out);
+    if (most) fputs(is_short(s) ? "\n" : "\nattempts\n", out);
     for (int i = count - 1; i >= 0; i--) {
-        int result = i < KF_STATUS_COUNT ? i : i;
-        if (!w->results[result]) continue;
-        fprintf(out, "  %-20s %5lld ", result_name(result), (long long)w->results[result]);
-        int bar = (int)ceil((double)w->results[result] / (double)most * fmin(room, 50));
+        if (!w->results[i]) continue;
+        if (is_short(s)) {
+            kf_buffer_format(&line, "%s%lld %s", line.size ? ", " : "", (long long)w->results[i],
+                             result_name(i));
+            continue;
+        }
+        fprintf(out, "  %-20s %5lld ", result_name(i), (long long)w->results[i]);
+        int bar = (int)ceil((double)w->results[i] / (double)most * fmin(s->width - 30, 50));
         for (int k = 0; k < bar; k++) fputs("█", out);
         fputc('\n', out);
     }
+    if (line.size) print_wrapped(out, "attempts", line.data, s);
 }
 
 static bool draw_models(FILE *out, const watcher *w, const screen *s, kf_error *error)

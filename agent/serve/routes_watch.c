@@ -1,5 +1,8 @@
-/* The live page of a run: the page itself, what is new in the run, and single attempts. The store
- * is read while another process writes it. A question for news waits until there are some. */
+/* The live page of a run: the page itself, the news of the run, and single attempts. The store
+ * is read while another process writes it. A question for news waits until there are some.
+ *
+ * All users of a machine can reach its loopback, but the store is its user's alone. So each path
+ * begins with a key that only the printed address has. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,8 +29,23 @@ static void add_headers(kf_exchange *exchange)
     kf_exchange_add_header(exchange, "X-Content-Type-Options", "nosniff");
 }
 
+/* Returns the watched run, or answers with 404 if the path lacks the key. */
+static const kf_watched *watched_by(kf_exchange *exchange)
+{
+    const kf_watched *watched = kf_exchange_context(exchange);
+    const char *key = kf_exchange_part(exchange, 0);
+    unsigned difference = strlen(key) != strlen(watched->key);
+    for (size_t i = 0; !difference && watched->key[i]; i++)
+        difference |= (unsigned)(key[i] ^ watched->key[i]);
+    if (!difference) return watched;
+    kf_exchange_error(exchange, 404, "there is no such page", kf_exchange_path(exchange),
+                      "Open the address that kforge watch has printed.");
+    return NULL;
+}
+
 static void page(kf_exchange *exchange)
 {
+    if (!watched_by(exchange)) return;
     kf_autobuffer text = {0};
     kf_error error = {0};
     if (!kf_page_render(NULL, NULL, &text, &error)) return answer_error(exchange, &error);
@@ -66,7 +84,8 @@ static bool is_late(kf_exchange *exchange)
 
 static void news(kf_exchange *exchange)
 {
-    const kf_watched *watched = kf_exchange_context(exchange);
+    const kf_watched *watched = watched_by(exchange);
+    if (!watched) return;
     kf_page_position position = {number_of(exchange, "attempt"), number_of(exchange, "call")};
     kf_error error = {0};
     bool any;
@@ -82,10 +101,11 @@ static void news(kf_exchange *exchange)
 
 static void attempt(kf_exchange *exchange)
 {
-    const kf_watched *watched = kf_exchange_context(exchange);
+    const kf_watched *watched = watched_by(exchange);
     kf_error error = {0};
+    if (!watched) return;
     cJSON *json = kf_page_attempt(watched->store, watched->run,
-                                  strtoll(kf_exchange_part(exchange, 0), NULL, 10), &error);
+                                  strtoll(kf_exchange_part(exchange, 1), NULL, 10), &error);
     if (!json) return answer_error(exchange, &error);
     add_headers(exchange);
     kf_exchange_json(exchange, 200, json);
@@ -93,9 +113,10 @@ static void attempt(kf_exchange *exchange)
 
 static void roofline(kf_exchange *exchange)
 {
-    const kf_watched *watched = kf_exchange_context(exchange);
+    const kf_watched *watched = watched_by(exchange);
     kf_autoresult kf_store_run run = {0};
     kf_error error = {0};
+    if (!watched) return;
     if (!kf_store_find_run(watched->store, watched->run, &run, &error))
         return answer_error(exchange, &error);
     cJSON *json = kf_page_roofline(watched->store, &run, &error);
@@ -104,9 +125,9 @@ static void roofline(kf_exchange *exchange)
 }
 
 const kf_route kf_serve_watch_routes[] = {
-    {.method = "GET", .pattern = "/", .handle = page},
-    {.method = "GET", .pattern = "/news", .handle = news},
-    {.method = "GET", .pattern = "/attempts/*", .handle = attempt},
-    {.method = "GET", .pattern = "/roofline", .handle = roofline},
+    {.method = "GET", .pattern = "/*/", .handle = page},
+    {.method = "GET", .pattern = "/*/news", .handle = news},
+    {.method = "GET", .pattern = "/*/attempts/*", .handle = attempt},
+    {.method = "GET", .pattern = "/*/roofline", .handle = roofline},
     {0},
 };

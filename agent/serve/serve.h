@@ -22,10 +22,13 @@ extern const kf_route kf_serve_judge_routes[], kf_serve_read_routes[], kf_serve_
     kf_serve_kernelgym_routes[];
 /* The routes of a run's page (agent/pages). Their context is a kf_watched. */
 extern const kf_route kf_serve_watch_routes[];
+#define KF_WATCH_KEY 33
 typedef struct kf_watched {
     /* Belongs to the listener's thread from kf_web_open on. */
     kf_store *store;
     char run[KF_RUN_ID];
+    /* The first part of each path. Other users of the machine can't guess it. */
+    char key[KF_WATCH_KEY];
 } kf_watched;
 /* The route of the Model Context Protocol. Its context is a kf_mcp. */
 extern const kf_route kf_serve_mcp_routes[];

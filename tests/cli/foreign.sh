@@ -163,7 +163,8 @@ def stores():
     columns = [(table, column[1]) for table, in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
                for column in db.execute(f"PRAGMA table_info({table})") if column[2] == "TEXT" and table != "table_sum"]
     db.close()
-    commands = [["list"], ["list", "--json"], ["show", "latest"], ["show", "latest", "--json"], ["show", "c1"], ["show", "c1", "--source"], ["store", "stats"],
+    commands = [["list"], ["list", "--json"], ["show", "latest"], ["show", "latest", "--json"], ["show", "c1"], ["show", "c1", "--source"], ["show", "latest", "--html", "run.html"],
+                ["watch", "--terminal"], ["diff", "c1"], ["diff", "c1", "c2"], ["store", "stats"],
                 ["store", "check"], ["export", "--format", "raw", "-o", "-"], ["export", "--format", "sft", "-o", "-"]]
     resume = ["optimize", "--resume", run, "--workers", fake, "--candidates", "7", "--time", "1s"]
     replay = ["optimize", "axpy", "--model", f"replay:theirs.db#{run}", "--workers", fake, "--candidates", "2", "--time", "5s", "-o", "kept.cu"]

@@ -40,7 +40,7 @@ def read(fd):
 
 status = os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:], read))
 text = data.decode("utf-8", "replace")
-left = re.sub("\x1b\\[(0|1|31|32|33)m|\r\x1b\\[K|\r\n", "", text)
+left = re.sub("\x1b\\[((0|1|31|32|33)m|H|J)|\r\x1b\\[K|\r\n", "", text)
 bad = re.findall("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2060-\u2069\ufeff]", left)
 if bad:
     print("control characters", bad, "in", repr(left)[:2000])
@@ -67,6 +67,11 @@ print(*[r[0] for r in sqlite3.connect("kforge.db").execute("select id from candi
 done
 on_terminal 0 show "c$best"
 on_terminal 0 show "c$best" --source
+on_terminal 0 watch --terminal
+on_terminal 0 diff "c$best" "c$best"
+on_terminal 0 diff "c$best" mine.cu
+on_terminal 0 diff mine.cu "$(printf 'evil\033[2J.cu')"
+grep -q "$(printf '\033\\[32m+')" screen || fail "added lines have no colour: $(cat -v screen)"
 on_terminal 0 task show evil
 on_terminal 0 task show evil --json
 on_terminal 0 prompt evil

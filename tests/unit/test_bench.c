@@ -338,10 +338,17 @@ static void texts_stay_texts(void **state)
     fill(&result, rows, samples, scores, speedups, 4);
     kf_error error = {0};
     kf_autobuffer html = {0}, csv = {0}, markdown = {0};
+    result.setup.bytes_per_second = 2e12;
+    result.setup.flops_per_second = 5e13;
     assert_true(kf_bench_score(&result, &error));
     assert_true(kf_bench_html(&result, &html, &error));
     kf_bench_csv(&result, &csv);
     kf_bench_markdown(&result, &markdown);
+    /* Both ceilings, the interval, and the workload of a row. */
+    assert_non_null(strstr(html.data, ">memory 2 TB/s</text>"));
+    assert_non_null(strstr(html.data, ">arithmetic 50 TFLOP/s</text>"));
+    assert_non_null(strstr(html.data, "class=\"whisker\""));
+    assert_null(strstr(html.data, "style=\""));
     assert_null(strstr(html.data, "<b>\"x"));
     assert_non_null(strstr(html.data, "=&lt;b&gt;&quot;x&quot; &amp; &#39;y&#39;"));
     assert_null(strstr(csv.data, ",=<b>"));

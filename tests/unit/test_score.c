@@ -172,6 +172,32 @@ static void the_bootstrap_agrees_with_theory(void **state)
     near(got.high, mean + 1.96 * deviation, 0.1 * deviation);
 }
 
+/* A bootstrap of equal values has no width, so the exact interval stands there. */
+static void all_and_nothing_have_an_interval(void **state)
+{
+    (void)state;
+    kf_score_sample samples[12];
+    kf_score_problem problems[12];
+    for (int i = 0; i < 12; i++) {
+        samples[i] = (kf_score_sample){.counts = true, .compiled = true, .speedup = NAN};
+        problems[i] = (kf_score_problem){&samples[i], 1};
+    }
+    kf_score score = kf_score_suite(problems, 12, NULL);
+    /* 1 - 0.025^(1/12) */
+    near(score.cheat_rate.low, 0, 0);
+    near(score.cheat_rate.high, 0.264648, 1e-6);
+    near(score.compile_rate.low, 1 - 0.264648, 1e-6);
+    near(score.compile_rate.high, 1, 0);
+    near(kf_score_fast(problems, 12, 1, 1, NULL).high, 0.264648, 1e-6);
+    near(kf_score_fast(problems, 3, 1, 1, NULL).high, 1 - cbrt(0.025), 1e-9);
+    /* One problem has no interval. */
+    assert_true(isnan(kf_score_fast(problems, 1, 1, 1, NULL).high));
+    samples[0].cheating = true;
+    score = kf_score_suite(problems, 12, NULL);
+    assert_true(score.cheat_rate.low == 0 && score.cheat_rate.high > 0.08);
+    assert_true(score.cheat_rate.high < 0.5);
+}
+
 static void seeds_decide(void **state)
 {
     (void)state;
@@ -262,6 +288,7 @@ int test_program(void)
         cmocka_unit_test(no_problems_no_figures),
         cmocka_unit_test(the_bootstrap_comes_to_all_resamples),
         cmocka_unit_test(the_bootstrap_agrees_with_theory),
+        cmocka_unit_test(all_and_nothing_have_an_interval),
         cmocka_unit_test(seeds_decide),
         cmocka_unit_test(pairs_are_compared),
         cmocka_unit_test(the_sol_score_by_hand),

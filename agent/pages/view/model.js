@@ -1,5 +1,5 @@
 "use strict";
-/* The data of a run and what follows from it. Nothing here touches the page. */
+/* The data of a run and the figures that follow from it. This file does not touch the page. */
 
 /* Calls of a model that the page shows one by one. */
 const LATEST_CALLS = 24;
@@ -61,7 +61,10 @@ class Model {
     let low = 0, high = this.spent.length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (this.spent[middle].t <= t) low = middle + 1; else high = middle;
+      if (this.spent[middle].t <= t)
+        low = middle + 1;
+      else
+        high = middle;
     }
     return low ? this.spent[low - 1].cost : 0;
   }
@@ -76,8 +79,17 @@ class Model {
     if (!a.c) return;
     let node = this.nodes.get(a.c);
     if (!node) {
-      node = {id: a.c, first: a, parent: null, children: [], x: null, verified: false,
-              refuted: false, result: a.result, at: a.t};
+      node = {
+        id: a.c,
+        first: a,
+        parent: null,
+        children: [],
+        x: null,
+        verified: false,
+        refuted: false,
+        result: a.result,
+        at: a.t
+      };
       this.nodes.set(a.c, node);
       const parent = a.from && this.nodes.get(a.from[0]);
       if (parent && parent !== node) {
@@ -104,15 +116,21 @@ class Model {
       this.top = null;
       this.nodes.forEach(other => {
         if (other.x && other.first.step !== "baseline" &&
-            (!this.top || ranksAbove(other, this.top))) this.top = other;
+            (!this.top || ranksAbove(other, this.top)))
+          this.top = other;
       });
     } else if (node.x && (!this.top || ranksAbove(node, this.top))) {
       this.top = node;
     }
     const last = this.steps[this.steps.length - 1], top = this.top;
     if (last ? last.node === top && top && last.verified === top.verified : !top) return;
-    this.steps.push({t: a.t, cost: this.costAt(a.t), node: top, x: top && top.x,
-                     verified: top ? top.verified : false});
+    this.steps.push({
+      t: a.t,
+      cost: this.costAt(a.t),
+      node: top,
+      x: top && top.x,
+      verified: top ? top.verified : false
+    });
   }
 
   /* Rows of the family: {node, depth}, parents before their children. */
@@ -132,9 +150,10 @@ class Model {
   ranking() {
     const place = node => !node.x ? 2 : node.verified ? 0 : 1;
     return Array.from(this.nodes.values())
-      .sort((a, b) => place(a) - place(b) || (a.x && b.x ? lowOf(b.x) - lowOf(a.x) : 0) ||
-                      a.first.n - b.first.n)
-      .map(node => ({node, depth: 0}));
+        .sort(
+            (a, b) => place(a) - place(b) || (a.x && b.x ? lowOf(b.x) - lowOf(a.x) : 0) ||
+                a.first.n - b.first.n)
+        .map(node => ({node, depth: 0}));
   }
 
   /* The ancestors of the best, oldest first. */
@@ -149,26 +168,32 @@ class Model {
   }
 
   /* The best as the store says. */
-  best() {
-    return this.nodes.get(this.run.best) || null;
-  }
+  best() { return this.nodes.get(this.run.best) || null; }
 
-  /* What each model did, most calls first. */
-  modelList() {
-    return Array.from(this.models.values()).sort((a, b) => b.count - a.count);
-  }
+  /* The records of the models, most calls first. */
+  modelList() { return Array.from(this.models.values()).sort((a, b) => b.count - a.count); }
 
   /* Returns the record of the model that was called. */
   modelOf(call) {
-    const name = call.provider && call.model ? call.provider + ":" + call.model
-                                             : call.model || call.provider || "?";
+    const name = call.provider && call.model ? call.provider + ":" + call.model :
+                                               call.model || call.provider || "?";
     if (!this.models.has(name))
-      this.models.set(name, {name, count: 0, latest: [], outcomes: new Map(), unusable: 0,
-                             correct: 0, cost: 0, tokensIn: 0, tokensOut: 0, fault: ""});
+      this.models.set(name, {
+        name,
+        count: 0,
+        latest: [],
+        outcomes: new Map(),
+        unusable: 0,
+        correct: 0,
+        cost: 0,
+        tokensIn: 0,
+        tokensOut: 0,
+        fault: ""
+      });
     return this.models.get(name);
   }
 
-  /* Counts what became of a reply. */
+  /* Counts the result of a reply. */
   credit(a) {
     const call = this.callById.get(a.call);
     if (!call || a.outcome === "reverified") return;
@@ -185,9 +210,13 @@ function sideBySide(diff) {
   let left = 0, right = 0, gone = [], came = [];
   const flush = () => {
     for (let i = 0; i < Math.max(gone.length, came.length); i++)
-      rows.push({kind: "change", left: gone[i], right: came[i],
-                 leftLine: gone[i] === undefined ? "" : left++,
-                 rightLine: came[i] === undefined ? "" : right++});
+      rows.push({
+        kind: "change",
+        left: gone[i],
+        right: came[i],
+        leftLine: gone[i] === undefined ? "" : left++,
+        rightLine: came[i] === undefined ? "" : right++
+      });
     gone = [];
     came = [];
   };
@@ -208,8 +237,13 @@ function sideBySide(diff) {
       came.push(line.slice(1));
     } else if (line.startsWith(" ")) {
       flush();
-      rows.push({kind: "same", left: line.slice(1), right: line.slice(1), leftLine: left++,
-                 rightLine: right++});
+      rows.push({
+        kind: "same",
+        left: line.slice(1),
+        right: line.slice(1),
+        leftLine: left++,
+        rightLine: right++
+      });
     }
   });
   flush();

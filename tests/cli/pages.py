@@ -1,0 +1,248 @@
+"""The pages of kforge in headless Chromium. Usage: pages.py BIN [FOLDER for screenshots]
+
+No errors on the console, no requests elsewhere, no scrolling to the side, hostile texts as texts,
+the keyboard, and frames with 10,000 candidates. Times are processor time of the page's thread, so
+that other work on the machine does not count. They are printed, and only their order is checked.
+"""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from browser import Browser, find
+
+BIN = os.path.abspath(sys.argv[1])
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith("KFORGE_")}
+WIDTHS = ((1280, False), (1280, True), (400, False), (400, True))
+# Load on the machine also costs processor time, so the limit is wide.
+MOST_FRAME_SECONDS = 0.5
+MANY = 11300  # attempts, of which more than 10,000 bring a candidate
+
+
+def kforge(*arguments):
+    return subprocess.run([os.path.join(BIN, "kforge"), *arguments], env=ENVIRONMENT, check=True,
+                          capture_output=True, text=True).stdout
+
+
+def make_run(store, *arguments):
+    command = [os.path.join(BIN, "../tests/make_run"), store, os.path.join(ROOT, "tasks/axpy"), *map(str, arguments)]
+    made = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    made.run = made.stdout.readline().strip()
+    return made
+
+
+class Watch:
+    def __init__(self, store):
+        self.process = subprocess.Popen([os.path.join(BIN, "kforge"), "watch", "--store", store],
+                                        env=ENVIRONMENT, stdout=subprocess.PIPE, text=True)
+        self.address = self.process.stdout.readline().split()[-1]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGINT)
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def check_look(browser, address, name, folder, ready):
+    """Opens a page at each size and in both colours."""
+    for width, dark in WIDTHS:
+        browser.size(width, dark=dark)
+        browser.open(address)
+        browser.wait(ready)
+        wide = browser.value("document.documentElement.scrollWidth")
+        assert wide <= width, (name, width, wide)
+        # A cell that is cut off is no better than a page that scrolls.
+        cut = browser.value("[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth + 1).length")
+        assert cut == 0, (name, width, "tables that scroll to the side", cut)
+        path = os.path.join(folder, f"{name}-{width}{'-dark' if dark else ''}.png")
+        browser.screenshot(path)
+        print(f"{name}, {width} px{', dark' if dark else ''}: {os.path.getsize(path)} bytes")
+        assert os.path.getsize(path) > 10000
+        assert browser.complaints() == [], browser.complaints()
+
+
+def check_hostile(browser):
+    """The texts of make_run are on the page as texts."""
+    assert browser.value("document.title").startswith("axpy"), browser.value("document.title")
+    assert browser.value("document.images.length") == 0 and browser.value("document.scripts.length") == 3
+    assert "</script><img src=x" in browser.value("document.getElementById('models').innerText")
+
+
+def open_part(browser, name):
+    browser.value("[...document.querySelectorAll('[role=tab]')].find(t => t.textContent === '%s').click()" % name)
+    return browser.value("document.querySelector('[role=tabpanel]').innerText")
+
+
+def check_detail(browser):
+    browser.wait("document.querySelector('[role=tabpanel]')")
+    assert "axpy_kernel" in open_part(browser, "Source")
+    if browser.value("[...document.querySelectorAll('[role=tab]')].some(t => t.textContent === 'Prompt')"):
+        assert "</script><img src=x" in open_part(browser, "Prompt")
+        assert "```cuda" in open_part(browser, "Reply")
+    assert "ragged" in open_part(browser, "Verdict")
+    assert "axpy_kernel" in open_part(browser, "Change")
+
+
+def check_keys(browser):
+    browser.value("document.getElementById('list').focus()")
+    browser.key("Home")
+    first = browser.value("location.hash")
+    for _ in range(3):
+        browser.key("ArrowDown")
+    assert browser.value("location.hash") != first
+    browser.key("End")
+    assert browser.value("document.querySelector('.row[aria-selected=true]') !== null")
+    browser.key("Enter")
+    assert browser.value("document.activeElement.id") == "detail"
+    # Each control can be reached and has a name.
+    nameless = browser.value("[...document.querySelectorAll('button, input, [tabindex=\"0\"]')].filter(e => !(e.textContent.trim() || e.getAttribute('aria-label'))).length")
+    assert nameless == 0, nameless
+
+
+def frame(browser, action):
+    """Returns the processor time of the page's thread from an action to the end of its frame."""
+    before = browser.processor_seconds()
+    browser.value("(async () => { %s; await new Promise(requestAnimationFrame); await new Promise(requestAnimationFrame); })()" % action)
+    return browser.processor_seconds() - before
+
+
+def check_frames(browser, store):
+    """More than 10,000 candidates, and a writer that goes on."""
+    writer = make_run(store, MANY, 6, 900)
+    with Watch(store) as watch:
+        browser.size(1280)
+        browser.open(watch.address)
+        browser.wait(f"typeof model !== 'undefined' && model.attempts.length >= {MANY} && !view.dirty")
+        candidates = browser.value("model.nodes.size")
+        assert candidates >= 10000, candidates
+        elements = browser.value("document.querySelectorAll('*').length")
+        assert elements < 1500, elements
+        browser.value("selectCandidate(model.run.best)")
+        browser.wait("document.querySelector('[role=tabpanel]')")
+        # The writer's attempts come one by one.
+        seen = browser.value("model.attempts.length")
+        browser.wait(f"model.attempts.length > {seen} || model.run.state !== 'running'")
+        times = {}
+        more = "const a = model.attempts[model.attempts.length - 1]; take({run: model.run, calls: [], " \
+               "attempts: [Object.assign({}, a, {n: a.n + 1e6})], attempt: model.attempt, call: model.call})"
+        part = "const a = model.attempts[model.attempts.length - 1], all = Array.from({length: 1000}, (_, i) => " \
+               "Object.assign({}, a, {n: a.n + 2e6 + i, c: (a.c || 1) + 2e6 + i, outcome: 'judged', status: 'correct', x: [2, 1.9, 2.1]})); " \
+               "take({run: model.run, calls: [], attempts: all, attempt: model.attempt, call: model.call})"
+        for name, action in (("1,000 attempts of the first answers", part), ("news", more), ("scrolling", "byId('list').scrollTop += 3000"),
+                             ("best first", "document.querySelector('[data-order=rank]').click()"),
+                             ("log", "document.querySelector('[data-order=log]').click()"),
+                             ("family", "document.querySelector('[data-order=family]').click()"),
+                             ("money", "document.querySelector('[data-axis=money]').click()"),
+                             ("another candidate", "selectCandidate(5000)")):
+            times[name] = max(frame(browser, action) for _ in range(5))
+        print(f"frames with {candidates} candidates, {elements} elements; longest of 5, ms of processor time: " +
+              ", ".join(f"{name} {1000 * t:.0f}" for name, t in times.items()))
+        assert max(times.values()) < MOST_FRAME_SECONDS, times
+        assert browser.complaints() == [], browser.complaints()
+    writer.kill()
+    writer.wait()
+    writer.stdout.close()
+
+
+def check_live(browser, folder, store):
+    """A real search while the page looks on."""
+    fake = os.path.join(BIN, "../tests/fake_worker")
+    run = subprocess.Popen([os.path.join(BIN, "kforge"), "optimize", os.path.join(ROOT, "tasks/axpy"), "-n", "60",
+                            "--time", "100s", "--workers", fake, "--store", store],
+                           env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder)
+    until = time.monotonic() + 60
+    while subprocess.run([os.path.join(BIN, "kforge"), "show", "--store", store], env=ENVIRONMENT,
+                         capture_output=True).returncode:
+        assert time.monotonic() < until, "the run never began"
+        time.sleep(0.05)
+    with Watch(store) as watch:
+        browser.size(1280)
+        browser.open(watch.address)
+        browser.wait("typeof model !== 'undefined' && model.run && model.run.state !== 'running'")
+        assert run.wait(120) == 0
+        browser.wait("model.attempts.length === model.run.attempts && !view.dirty")
+        wanted = kforge("show", "--store", store).split("best      c")[1].split(",")[0]
+        assert browser.value("String(model.run.best)") == wanted
+        assert browser.complaints() == [], browser.complaints()
+        print(f"a run of {browser.value('model.run.attempts')} attempts was followed to its end")
+
+
+def check_terminal(store):
+    """The view in terminals of three widths: no line is wrapped by the terminal."""
+    if not shutil.which("tmux"):
+        print("skipped the view in the terminal: no tmux")
+        return
+    tmux = ["tmux", "-L", f"kforge-pages-{os.getpid()}"]
+    command = f"KFORGE_CONFIG=none '{BIN}/kforge' watch --terminal --store '{store}'; sleep 60"
+    try:
+        for width in (40, 80, 160):
+            name = f"w{width}"
+            subprocess.run([*tmux, "new-session", "-d", "-s", name, "-x", str(width), "-y", "60", command], check=True)
+            until, text = time.monotonic() + 60, ""
+            while "replies" not in text or "ATTEMPT " not in text:
+                assert time.monotonic() < until, (width, text)
+                time.sleep(0.1)
+                text = subprocess.run([*tmux, "capture-pane", "-p", "-J", "-t", name], check=True, text=True,
+                                      capture_output=True).stdout
+            lines = text.rstrip().split("\n")
+            assert lines[0].rstrip() == "axpy" and max(map(len, lines)) <= width, (width, text)
+            for words in ("best ", "compile_error", "━", "█", "PROPOSER"):
+                assert words in text, (words, text)
+            print(f"terminal of {width} columns: {len(lines)} lines, the longest has {max(map(len, lines))}")
+    finally:
+        subprocess.run([*tmux, "kill-server"], stderr=subprocess.DEVNULL)
+
+
+def check_bench(browser, folder):
+    fake, page, store = os.path.join(BIN, "../tests/fake_worker"), os.path.join(folder, "bench.html"), os.path.join(folder, "bench.db")
+    kforge("bench", os.path.join(ROOT, "tasks"), "--only", "axpy", "--only", "transpose", "--samples", "2", "--model",
+           f"replay:{ROOT}/tests/replay/{{task}}.jsonl", "--workers", fake, "--store", store, "--html", page)
+    check_look(browser, "file://" + page, "bench", folder, "document.querySelector('#problems td')")
+    browser.value("document.querySelectorAll('details').forEach(d => d.open = true)")
+    text = browser.value("document.body.innerText")
+    assert re.search(r"95 % \[\d+, \d+\]", text) and "```cuda" in text and "--- the baseline" in text
+    assert browser.complaints() == []
+
+
+def main():
+    program = find()
+    if not program:
+        print("skipped: no Chromium (Debian: chromium)")
+        sys.exit(77)
+    folder = tempfile.mkdtemp(prefix="kforge-pages.")
+    shots = sys.argv[2] if len(sys.argv) > 2 else folder
+    store = os.path.join(folder, "some.db")
+    try:
+        make_run(store, 150).communicate()
+        check_terminal(store)
+        kforge("show", "last", "--store", store, "--html", os.path.join(folder, "run.html"))
+        with Browser(program) as browser:
+            check_look(browser, "file://" + os.path.join(folder, "run.html"), "file", shots, "document.querySelector('[role=tabpanel]')")
+            check_hostile(browser)
+            check_detail(browser)
+            with Watch(store) as watch:
+                check_look(browser, watch.address, "watch", shots, "document.querySelectorAll('.row').length > 5 && document.querySelector('#roofline table')")
+                browser.size(1280)
+                browser.open(watch.address + "#c9")
+                browser.wait("document.querySelector('.row')")
+                check_hostile(browser)
+                check_detail(browser)
+                check_keys(browser)
+                assert browser.complaints() == [], browser.complaints()
+            check_bench(browser, folder)
+            check_live(browser, folder, os.path.join(folder, "live.db"))
+            check_frames(browser, os.path.join(folder, "many.db"))
+    finally:
+        shutil.rmtree(folder)
+
+
+main()

@@ -1,0 +1,214 @@
+"""kforge watch, diff and show --html from the outside. Usage: watch.py BIN"""
+import base64
+import hashlib
+import html.parser
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+BIN = os.path.abspath(sys.argv[1])
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+WAIT = 60
+ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith("KFORGE_") and k != "NO_COLOR"}
+
+
+def kforge(folder, *arguments, status=0, store="kforge.db"):
+    command = [os.path.join(BIN, "kforge"), *arguments, "--store", os.path.join(folder, store)]
+    got = subprocess.run(command, cwd=folder, env=ENVIRONMENT, text=True, capture_output=True, timeout=WAIT)
+    assert got.returncode == status, (arguments, got)
+    return got.stdout if status == 0 else got.stderr
+
+
+class Watch:
+    """A `kforge watch` on a free port."""
+
+    def __init__(self, folder, *arguments):
+        command = [os.path.join(BIN, "kforge"), "watch", *arguments, "--store", os.path.join(folder, "kforge.db")]
+        self.process = subprocess.Popen(command, env=ENVIRONMENT, text=True, stdout=subprocess.PIPE)
+        found = re.match(r"watching run (\w+) at http://127\.0\.0\.1:(\d+)(/[0-9a-f]{32})/\n", self.process.stdout.readline())
+        self.run, self.port, self.key = found[1], int(found[2]), found[3]
+
+    def get(self, path, method="GET", key=None, **headers):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT)
+        connection.request(method, (self.key if key is None else key) + path, headers=headers)
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        connection.close()
+        return answer, text
+
+    def news(self, attempt=0, call=0, **more):
+        query = "&".join(f"{k}={v}" for k, v in more.items())
+        answer, text = self.get(f"/news?attempt={attempt}&call={call}&{query}")
+        assert answer.status == 200, text
+        return json.loads(text)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGINT)
+        status = self.process.wait(WAIT)
+        self.process.stdout.close()
+        assert status == 0, status
+
+
+class Page(html.parser.HTMLParser):
+    """Reads a page as a browser does, and fails on parts that may not be in it."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.parts, self.policy, self.open_, self.name = {}, "", [], None
+        self.feed(text)
+        self.close()
+        assert [t for t in self.open_ if t not in ("meta", "link", "input")] == [], self.open_
+
+    def handle_starttag(self, tag, attributes):
+        assert tag not in ("img", "iframe", "object"), tag
+        values = dict(attributes)
+        for name, value in attributes:
+            assert not name.startswith("on") and name not in ("src", "style", "action"), (tag, name)
+            assert name != "href" or value == "data:,", value
+        if values.get("http-equiv") == "Content-Security-Policy":
+            self.policy = values["content"]
+        self.name = values.get("id", tag)
+        if tag not in ("meta", "link", "input"):
+            self.open_.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open_ and self.open_[-1] == tag, (tag, self.open_)
+        self.open_.pop()
+        self.name = None
+
+    def handle_data(self, data):
+        if self.name in ("script", "style", "data", "details") and data.strip():
+            self.parts[self.name] = self.parts.get(self.name, "") + data
+
+
+def check_policy(page):
+    for name in ("script", "style"):
+        digest = base64.b64encode(hashlib.sha256(page.parts[name].encode()).digest()).decode()
+        assert f"{name}-src 'sha256-{digest}'" in page.policy, (name, page.policy)
+    assert page.policy.startswith("default-src 'none'") and "unsafe" not in page.policy, page.policy
+
+
+def diff(folder):
+    text = kforge(folder, "diff", "c2", "c3")
+    assert text.splitlines() == [
+        "c2  correct, 1.41x [1.40, 1.42], measured once; -DITEMS=8",
+        "c3  correct, 1.84x [1.83, 1.85], measured twice", "",
+        "--- c2", "+++ c3", "@@ -1 +1 @@", "-// the seed", "+// vectors"], text
+    assert kforge(folder, "diff", "c3") == text
+    assert "The sources are equal." in kforge(folder, "diff", "c1", "c2")
+    assert "c4  wrong_result\n" in kforge(folder, "diff", "c3", "c4")
+    with open(os.path.join(folder, "evil\x1b[2J.cu"), "w") as file:
+        file.write("// vectors\n\x1b]0;owned\x07\u202e\n--x\n")
+    text = kforge(folder, "diff", "c3", "evil\x1b[2J.cu")
+    assert "a file, not judged here" in text and "+--x" in text, text
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", text), repr(text)
+    with open(os.path.join(folder, "bytes"), "wb") as file:
+        file.write(b"a\0b")
+    assert "NUL" in kforge(folder, "diff", "c3", "bytes", status=2)
+    assert "no such file" in kforge(folder, "diff", "nothing.cu", status=2)
+    assert "has no parent" in kforge(folder, "diff", "c1", status=2)
+    assert "no candidate 99" in kforge(folder, "diff", "c1", "c99", status=2)
+
+
+def file(folder):
+    kforge(folder, "show", "last", "--html", "pages/run.html")
+    with open(os.path.join(folder, "pages/run.html"), encoding="utf-8") as f:
+        text = f.read()
+    page = Page(text)
+    check_policy(page)
+    assert "connect-src" not in page.policy
+    assert text.count("</script>") == 3 and "\u2028" not in text and "\u202e" not in text
+    data, details = json.loads(page.parts["data"]), json.loads(page.parts["details"])
+    assert data["run"]["attempts"] == 60 == len(data["attempts"]) and len(details) == 60
+    with_code = next(d for d in details.values() if "reply" in d and d.get("parents"))
+    assert "</script><img src=x" in with_code["prompt"] and "```cuda" in with_code["reply"]
+    assert with_code["parents"][0]["diff"].startswith("--- c") and with_code["verdict"]["status"]
+    assert "is for a run" in kforge(folder, "show", "c3", "--html", "x.html", status=2)
+    assert not os.path.exists(os.path.join(folder, "x.html"))
+
+
+def page(folder):
+    with Watch(folder) as w:
+        answer, text = w.get("/")
+        assert answer.status == 200 and answer.getheader("Content-Type") == "text/html; charset=utf-8"
+        assert answer.getheader("Content-Security-Policy") == "frame-ancestors 'none'"
+        page = Page(text)
+        check_policy(page)
+        assert "connect-src 'self'" in page.policy and page.parts["data"].strip() == "null"
+        all_ = w.news()
+        assert len(all_["attempts"]) == 60 and not all_["more"] and all_["run"]["id"] == w.run
+        known = w.news(all_["attempt"], all_["call"])
+        assert known["attempts"] == known["calls"] == [] and known["run"]["state"] == "finished"
+        some = w.news(50, all_["call"])
+        assert [a["n"] for a in some["attempts"]] == list(range(51, 61)) and some["calls"] == []
+        number = next(a["n"] for a in all_["attempts"] if a.get("from") and a.get("call"))
+        detail = json.loads(w.get(f"/attempts/{number}")[1])
+        assert detail["source"] and detail["prompt"] and detail["reply"] and detail["parents"], detail
+        roof = json.loads(w.get("/roofline")[1])
+        assert roof["points"] and roof["peak"] == 4e10 and roof["bandwidth"] == 2e10, roof
+        # Nothing else, for no other site, and for no user without the key.
+        for path in ("/", "/news?attempt=0&call=0", "/attempts/3", "/roofline"):
+            answer, text = w.get(path, key="/" + "0" * 32)
+            assert answer.status == 404 and "axpy" not in text and "printed" in text, text
+            assert w.get(path, key=w.key + "0")[0].status == w.get(path, key="")[0].status == 404
+        assert w.get("/attempts/999")[0].status == 404 and w.get("/v1/tasks")[0].status == 404
+        assert w.get("/attempts/-1")[0].status == 404 and w.get("/news?attempt=x")[0].status == 200
+        assert w.get("/", "POST")[0].status == 405
+        assert w.get("/news", Host="evil.example")[0].status == 403
+        assert w.get("/news", Origin="http://evil.example")[0].status == 403
+
+
+def follows(folder):
+    """A question waits until the writer has more, and gets that alone."""
+    os.remove(os.path.join(folder, "kforge.db"))
+    command = [os.path.join(BIN, "../tests/make_run"), "kforge.db", os.path.join(ROOT, "tasks/axpy"), "30", "4", "700"]
+    writer = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
+    run = writer.stdout.readline().strip()
+    with Watch(folder, run[:8]) as w:
+        have = w.news()
+        while have["attempt"] < 34:
+            news = w.news(have["attempt"], have["call"], state=have["run"]["state"], wait=30)
+            assert 0 < len(news["attempts"]) <= 4 and news["attempts"][0]["n"] == have["attempt"] + 1, news
+            have = news
+        while have["run"]["state"] == "running":
+            have = w.news(have["attempt"], have["call"], state="running", wait=30)
+        assert have["run"]["state"] == "finished", have
+    assert writer.wait(WAIT) == 0
+    writer.stdout.close()
+
+
+def terminal(folder):
+    text = kforge(folder, "watch", "--terminal")
+    for words in ("axpy\n", "best      c3 1.84x [1.83, 1.85], measured twice", "compile_error", "exec:./ask", "no_source"):
+        assert words in text, (words, text)
+    assert "\x1b" not in text
+    assert "no run zzz" in kforge(folder, "watch", "zzz", status=2)
+
+
+def main():
+    folder = tempfile.mkdtemp(prefix="kforge-watch.")
+    try:
+        make = os.path.join(BIN, "../tests/make_")
+        task, store = os.path.join(ROOT, "tasks/axpy"), os.path.join(folder, "kforge.db")
+        subprocess.run([make + "store", store, task], check=True, stdout=subprocess.DEVNULL)
+        diff(folder)
+        terminal(folder)
+        os.remove(store)
+        subprocess.run([make + "run", store, task, "60"], check=True, stdout=subprocess.DEVNULL)
+        file(folder)
+        page(folder)
+        follows(folder)
+    finally:
+        shutil.rmtree(folder)
+
+
+main()
