@@ -349,7 +349,7 @@ static int exec_in_flight(const void *state)
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
-/* Copies the program that the command starts with. False if only a shell could tell it. */
+/* Copies the program that the command starts with. False if only a shell could read it. */
 static bool first_word(const char *command, char *word, size_t size)
 {
     static const char ends[] = " \t\n;|&<>", special[] = "\"'\\$`(){}*?[]~#!=";
@@ -369,7 +369,7 @@ static bool find_program(const char *command, kf_error *error)
     const char *const argv[] = {"/bin/sh", "-c", "command -v -- \"$1\"", "sh", word, NULL};
     kf_autofree char *path =
         strchr(word, '/') ? strdup("") : kf_run_capture(argv, NULL, PATH_BYTES, LOOK_SECONDS);
-    /* Without an answer the first call tells it. */
+    /* Without an answer the first call finds out. */
     if (!path || *path) return true;
     if (strchr(word, '/') && access(word, F_OK) == 0)
         return kf_fail(error, KF_ERROR_INPUT,

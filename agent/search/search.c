@@ -17,7 +17,7 @@
 /* time that jobs get to finish once a budget is spent. A resumed run judges the others again. */
 #define ENDING_SECONDS 60
 #define FINAL_TRIES 4
-/* number of latest verdicts that tell how long one takes */
+/* number of latest verdicts for the usual time of one */
 #define LATEST 16
 /* time for further workers to start once the first one is connected */
 #define OTHERS_SECONDS 3

@@ -11,7 +11,7 @@ static struct {
     /* how far the clock is ahead, and how long a job takes on it */
     double ahead, seconds;
     int64_t attempts;
-    char told[1 << 16];
+    char text[1 << 16];
 } view;
 
 double __real_kf_now(void);
@@ -26,8 +26,8 @@ static void watch(void *context, kf_search_event event, const kf_search_progress
 {
     (void)context;
     if (event == KF_SEARCH_BEST || event == KF_SEARCH_VERIFIED || event == KF_SEARCH_NEWS) {
-        size_t used = strlen(view.told);
-        snprintf(view.told + used, sizeof view.told - used, "%s\n", text);
+        size_t used = strlen(view.text);
+        snprintf(view.text + used, sizeof view.text - used, "%s\n", text);
     }
     /* The first tick while a job is in flight. */
     if (event != KF_SEARCH_TICK || !(progress->judging > 0) || progress->attempts == view.attempts)
@@ -42,7 +42,7 @@ static void search_timed(fixture *f, const kf_search_settings *settings, double 
     const char *workers = FAKE_WORKER;
     view.seconds = seconds;
     view.attempts = -1;
-    view.told[0] = '\0';
+    view.text[0] = '\0';
     kf_auto(kf_workers) pool =
         kf_workers_open(&workers, 1, &(kf_workers_options){.grace_seconds = 1}, &f->error);
     assert_non_null(pool);
@@ -58,9 +58,9 @@ static kf_search_settings of_seconds(double seconds)
     return (kf_search_settings){.declared_flags = true, .seed = 1, .budget = {.seconds = seconds}};
 }
 
-static const char *told(const char *text)
+static const char *expect_text(const char *text)
 {
-    if (!strstr(view.told, text)) fail_msg("\"%s\" is not in: %s", text, view.told);
+    if (!strstr(view.text, text)) fail_msg("\"%s\" is not in: %s", text, view.text);
     return text;
 }
 
@@ -105,7 +105,7 @@ static void says_what_the_time_left_out(void **state)
 
 /* ---- what is confirmed ----------------------------------------------------------------------- */
 
-static void refuted_bests_are_told(void **state)
+static void refuted_bests_are_named(void **state)
 {
     fixture *f = *state;
     make_task(f,
@@ -114,10 +114,10 @@ static void refuted_bests_are_told(void **state)
                                     "#pragma fake: speed 2.2\n#pragma fake: disagree\n", NULL});
     kf_search_settings settings = of_seconds(0);
     search_timed(f, &settings, 0);
-    told("new best: c2 3.00x [2.97, 3.03], not measured again yet\n");
-    told("c2 not confirmed: 3.00x [2.97, 3.03] at first, 1.50x [1.48, 1.52] measured again\n");
-    told("c3 not confirmed: wrong_result when measured again\n");
-    told("c4 not confirmed: two measurements disagree, 2.20x [2.18, 2.22] and 2.20x");
+    expect_text("new best: c2 3.00x [2.97, 3.03], not measured again yet\n");
+    expect_text("c2 not confirmed: 3.00x [2.97, 3.03] at first, 1.50x [1.48, 1.52] measured again\n");
+    expect_text("c3 not confirmed: wrong_result when measured again\n");
+    expect_text("c4 not confirmed: two measurements disagree, 2.20x [2.18, 2.22] and 2.20x");
     assert_true(f->result.progress.best_reverified);
     assert_near(best_of(f), 1.5);
 }
@@ -155,19 +155,19 @@ static void intervals_that_say_nothing_are_measured_again(void **state)
 
 /* ---- earlier runs ---------------------------------------------------------------------------- */
 
-static void earlier_verdicts_are_told_once(void **state)
+static void earlier_verdicts_are_counted_once(void **state)
 {
     fixture *f = *state;
     make_task(f, (const char *const[]){TUNED("2", "256"), NULL});
     kf_search_settings settings = of_seconds(0);
     search_timed(f, &settings, 0);
     assert_int_equal(f->result.progress.known, 0);
-    assert_int_equal(count(view.told, "earlier"), 0);
+    assert_int_equal(count(view.text, "earlier"), 0);
     assert_true(f->result.settled);
     search_timed(f, &settings, 0);
     assert_int_equal(f->result.progress.judged, 0);
     assert_int_equal(f->result.progress.known, 6);
-    assert_string_equal(view.told, "6 known from earlier runs, the best of them c6 with 2.00x "
+    assert_string_equal(view.text, "6 known from earlier runs, the best of them c6 with 2.00x "
                                    "(--anew measures again)\n");
     settings.anew = true;
     search_timed(f, &settings, 0);
@@ -258,9 +258,9 @@ int test_program(void)
     const struct CMUnitTest tests[] = {
         TEST(time_is_that_of_the_whole_run),
         TEST(says_what_the_time_left_out),
-        TEST(refuted_bests_are_told),
+        TEST(refuted_bests_are_named),
         TEST(intervals_that_say_nothing_are_measured_again),
-        TEST(earlier_verdicts_are_told_once),
+        TEST(earlier_verdicts_are_counted_once),
         TEST(earlier_intervals_that_say_nothing_do_not_count),
         TEST(replies_end_a_run),
         TEST(the_roofline_ends_a_run_in_words),
