@@ -281,9 +281,11 @@ bool kf_verify_left_out(kf_search *s, kf_error *text, kf_error *error)
     if (!kf_verify_propose(s, true, &missing, error)) return false;
     /* Without a better figure it could not become the best. */
     if (missing && missing->claimed.value > 1)
-        kf_fail(text, KF_ERROR_LIMIT,
-                "c%lld with %s was not measured again: the time did not suffice",
-                (long long)missing->candidate, kf_figure_speedup(missing->claimed, figure));
+        kf_fail(text, KF_ERROR_LIMIT, "c%lld with %s was not measured again: %s",
+                (long long)missing->candidate, kf_figure_speedup(missing->claimed, figure),
+                kf_search_time_left(s) <= s->verification.longest
+                    ? "the time did not suffice"
+                    : "the end of a run measures only a few again");
     kf_proposal_free(missing);
     return true;
 }

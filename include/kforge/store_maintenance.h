@@ -86,9 +86,9 @@ bool kf_store_vacuum(kf_store *store, double samples_days, int64_t *dropped, kf_
 typedef struct kf_store_deleted {
     int64_t attempts, candidates, verdicts, model_calls;
 } kf_store_deleted;
-/* Deletes a run (an id or a unique prefix): its attempts, population, model calls and notes, and
- * the candidates with their verdicts that neither another run nor a verdict outside the run refers to.
- * KF_ERROR_BUSY while a process works on the run. */
+/* Deletes a run (an id or a unique prefix): its attempts, population, model calls and notes. The
+ * candidates and their verdicts go too, if neither another run nor a verdict outside the run refers
+ * to them. KF_ERROR_BUSY while a process works on the run. */
 bool kf_store_delete_run(kf_store *store, const char *id, kf_store_deleted *deleted,
                          kf_error *error);
 

@@ -4,6 +4,7 @@
  * kf_now is wrapped. Each job takes f->seconds on this clock, however fast the machine is. */
 #include "test_search_common.h"
 
+#include "progress.h"
 #include "search_internal.h"
 #include "test_main.h"
 
@@ -12,6 +13,8 @@ static struct {
     double ahead, seconds;
     int64_t attempts;
     char text[1 << 16];
+    /* at the start of the run */
+    double usual;
 } view;
 
 double __real_kf_now(void);
@@ -25,6 +28,7 @@ static void watch(void *context, kf_search_event event, const kf_search_progress
                   const char *text)
 {
     (void)context;
+    if (event == KF_SEARCH_STARTED) view.usual = progress->usual;
     if (event == KF_SEARCH_BEST || event == KF_SEARCH_VERIFIED || event == KF_SEARCH_NEWS) {
         size_t used = strlen(view.text);
         snprintf(view.text + used, sizeof view.text - used, "%s\n", text);
@@ -115,7 +119,8 @@ static void refuted_bests_are_named(void **state)
     kf_search_settings settings = of_seconds(0);
     search_timed(f, &settings, 0);
     expect_text("new best: c2 3.00x [2.97, 3.03], not measured again yet\n");
-    expect_text("c2 not confirmed: 3.00x [2.97, 3.03] at first, 1.50x [1.48, 1.52] measured again\n");
+    expect_text(
+        "c2 not confirmed: 3.00x [2.97, 3.03] at first, 1.50x [1.48, 1.52] measured again\n");
     expect_text("c3 not confirmed: wrong_result when measured again\n");
     expect_text("c4 not confirmed: two measurements disagree, 2.20x [2.18, 2.22] and 2.20x");
     assert_true(f->result.progress.best_reverified);
@@ -190,6 +195,47 @@ static void earlier_intervals_that_say_nothing_do_not_count(void **state)
     assert_int_equal(f->result.progress.judged, 1);
 }
 
+/* A long job is announced, with the time that the task's jobs took before. */
+static void long_builds_are_announced(void **state)
+{
+    fixture *f = *state;
+    make_task(f, (const char *const[]){NULL});
+    kf_search_settings settings = of_seconds(0);
+    setenv("FAKE_SLEEP", "0.02", 1);
+    search_timed(f, &settings, 0);
+    assert_true(view.usual == 0);
+    settings.anew = true;
+    search_timed(f, &settings, 0);
+    assert_near(view.usual, 0.02);
+    char *text = NULL;
+    size_t size;
+    FILE *log = open_memstream(&text, &size);
+    kf_progress_view shown = {.log = log};
+    kf_search_progress progress = {.hardware = "cpu test",
+                                   .judging = 29,
+                                   .usual = 119.6,
+                                   .baseline = {NAN, NAN, NAN},
+                                   .best_speedup = {NAN, NAN, NAN}};
+    kf_progress_notify(&shown, KF_SEARCH_TICK, &progress, "");
+    for (progress.judging = 30; progress.judging < 33; progress.judging++)
+        kf_progress_notify(&shown, KF_SEARCH_TICK, &progress, "");
+    /* Load and the baseline are one line each. */
+    const kf_noise noise = {.busy = 24, .processors = 2};
+    shown.noise = &noise;
+    kf_progress_notify(&shown, KF_SEARCH_STARTED, &progress, "1abc");
+    progress.baseline = (kf_interval){1.68, 0.56, 6.23};
+    for (int i = 0; i < 3; i++) kf_progress_notify(&shown, KF_SEARCH_TICK, &progress, "");
+    fclose(log);
+    assert_string_equal(text,
+                        "building and judging for 30.0 s of about 2 min 00 s\n"
+                        "run 1abc on cpu test\n"
+                        "timing is noisy: 24 other programs run on 2 processors; remedy: end other "
+                        "programs, or measure longer with --seconds\n"
+                        "timing is noisy: the baseline over itself is 1.7x [0.6, 6.2]; remedy: end "
+                        "other programs, or measure longer with --seconds\n");
+    free(text);
+}
+
 /* ---- budgets --------------------------------------------------------------------------------- */
 
 static void replies_end_a_run(void **state)
@@ -213,6 +259,31 @@ static void replies_end_a_run(void **state)
     kf_autofree char *text = history(f, f->result.progress.run, false);
     assert_non_null(strstr(text, "1.30"));
     assert_null(strstr(text, "1.40"));
+}
+
+/* ---- the roofline in a run ------------------------------------------------------------------- */
+
+static void a_run_stops_at_the_roofline(void **state)
+{
+    fixture *f = *state;
+    make_task(f, (const char *const[]){NULL});
+    kf_autofree char *spec = cassette(f, REPLY("speed 2\\n#pragma fake: floor 0.97")
+                                             REPLY("speed 1.3") REPLY("speed 1.4"));
+    kf_search_settings settings = {
+        .declared_flags = true, .seed = 1, .models = (const char *const[]){spec}, .model_count = 1};
+    search_timed(f, &settings, 0);
+    assert_int_equal(f->result.end, KF_SEARCH_SPENT);
+    assert_string_equal(f->result.why.text, "within 3 % of the roofline: stopped");
+    assert_true(f->result.settled && f->result.progress.best_reverified);
+    assert_int_equal(f->result.progress.calls, 1);
+    /* Above it the run goes on, and asks. */
+    kf_autofree char *above = cassette(f, REPLY("speed 2.5\\n#pragma fake: floor 1.3")
+                                              REPLY("speed 1.5") REPLY("speed 1.6"));
+    settings.models = (const char *const[]){above};
+    search_timed(f, &settings, 0);
+    assert_int_equal(f->result.progress.calls, 3);
+    assert_non_null(strstr(f->result.question.text, "1.30 times as fast as the roofline allows: "
+                                                    "check the task's bytes and flops"));
 }
 
 /* ---- the roofline ---------------------------------------------------------------------------- */
@@ -262,7 +333,9 @@ int test_program(void)
         TEST(intervals_that_say_nothing_are_measured_again),
         TEST(earlier_verdicts_are_counted_once),
         TEST(earlier_intervals_that_say_nothing_do_not_count),
+        TEST(long_builds_are_announced),
         TEST(replies_end_a_run),
+        TEST(a_run_stops_at_the_roofline),
         TEST(the_roofline_ends_a_run_in_words),
     };
     return TEST_GROUP(tests, NULL, NULL);
