@@ -275,7 +275,8 @@ static void a_run_stops_at_the_roofline(void **state)
     assert_int_equal(f->result.end, KF_SEARCH_SPENT);
     assert_string_equal(f->result.why.text, "within 3 % of the roofline: stopped");
     assert_true(f->result.settled && f->result.progress.best_reverified);
-    assert_int_equal(f->result.progress.calls, 1);
+    /* A call may be in flight while the best is measured again. */
+    assert_in_range(f->result.progress.calls, 1, 2);
     /* Above it the run goes on, and asks. */
     kf_autofree char *above = cassette(f, REPLY("speed 2.5\\n#pragma fake: floor 1.3")
                                               REPLY("speed 1.5") REPLY("speed 1.6"));
