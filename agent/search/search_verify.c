@@ -37,6 +37,7 @@ int kf_verify_tries(const kf_verification *verification, int64_t candidate)
 
 bool kf_says_nothing(kf_interval speedup)
 {
+    if (isnan(speedup.value)) return true;
     return speedup.low < 1 && speedup.high > 1 && !(speedup.high < VAGUE * speedup.low);
 }
 
@@ -61,8 +62,7 @@ void kf_verify_tried(kf_verification *verification, int64_t candidate, kf_interv
 {
     verification->judged_since = 0;
     drop_vague(verification, candidate);
-    if (!isnan(speedup.value))
-        verification->vague_again = kf_says_nothing(speedup) ? verification->vague_again + 1 : 0;
+    verification->vague_again = kf_says_nothing(speedup) ? verification->vague_again + 1 : 0;
     for (size_t i = 0; i < verification->tries_count; i++)
         if (verification->tries[i].candidate == candidate) {
             verification->tries[i].count++;

@@ -158,6 +158,21 @@ static void intervals_that_say_nothing_are_measured_again(void **state)
     assert_in_range(count(again, "verify reverified"), 3, 7);
 }
 
+/* So is a correct candidate without a figure. */
+static void correct_without_a_figure_is_measured_again(void **state)
+{
+    fixture *f = *state;
+    make_task(f,
+              (const char *const[]){"#pragma fake: speed nan\n#pragma fake: verified 1.3\n", NULL});
+    kf_search_settings settings = of_seconds(0);
+    search_timed(f, &settings, 0);
+    kf_autofree char *text = history(f, f->result.progress.run, false);
+    assert_string_equal(text, "baseline judged correct 1.00\nseed judged correct\n"
+                              "verify reverified correct 1.30\n");
+    assert_near(best_of(f), 1.3);
+    assert_true(f->result.progress.best_reverified);
+}
+
 /* ---- earlier runs ---------------------------------------------------------------------------- */
 
 static void earlier_verdicts_are_counted_once(void **state)
@@ -332,6 +347,7 @@ int test_program(void)
         TEST(says_what_the_time_left_out),
         TEST(refuted_bests_are_named),
         TEST(intervals_that_say_nothing_are_measured_again),
+        TEST(correct_without_a_figure_is_measured_again),
         TEST(earlier_verdicts_are_counted_once),
         TEST(earlier_intervals_that_say_nothing_do_not_count),
         TEST(long_builds_are_announced),
