@@ -54,6 +54,7 @@
     ROW(store_merge) \
     ROW(store_check) \
     ROW(store_repair) \
+    ROW(store_delete) \
     ROW(store_stats) \
     ROW(store_backup) \
     ROW(store_vacuum) \

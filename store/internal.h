@@ -147,6 +147,11 @@ int64_t kf_blob_put(kf_store *store, const void *data, size_t size, kf_error *er
 /* Returns the text of a blob, malloc'd, after comparing its hash. `size` may be NULL. */
 char *kf_blob_get(kf_store *store, int64_t blob, size_t *size, kf_error *error);
 
+/* ---- maintenance.c --------------------------------------------------------------------------- */
+
+/* Deletes the texts that no row refers to. */
+bool kf_blobs_drop_orphans(kf_store *store, kf_error *error);
+
 /* ---- old_codecs.c ---------------------------------------------------------------------------- */
 
 /* Unpacks a text in codec 0, 1 or 2 into *text, malloc'd; NULL if it is damaged. False without

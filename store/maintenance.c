@@ -382,7 +382,7 @@ static bool drop_old_samples(kf_store *store, double days, int64_t *dropped, kf_
     return row == 0;
 }
 
-static bool drop_orphans(kf_store *store, kf_error *error)
+bool kf_blobs_drop_orphans(kf_store *store, kf_error *error)
 {
     return kf_sql_do(store, error,
                      "DELETE FROM blob WHERE id NOT IN (SELECT bundle FROM task UNION ALL SELECT "
@@ -398,7 +398,7 @@ bool kf_store_vacuum(kf_store *store, double samples_days, int64_t *dropped, kf_
     int64_t count = 0;
     if (!kf_store_begin(store, error)) return false;
     bool ok = (samples_days < 0 || drop_old_samples(store, samples_days, &count, error)) &&
-              drop_orphans(store, error);
+              kf_blobs_drop_orphans(store, error);
     if (!ok) return kf_store_rollback(store), false;
     if (!kf_store_commit(store, error)) return false;
     if (dropped) *dropped = count;

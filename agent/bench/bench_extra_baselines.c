@@ -141,7 +141,7 @@ static void tell(measuring *m, const measurement *item, const kf_verdict *verdic
     fprintf(m->how->log, "%8s  %s against %s: ", kf_figure_seconds(kf_now() - m->started, time),
             m->result->rows[item->row].task, m->result->extra_baselines[item->extra].name);
     if (verdict && verdict->status == KF_CORRECT)
-        fprintf(m->how->log, "%.3fx\n", verdict->speedup.value);
+        fprintf(m->how->log, "%s\n", kf_figure_speedup(verdict->speedup, time));
     else
         fprintf(m->how->log, "%s%s%s\n", verdict ? kf_status_name(verdict->status) : "",
                 verdict ? ": " : "", text);

@@ -161,7 +161,8 @@ static void tell(judging *j, size_t index, kf_attempt_outcome outcome,
     j->width = 0;
     fprintf(j->how->log, "%8s  %s: %s", kf_figure_seconds(kf_now() - j->started, time), s->file,
             *result->blame ? result->status : result->message);
-    if (result->speedup.value > 0) fprintf(j->how->log, ", %.3fx", result->speedup.value);
+    if (result->speedup.value > 0)
+        fprintf(j->how->log, ", %s", kf_figure_speedup(result->speedup, time));
     if (!isnan(s->claimed)) fprintf(j->how->log, ", claimed %.2fx", s->claimed);
     fprintf(j->how->log, "  (%zu of %zu)\n", j->judged, j->planned);
     if (kf_event_stream_trouble(j->how->events, &lost))

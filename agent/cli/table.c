@@ -358,7 +358,7 @@ const char *kf_figure_speedup(kf_interval speedup, char text[KF_FIGURE])
 const char *kf_figure_cost(double usd, bool partly_unknown, char text[KF_FIGURE])
 {
     const char *least = partly_unknown ? "at least " : "";
-    if (isnan(usd) || (partly_unknown && !(usd > 0)))
+    if (isnan(usd) || (partly_unknown && !(usd >= 0.0001)))
         snprintf(text, KF_FIGURE, "cost unknown");
     else if (usd > 0 && usd < 0.0001)
         snprintf(text, KF_FIGURE, "under $0.0001");

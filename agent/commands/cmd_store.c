@@ -1,4 +1,5 @@
-/* `kforge store merge|check|repair|vacuum|migrate|stats|backup` (kforge/store_maintenance.h). */
+/* `kforge store merge|check|repair|delete|vacuum|migrate|stats|backup`
+ * (kforge/store_maintenance.h). */
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -163,6 +164,32 @@ static int run_repair(const kf_invocation *invocation, const void *values, kf_er
                 kf_store_path(store), (long long)count);
     else
         fprintf(invocation->output, "%s: nothing to repair\n", kf_store_path(store));
+    return KF_EXIT_DONE;
+}
+
+/* ---- delete ---------------------------------------------------------------------------------- */
+
+static int run_delete(const kf_invocation *invocation, const void *values, kf_error *error)
+{
+    const settings *wanted = values;
+    kf_store_deleted deleted;
+    kf_autoresult kf_store_run run = {0};
+    const char *word = invocation->arguments[0];
+    if (kf_store_means_latest(word)) {
+        kf_fail(error, KF_ERROR_INPUT,
+                "store delete: give the id of the run, not \"%s\" (`kforge list` shows ids)", word);
+        return -1;
+    }
+    kf_auto(kf_store) store = kf_store_open(wanted->store, KF_STORE_WRITE, error);
+    if (!store || !kf_store_find_run(store, word, &run, error) ||
+        !kf_store_delete_run(store, run.id, &deleted, error))
+        return -1;
+    fprintf(invocation->output,
+            "%s: run %s of %s is deleted: %lld attempts, %lld candidates with %lld verdicts, %lld "
+            "model calls. `kforge store vacuum` gives the space back\n",
+            kf_store_path(store), run.id, run.task_name, (long long)deleted.attempts,
+            (long long)deleted.candidates, (long long)deleted.verdicts,
+            (long long)deleted.model_calls);
     return KF_EXIT_DONE;
 }
 
@@ -391,6 +418,21 @@ const kf_command kf_command_store_backup = {
     .options = store_options,
     .settings_size = sizeof(settings),
     .run = run_backup,
+};
+
+const kf_command kf_command_store_delete = {
+    .name = "store delete",
+    .synopsis = "RUN",
+    .summary = "Delete a run",
+    .description =
+        "Deletes attempts, model calls and notes of the run. Its candidates go with it, "
+        "except for those that another run or `kforge eval` judged, too. There is no way "
+        "back but a backup.",
+    .least_arguments = 1,
+    .most_arguments = 1,
+    .options = store_options,
+    .settings_size = sizeof(settings),
+    .run = run_delete,
 };
 
 const kf_command kf_command_store_vacuum = {

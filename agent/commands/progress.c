@@ -136,8 +136,8 @@ static void tell_once_waiting(kf_progress_view *view)
 static void tell_once_long(kf_progress_view *view, const kf_search_progress *progress)
 {
     kf_autobuffer text = {0};
-    if (view->wait_told || progress->judging < LOG_SECONDS) return;
-    view->wait_told = true;
+    if (view->wait_shown || progress->judging < LOG_SECONDS) return;
+    view->wait_shown = true;
     put_judging(progress, &text);
     if (text.data) fprintf(view->log, "%s\n", text.data + strlen(", "));
     fflush(view->log);
@@ -159,8 +159,8 @@ void kf_progress_notify(void *context, kf_search_event event, const kf_search_pr
     kf_progress_view *view = context;
     char line[200], figure[KF_FIGURE];
     kf_progress_events(view);
-    if (!view->noise_told && !isnan(progress->baseline.value)) {
-        view->noise_told = true;
+    if (!view->noise_shown && !isnan(progress->baseline.value)) {
+        view->noise_shown = true;
         tell_noise(view, NULL, progress->baseline);
     }
     switch (event) {

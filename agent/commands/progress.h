@@ -23,7 +23,7 @@ typedef struct kf_progress_view {
     int64_t failures_told, judged_told;
     /* of this machine at the start; NULL: other machines judge */
     const kf_noise *noise;
-    bool noise_told, wait_told;
+    bool noise_shown, wait_shown;
 } kf_progress_view;
 
 /* A kf_search_observer; `context` is a kf_progress_view. */

@@ -26,6 +26,7 @@
 #include "extract.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
+#include "kforge/run_capture.h"
 #include "llm_dialect.h"
 #include "llm_provider.h"
 
@@ -33,6 +34,9 @@
 /* Bytes of stderr kept for an error. */
 #define TAIL_BYTES 600
 #define READ_BYTES 65536
+/* to find the program of a command */
+#define LOOK_SECONDS 20
+#define PATH_BYTES 4096
 /* How often to look for the end of a process if the kernel has no pidfd (before Linux 5.3). */
 #define POLL_SECONDS 0.02
 
@@ -212,7 +216,8 @@ static bool read_json_reply(kf_llm_reply *reply, const char *text, size_t size)
     kf_auto(cJSON) json = kf_json_parse(mended, strlen(mended), KF_REPLY_BYTES, "reply", NULL);
     const cJSON *answer = cJSON_GetObjectItemCaseSensitive(json, "text"),
                 *model = cJSON_GetObjectItemCaseSensitive(json, "model");
-    const cJSON *usage = cJSON_GetObjectItemCaseSensitive(json, "usage"),
+    const cJSON *nested = cJSON_GetObjectItemCaseSensitive(json, "usage"),
+                *usage = cJSON_IsObject(nested) ? nested : json,
                 *outcome = cJSON_GetObjectItemCaseSensitive(json, "outcome");
     if (!cJSON_IsString(answer)) return false;
     char *copy = strdup(answer->valuestring);
@@ -344,8 +349,42 @@ static int exec_in_flight(const void *state)
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
+/* Copies the program that the command starts with. False if only a shell could read it. */
+static bool first_word(const char *command, char *word, size_t size)
+{
+    static const char ends[] = " \t\n;|&<>", special[] = "\"'\\$`(){}*?[]~#!=";
+    command += strspn(command, " \t\n");
+    size_t length = strcspn(command, ends);
+    if (length == 0 || length >= size) return false;
+    snprintf(word, size, "%.*s", (int)length, command);
+    return strcspn(word, special) == length;
+}
+
+/* False with *error if the command's program does not exist. */
+static bool find_program(const char *command, kf_error *error)
+{
+    char word[512];
+    if (!first_word(command, word, sizeof word)) return true;
+    if (strchr(word, '/') && access(word, X_OK) == 0) return true;
+    const char *const argv[] = {"/bin/sh", "-c", "command -v -- \"$1\"", "sh", word, NULL};
+    kf_autofree char *path =
+        strchr(word, '/') ? strdup("") : kf_run_capture(argv, NULL, PATH_BYTES, LOOK_SECONDS);
+    /* Without an answer the first call finds out. */
+    if (!path || *path) return true;
+    if (strchr(word, '/') && access(word, F_OK) == 0)
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "exec: %s can't be executed: make it executable with chmod +x, or name its "
+                       "interpreter first (exec:python3 %s)",
+                       word, word);
+    return kf_fail(error, KF_ERROR_INPUT,
+                   "exec: there is no program %s: check its name, or give its path as in "
+                   "exec:./ask.sh",
+                   word);
+}
+
 static void *exec_open(const char *argument, const double *options, kf_error *error)
 {
+    if (!find_program(argument, error)) return NULL;
     exec *e = calloc(1, sizeof *e);
     if (e) e->command = strdup(argument);
     if (!e || !e->command) {

@@ -17,7 +17,7 @@
 /* time that jobs get to finish once a budget is spent. A resumed run judges the others again. */
 #define ENDING_SECONDS 60
 #define FINAL_TRIES 4
-/* number of latest verdicts that tell how long one takes */
+/* number of latest verdicts for the usual time of one */
 #define LATEST 16
 /* time for further workers to start once the first one is connected */
 #define OTHERS_SECONDS 3
@@ -211,7 +211,10 @@ static bool conclude(kf_search *s, kf_search_result *result, kf_error *error)
                        strcmp(kf_selection_stop(s), result->why.text) == 0);
     if (*s->selection.above_floor)
         kf_fail(&result->question, KF_ERROR_INPUT, "%s", s->selection.above_floor);
-    return result->end == KF_SEARCH_INTERRUPTED || kf_verify_left_out(s, &result->left_out, error);
+    if (result->end == KF_SEARCH_INTERRUPTED) return true;
+    if (!kf_verify_left_out(s, &result->left_out, error)) return false;
+    result->settled = result->settled && !*result->left_out.text;
+    return true;
 }
 
 /* ---- beginning and ending -------------------------------------------------------------------- */

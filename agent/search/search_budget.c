@@ -1,7 +1,8 @@
 /* The budgets of a run: which one is spent, and what the search still waits for then.
  *
  * The time is that of the whole run. At its end the best is measured again, which takes longer than
- * a first measurement. The search keeps a share of the time for it. */
+ * a first measurement. The search keeps a share of the time for it, once there is a candidate to
+ * measure again. */
 #include <math.h>
 
 #include "search_internal.h"
@@ -30,8 +31,17 @@ double kf_search_time_left(const kf_search *s)
     return limit > 0 ? limit - kf_search_elapsed(s) : INFINITY;
 }
 
+/* True if a candidate that may be the best waits to be measured again. */
+static bool awaits_again(const kf_search *s)
+{
+    const kf_member *fastest = kf_population_best(s->selection.population, -1);
+    if (!s->progress.best || !fastest) return false;
+    return !s->progress.best_reverified || fastest->speedup > s->verification.best;
+}
+
 double kf_search_reserve(const kf_search *s)
 {
+    if (!awaits_again(s)) return 0;
     double seconds = s->settings->verify_seconds > 0 ? s->settings->verify_seconds : 3;
     /* It is measured twice. */
     double one = fmax(s->verification.longest, 2 * (s->progress.usual + seconds));

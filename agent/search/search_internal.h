@@ -188,9 +188,11 @@ bool kf_best_refresh(kf_search *s, bool quiet, kf_error *error);
  * measured again. `quiet`: its verdict is of an earlier run. */
 bool kf_best_note(kf_search *s, int64_t candidate, bool verified, bool quiet, kf_status status,
                   kf_interval speedup, kf_error *error);
-/* True if the interval leaves open whether the candidate is far slower or far faster. */
+/* True if the interval leaves open whether a correct candidate is far slower or far faster, or
+ * there is none. */
 bool kf_says_nothing(kf_interval speedup);
-/* Notes that a candidate was measured for the first time, and whether its interval says anything.
+/* Notes that a correct candidate was measured for the first time, and whether its interval says
+ * anything.
  */
 void kf_verify_first(kf_verification *verification, int64_t candidate, kf_interval speedup);
 /* As kf_best_note after a second measurement. Reports also whether it confirms the first one. */

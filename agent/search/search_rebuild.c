@@ -297,8 +297,11 @@ static bool end_attempt(history *h, const kf_store_attempt *attempt, beginning *
         s->progress.judged += !is_fault(attempt);
     if (attempt->outcome == KF_ATTEMPT_JUDGED || attempt->outcome == KF_ATTEMPT_SAME_CODE)
         s->verification.judged_since++;
-    kf_verify_first(&s->verification, attempt->candidate, figure);
-    if (b->step == KF_STEP_BASELINE && of_this) s->progress.baseline = figure;
+    bool correct = of_this && attempt->verdict && attempt->status == KF_CORRECT;
+    if (correct && b->step == KF_STEP_BASELINE)
+        s->progress.baseline = figure;
+    else if (correct)
+        kf_verify_first(&s->verification, attempt->candidate, figure);
     kf_tunable_source *tunable = b->tunable;
     if (tunable && b->number != b->began) tunable->in_flight--;
     if (!is_spoilt(h, attempt, &spoilt, error)) return false;

@@ -265,10 +265,11 @@ static void note_time(kf_search *s, const kf_proposal *p)
 static void note_measured(kf_search *s, const kf_proposal *p, const kf_verdict *verdict,
                           int64_t candidate)
 {
-    const kf_interval none = {NAN, NAN, NAN};
-    const kf_interval figure = verdict->status == KF_CORRECT ? verdict->speedup : none;
-    kf_verify_first(&s->verification, candidate, figure);
-    if (p->origin.step == KF_STEP_BASELINE) s->progress.baseline = figure;
+    if (verdict->status != KF_CORRECT) return;
+    if (p->origin.step == KF_STEP_BASELINE)
+        s->progress.baseline = verdict->speedup;
+    else
+        kf_verify_first(&s->verification, candidate, verdict->speedup);
 }
 
 bool kf_record_result(kf_search *s, kf_proposal *p, const kf_workers_result *result, bool *again,

@@ -37,6 +37,7 @@ int kf_verify_tries(const kf_verification *verification, int64_t candidate)
 
 bool kf_says_nothing(kf_interval speedup)
 {
+    if (isnan(speedup.value)) return true;
     return speedup.low < 1 && speedup.high > 1 && !(speedup.high < VAGUE * speedup.low);
 }
 
@@ -61,8 +62,7 @@ void kf_verify_tried(kf_verification *verification, int64_t candidate, kf_interv
 {
     verification->judged_since = 0;
     drop_vague(verification, candidate);
-    if (!isnan(speedup.value))
-        verification->vague_again = kf_says_nothing(speedup) ? verification->vague_again + 1 : 0;
+    verification->vague_again = kf_says_nothing(speedup) ? verification->vague_again + 1 : 0;
     for (size_t i = 0; i < verification->tries_count; i++)
         if (verification->tries[i].candidate == candidate) {
             verification->tries[i].count++;
@@ -281,9 +281,11 @@ bool kf_verify_left_out(kf_search *s, kf_error *text, kf_error *error)
     if (!kf_verify_propose(s, true, &missing, error)) return false;
     /* Without a better figure it could not become the best. */
     if (missing && missing->claimed.value > 1)
-        kf_fail(text, KF_ERROR_LIMIT,
-                "c%lld with %s was not measured again: the time did not suffice",
-                (long long)missing->candidate, kf_figure_speedup(missing->claimed, figure));
+        kf_fail(text, KF_ERROR_LIMIT, "c%lld with %s was not measured again: %s",
+                (long long)missing->candidate, kf_figure_speedup(missing->claimed, figure),
+                kf_search_time_left(s) <= s->verification.longest
+                    ? "the time did not suffice"
+                    : "the end of a run measures only a few again");
     kf_proposal_free(missing);
     return true;
 }

@@ -184,6 +184,21 @@ static void print_finding(const kf_view *view, const char *workload, const kf_fi
         kf_text_wrap(view->out, named, strlen(named), view->width ? view->width : 100, 4, true);
 }
 
+/* Prints in words that two measurements disagree. False for another flag. */
+static bool print_disagreement(const kf_view *view, const kf_verdict *verdict, const char *flag)
+{
+    double low, high;
+    char first[KF_FIGURE], second[KF_FIGURE];
+    if (sscanf(flag, "verify.disagrees:%lf..%lf", &low, &high) != 2) return false;
+    const kf_interval *now = &verdict->speedup;
+    fprintf(view->out,
+            "  two measurements disagree: %s at first, %s again. Measure once more on a quiet "
+            "machine\n",
+            kf_figure_interval((kf_interval){sqrt(low * high), low, high}, first),
+            kf_figure_interval(*now, second));
+    return true;
+}
+
 static void print_findings(const kf_view *view, const kf_verdict *verdict)
 {
     size_t count = verdict->finding_count + verdict->flag_count;
@@ -198,6 +213,7 @@ static void print_findings(const kf_view *view, const kf_verdict *verdict)
             print_finding(view, verdict->workloads[i].workload, &verdict->workloads[i].findings[f]);
     for (size_t i = 0; i < verdict->flag_count; i++) {
         const char *flag = verdict->flags[i];
+        if (print_disagreement(view, verdict, flag)) continue;
         fprintf(view->out, "  %s: %s\n",
                 strcmp(flag, KF_FLAG_FROZEN) == 0
                     ? "with frozen weights: it transforms them once and keeps the result"

@@ -83,6 +83,15 @@ bool kf_store_backup(kf_store *store, const char *path, kf_error *error);
  * number of verdicts that lost their samples. */
 bool kf_store_vacuum(kf_store *store, double samples_days, int64_t *dropped, kf_error *error);
 
+typedef struct kf_store_deleted {
+    int64_t attempts, candidates, verdicts, model_calls;
+} kf_store_deleted;
+/* Deletes a run (an id or a unique prefix): its attempts, population, model calls and notes. The
+ * candidates and their verdicts go too, if neither another run nor a verdict outside the run refers
+ * to them. KF_ERROR_BUSY while a process works on the run. */
+bool kf_store_delete_run(kf_store *store, const char *id, kf_store_deleted *deleted,
+                         kf_error *error);
+
 /* Finds the next verdict after number `after` that blames a candidate or a task. Returns 1, 0 at
  * the end, -1 on error. */
 int kf_store_next_accusation(kf_store *store, int64_t after, int64_t *verdict, kf_error *error);

@@ -189,7 +189,7 @@ echo '{"type":"kforge.episode","ended":"exit status 0","candidate":"#pragma fake
 printf '{"type":"kforge.episode","candidate":"#pragma fake: speed 1000 x"}'
 END
 agent lying
-json 'o["best"]["speedup"]["value"] < 100'
+json 'o["best"] is None or o["best"]["speedup"]["value"] < 100'
 sql lying.db "select v.status from attempt a join verdict v on v.id = a.verdict where a.step = 'episode'"
 json 'o == [["wrong_result"]]'
 

@@ -12,6 +12,7 @@
  *   // fake: verified 1.2         the speedup when measured with `verify`
  *   // fake: interval 0.1 9       the interval of the speedup, unless measured with `verify`
  *   // fake: wide 0.1 9           the same, always
+ *   // fake: floor 0.97            the share of the physical limit
  *   // fake: disagree             `verify` finds that the two measurements disagree
  *   // fake: status crash         any status of a verdict. With "again" instead of "status", only
  *                                 for `verify`
@@ -291,8 +292,14 @@ static bool fill(kf_verdict *verdict, const kf_job *job, const char *how)
     workload->pairs = job->options.check_only ? 0 : 8;
     workload->baseline_seconds = 1e-3;
     workload->candidate_seconds = 1e-3 / speed;
+    if (line_of(job->source, "floor", rest, sizeof rest))
+        workload->floor_seconds = strtod(rest, NULL) * workload->candidate_seconds;
     verdict->reverified =
         job->options.verify && !line_of(job->source, "disagree", rest, sizeof rest);
+    if (job->options.verify && !verdict->reverified &&
+        !kf_verdict_add_flag(verdict, "verify.disagrees:%.4f..%.4f", workload->speedup.low,
+                             workload->speedup.high))
+        return false;
     return kf_workload_add_sample(
         workload,
         &(kf_sample){.side = 'b', .calls = 1, .seconds = 1e-3, .claimed = NAN, .clock_mhz = NAN});

@@ -26,6 +26,37 @@ head -c 20000 good.db >cut.db
 try 3 cut.db
 complains "cut.db"
 
+# Deleting a run takes with it what no other run uses, and leaves a sound store. The other run, and
+# candidates that both judged, stay.
+delete_fake=$bin/../tests/fake_worker
+expect 0 optimize "$task" --workers "$delete_fake" --candidates 4 --store delete.db --output a.cu --json
+json 'o["judged"] == 4'
+expect 0 list --store delete.db --ids
+first=$out
+expect 0 store stats --store delete.db --digest --json
+before=$(python3 -c 'import json; print(json.load(open("out"))["digest"])')
+expect 0 optimize "$task" --workers "$delete_fake" --candidates 4 --model "replay:$root/tests/replay/axpy.jsonl" --store delete.db --output b.cu --json
+json 'o["known"] >= 2 and o["model_calls"] > 0'
+second=$(python3 -c 'import json; print(json.load(open("out"))["run"])')
+expect 2 store delete last --store delete.db
+complains "give the id"
+expect 2 store delete zzzz --store delete.db
+complains "no run zzzz"
+expect 0 store delete "$second" --store delete.db
+says "run $second of axpy is deleted"
+expect 0 store check --store delete.db
+expect 0 list --store delete.db --ids
+[ "$out" = "$first" ] || fail "left: $out, not $first"
+# As if the second run had never been, except for what vacuum clears.
+expect 0 store stats --store delete.db --digest --json
+json "o['runs'] == 1 and o['model_calls'] == 0 and o['digest'] == '$before'"
+expect 0 store repair --store delete.db
+says "nothing to repair"
+expect 0 store delete "$first" --store delete.db
+expect 0 store check --store delete.db
+expect 0 store stats --store delete.db --json
+json 'o["runs"] == 0 and o["candidates"] == 0 and o["verdicts"] == 0 and o["tasks"] == 1'
+
 # Another process holds the write lock for longer than the timeout.
 python3 - good.db <<'END' &
 import sqlite3, sys, time

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -251,6 +252,10 @@ static void exec_json_replies(void **state)
     assert_true(reply.prompt_tokens == 12 && reply.completion_tokens == 3 &&
                 reply.cost_usd == 0.25);
     kf_llm_reply_free(&reply);
+    /* The same without the object `usage`. */
+    reply = ask(llm, "{\"text\": \"code\", \"prompt_tokens\": 12, \"completion_tokens\": 3}");
+    assert_true(reply.prompt_tokens == 12 && reply.completion_tokens == 3);
+    kf_llm_reply_free(&reply);
     reply = ask(llm, "{\"text\": \"cut\", \"outcome\": \"truncated\", \"usage\": 7}");
     assert_int_equal(reply.outcome, KF_LLM_TRUNCATED);
     kf_llm_reply_free(&reply);
@@ -275,7 +280,7 @@ static void exec_failures_are_reported(void **state)
     } rows[] = {
         {"exec:echo partial; echo 'quota used up' >&2; exit 3", KF_LLM_FAILED,
          "ended with status 3; it wrote to stderr: quota used up"},
-        {"exec:no-such-program-anywhere", KF_LLM_FAILED, "status 127"},
+        {"exec:X=1 no-such-program-anywhere", KF_LLM_FAILED, "status 127"},
         {"exec:kill -9 $$", KF_LLM_FAILED, "ended by signal 9"},
         {"exec,timeout=0.2:sleep 60", KF_LLM_FAILED, "no reply within 0.2 s"},
         {"exec:true", KF_LLM_EMPTY, ""},
@@ -306,6 +311,31 @@ static char *file_of(const char *directory, const char *what, int number)
     char *path;
     assert_true(asprintf(&path, "%s/%s-%d", directory, what, number) > 0);
     return path;
+}
+
+/* A program that is not there is an error before the first call, with its name and the remedy. */
+static void exec_needs_its_program(void **state)
+{
+    (void)state;
+    kf_error error;
+    assert_null(kf_llm_open("exec:no-such-program-anywhere --now", &error));
+    assert_int_equal(error.code, KF_ERROR_INPUT);
+    assert_string_equal(error.text, "exec: there is no program no-such-program-anywhere: check its "
+                                    "name, or give its path as in exec:./ask.sh");
+    kf_autofree char *directory = kf_directory_temporary("kforge-llm", NULL), *spec = NULL;
+    kf_autofree char *path = file_of(directory, "ask", 1);
+    assert_true(kf_file_write(path, "echo hello\n", 11, NULL));
+    assert_true(chmod(path, 0644) == 0 && asprintf(&spec, "exec:%s", path) > 0);
+    assert_null(kf_llm_open(spec, &error));
+    assert_non_null(strstr(error.text, "chmod +x"));
+    assert_int_equal(chmod(path, 0755), 0);
+    kf_llm_close(open_spec(spec));
+    kf_directory_remove(directory, NULL);
+    /* Builtins, keywords, and what only a shell can tell. */
+    static const char *const good[] = {
+        "exec:exit 3",      "exec: if true; then echo; fi", "exec:cat|tac",
+        "exec:X=1 nowhere", "exec:\"$HOME\"/nowhere",       "exec:(a)"};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) kf_llm_close(open_spec(good[i]));
 }
 
 /* Eight requests at once. Each is answered when it is done, independent of the others: the last one
@@ -654,6 +684,7 @@ int test_program(void)
         cmocka_unit_test(exec_answers),
         cmocka_unit_test(exec_json_replies),
         cmocka_unit_test(exec_failures_are_reported),
+        cmocka_unit_test(exec_needs_its_program),
         cmocka_unit_test(exec_runs_many_at_once),
         cmocka_unit_test(exec_leaves_nothing_behind),
         cmocka_unit_test(exec_inherits_no_descriptors),

@@ -4,6 +4,7 @@
  * kf_now is wrapped. Each job takes f->seconds on this clock, however fast the machine is. */
 #include "test_search_common.h"
 
+#include "progress.h"
 #include "search_internal.h"
 #include "test_main.h"
 
@@ -11,7 +12,9 @@ static struct {
     /* how far the clock is ahead, and how long a job takes on it */
     double ahead, seconds;
     int64_t attempts;
-    char printed[1 << 16];
+    char text[1 << 16];
+    /* at the start of the run */
+    double usual;
 } view;
 
 double __real_kf_now(void);
@@ -25,9 +28,10 @@ static void watch(void *context, kf_search_event event, const kf_search_progress
                   const char *text)
 {
     (void)context;
+    if (event == KF_SEARCH_STARTED) view.usual = progress->usual;
     if (event == KF_SEARCH_BEST || event == KF_SEARCH_VERIFIED || event == KF_SEARCH_NEWS) {
-        size_t used = strlen(view.printed);
-        snprintf(view.printed + used, sizeof view.printed - used, "%s\n", text);
+        size_t used = strlen(view.text);
+        snprintf(view.text + used, sizeof view.text - used, "%s\n", text);
     }
     /* The first tick while a job is in flight. */
     if (event != KF_SEARCH_TICK || !(progress->judging > 0) || progress->attempts == view.attempts)
@@ -42,7 +46,7 @@ static void search_timed(fixture *f, const kf_search_settings *settings, double 
     const char *workers = FAKE_WORKER;
     view.seconds = seconds;
     view.attempts = -1;
-    view.printed[0] = '\0';
+    view.text[0] = '\0';
     kf_auto(kf_workers) pool =
         kf_workers_open(&workers, 1, &(kf_workers_options){.grace_seconds = 1}, &f->error);
     assert_non_null(pool);
@@ -58,9 +62,9 @@ static kf_search_settings of_seconds(double seconds)
     return (kf_search_settings){.declared_flags = true, .seed = 1, .budget = {.seconds = seconds}};
 }
 
-static const char *printed(const char *text)
+static const char *expect_text(const char *text)
 {
-    if (!strstr(view.printed, text)) fail_msg("\"%s\" is not in: %s", text, view.printed);
+    if (!strstr(view.text, text)) fail_msg("\"%s\" is not in: %s", text, view.text);
     return text;
 }
 
@@ -105,7 +109,7 @@ static void says_what_the_time_left_out(void **state)
 
 /* ---- what is confirmed ----------------------------------------------------------------------- */
 
-static void refuted_bests_are_printed(void **state)
+static void refuted_bests_are_named(void **state)
 {
     fixture *f = *state;
     make_task(f,
@@ -114,10 +118,11 @@ static void refuted_bests_are_printed(void **state)
                                     "#pragma fake: speed 2.2\n#pragma fake: disagree\n", NULL});
     kf_search_settings settings = of_seconds(0);
     search_timed(f, &settings, 0);
-    printed("new best: c2 3.00x [2.97, 3.03], not measured again yet\n");
-    printed("c2 not confirmed: 3.00x [2.97, 3.03] at first, 1.50x [1.48, 1.52] measured again\n");
-    printed("c3 not confirmed: wrong_result when measured again\n");
-    printed("c4 not confirmed: two measurements disagree, 2.20x [2.18, 2.22] and 2.20x");
+    expect_text("new best: c2 3.00x [2.97, 3.03], not measured again yet\n");
+    expect_text(
+        "c2 not confirmed: 3.00x [2.97, 3.03] at first, 1.50x [1.48, 1.52] measured again\n");
+    expect_text("c3 not confirmed: wrong_result when measured again\n");
+    expect_text("c4 not confirmed: two measurements disagree, 2.20x [2.18, 2.22] and 2.20x");
     assert_true(f->result.progress.best_reverified);
     assert_near(best_of(f), 1.5);
 }
@@ -153,21 +158,36 @@ static void intervals_that_say_nothing_are_measured_again(void **state)
     assert_in_range(count(again, "verify reverified"), 3, 7);
 }
 
+/* So is a correct candidate without a figure. */
+static void correct_without_a_figure_is_measured_again(void **state)
+{
+    fixture *f = *state;
+    make_task(f,
+              (const char *const[]){"#pragma fake: speed nan\n#pragma fake: verified 1.3\n", NULL});
+    kf_search_settings settings = of_seconds(0);
+    search_timed(f, &settings, 0);
+    kf_autofree char *text = history(f, f->result.progress.run, false);
+    assert_string_equal(text, "baseline judged correct 1.00\nseed judged correct\n"
+                              "verify reverified correct 1.30\n");
+    assert_near(best_of(f), 1.3);
+    assert_true(f->result.progress.best_reverified);
+}
+
 /* ---- earlier runs ---------------------------------------------------------------------------- */
 
-static void earlier_verdicts_are_printed_once(void **state)
+static void earlier_verdicts_are_counted_once(void **state)
 {
     fixture *f = *state;
     make_task(f, (const char *const[]){TUNED("2", "256"), NULL});
     kf_search_settings settings = of_seconds(0);
     search_timed(f, &settings, 0);
     assert_int_equal(f->result.progress.known, 0);
-    assert_int_equal(count(view.printed, "earlier"), 0);
+    assert_int_equal(count(view.text, "earlier"), 0);
     assert_true(f->result.settled);
     search_timed(f, &settings, 0);
     assert_int_equal(f->result.progress.judged, 0);
     assert_int_equal(f->result.progress.known, 6);
-    assert_string_equal(view.printed, "6 known from earlier runs, the best of them c6 with 2.00x "
+    assert_string_equal(view.text, "6 known from earlier runs, the best of them c6 with 2.00x "
                                    "(--anew measures again)\n");
     settings.anew = true;
     search_timed(f, &settings, 0);
@@ -188,6 +208,47 @@ static void earlier_intervals_that_say_nothing_do_not_count(void **state)
     search_timed(f, &settings, 0);
     assert_int_equal(f->result.progress.known, 1);
     assert_int_equal(f->result.progress.judged, 1);
+}
+
+/* A long job is announced, with the time that the task's jobs took before. */
+static void long_builds_are_announced(void **state)
+{
+    fixture *f = *state;
+    make_task(f, (const char *const[]){NULL});
+    kf_search_settings settings = of_seconds(0);
+    setenv("FAKE_SLEEP", "0.02", 1);
+    search_timed(f, &settings, 0);
+    assert_true(view.usual == 0);
+    settings.anew = true;
+    search_timed(f, &settings, 0);
+    assert_near(view.usual, 0.02);
+    char *text = NULL;
+    size_t size;
+    FILE *log = open_memstream(&text, &size);
+    kf_progress_view shown = {.log = log};
+    kf_search_progress progress = {.hardware = "cpu test",
+                                   .judging = 29,
+                                   .usual = 119.6,
+                                   .baseline = {NAN, NAN, NAN},
+                                   .best_speedup = {NAN, NAN, NAN}};
+    kf_progress_notify(&shown, KF_SEARCH_TICK, &progress, "");
+    for (progress.judging = 30; progress.judging < 33; progress.judging++)
+        kf_progress_notify(&shown, KF_SEARCH_TICK, &progress, "");
+    /* Load and the baseline are one line each. */
+    const kf_noise noise = {.busy = 24, .processors = 2};
+    shown.noise = &noise;
+    kf_progress_notify(&shown, KF_SEARCH_STARTED, &progress, "1abc");
+    progress.baseline = (kf_interval){1.68, 0.56, 6.23};
+    for (int i = 0; i < 3; i++) kf_progress_notify(&shown, KF_SEARCH_TICK, &progress, "");
+    fclose(log);
+    assert_string_equal(text,
+                        "building and judging for 30.0 s of about 2 min 00 s\n"
+                        "run 1abc on cpu test\n"
+                        "timing is noisy: 24 other programs run on 2 processors; remedy: end other "
+                        "programs, or measure longer with --seconds\n"
+                        "timing is noisy: the baseline over itself is 1.7x [0.6, 6.2]; remedy: end "
+                        "other programs, or measure longer with --seconds\n");
+    free(text);
 }
 
 /* ---- budgets --------------------------------------------------------------------------------- */
@@ -213,6 +274,32 @@ static void replies_end_a_run(void **state)
     kf_autofree char *text = history(f, f->result.progress.run, false);
     assert_non_null(strstr(text, "1.30"));
     assert_null(strstr(text, "1.40"));
+}
+
+/* ---- the roofline in a run ------------------------------------------------------------------- */
+
+static void a_run_stops_at_the_roofline(void **state)
+{
+    fixture *f = *state;
+    make_task(f, (const char *const[]){NULL});
+    kf_autofree char *spec = cassette(f, REPLY("speed 2\\n#pragma fake: floor 0.97")
+                                             REPLY("speed 1.3") REPLY("speed 1.4"));
+    kf_search_settings settings = {
+        .declared_flags = true, .seed = 1, .models = (const char *const[]){spec}, .model_count = 1};
+    search_timed(f, &settings, 0);
+    assert_int_equal(f->result.end, KF_SEARCH_SPENT);
+    assert_string_equal(f->result.why.text, "within 3 % of the roofline: stopped");
+    assert_true(f->result.settled && f->result.progress.best_reverified);
+    /* A call may be in flight while the best is measured again. */
+    assert_in_range(f->result.progress.calls, 1, 2);
+    /* Above it the run goes on, and asks. */
+    kf_autofree char *above = cassette(f, REPLY("speed 2.5\\n#pragma fake: floor 1.3")
+                                              REPLY("speed 1.5") REPLY("speed 1.6"));
+    settings.models = (const char *const[]){above};
+    search_timed(f, &settings, 0);
+    assert_int_equal(f->result.progress.calls, 3);
+    assert_non_null(strstr(f->result.question.text, "1.30 times as fast as the roofline allows: "
+                                                    "check the task's bytes and flops"));
 }
 
 /* ---- the roofline ---------------------------------------------------------------------------- */
@@ -258,11 +345,14 @@ int test_program(void)
     const struct CMUnitTest tests[] = {
         TEST(time_is_that_of_the_whole_run),
         TEST(says_what_the_time_left_out),
-        TEST(refuted_bests_are_printed),
+        TEST(refuted_bests_are_named),
         TEST(intervals_that_say_nothing_are_measured_again),
-        TEST(earlier_verdicts_are_printed_once),
+        TEST(correct_without_a_figure_is_measured_again),
+        TEST(earlier_verdicts_are_counted_once),
         TEST(earlier_intervals_that_say_nothing_do_not_count),
+        TEST(long_builds_are_announced),
         TEST(replies_end_a_run),
+        TEST(a_run_stops_at_the_roofline),
         TEST(the_roofline_ends_a_run_in_words),
     };
     return TEST_GROUP(tests, NULL, NULL);

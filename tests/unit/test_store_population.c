@@ -297,6 +297,7 @@ static void lower_bounds_rank(void **state)
     kf_store_candidate all[COUNT];
     int64_t got[COUNT];
     uint64_t random = 7;
+    assert_ok(&error, kf_store_begin(f->store, &error));
     for (int i = 0; i < COUNT; i++) {
         int64_t id = put(f, i, KF_CORRECT, 1).candidate;
         random = random * 6364136223846793005u + 1442695040888963407u;
@@ -310,6 +311,7 @@ static void lower_bounds_rank(void **state)
         assert_ok(&error, kf_store_move(f->store, f->run, id, i % 3, NULL, &error));
         all[i] = (kf_store_candidate){.id = id, .speedup = verdict.speedup, .reverified = again};
     }
+    assert_ok(&error, kf_store_commit(f->store, &error));
     qsort(all, COUNT, sizeof *all, by_rank);
     for (size_t k = 0; k < sizeof limits / sizeof *limits; k++) {
         const kf_store_scope scopes[] = {{.run = f->run, .island = -1},

@@ -160,6 +160,7 @@ static void test_figures(void **state)
     assert_string_equal(kf_figure_cost(0.00312, false, f), "$0.0031");
     assert_string_equal(kf_figure_cost(0.000002, false, f), "under $0.0001");
     assert_string_equal(kf_figure_cost(0, true, f), "cost unknown");
+    assert_string_equal(kf_figure_cost(0.00001, true, f), "cost unknown");
     assert_string_equal(kf_figure_cost(NAN, false, f), "cost unknown");
     assert_string_equal(kf_figure_cost(0.5, true, f), "at least $0.50");
     assert_string_equal(kf_figure_speedup((kf_interval){NAN, 1, 2}, f), "-");
