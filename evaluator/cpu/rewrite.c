@@ -121,7 +121,8 @@ static bool same_word(const rewriter *r, uint32_t a, uint32_t b)
 }
 
 /* True for a call in which a thread waits for others: a barrier, a shuffle or vote, the sync() of a
- * cooperative group, or an earlier device function that contains one of these. */
+ * cooperative group, a collective of CUB, or an earlier device function that contains one of
+ * these. */
 static bool is_wait(const rewriter *r, uint32_t index)
 {
     const kf_token *token = &r->tokens.list[index];
@@ -132,6 +133,7 @@ static bool is_wait(const rewriter *r, uint32_t index)
         size_t length = strlen(words[i]);
         if (token->size >= length && memcmp(text, words[i], length) == 0) return true;
     }
+    if (is(r, index, "cub") && is(r, index + 1, "::")) return true;
     bool call = is(r, index + 1, "(");
     if (!call && !is(r, index + 1, "<")) return false;
     if (call && index && is(r, index, "sync"))
