@@ -615,6 +615,19 @@ static void read_using(rewriter *r, uint32_t i)
     if (what) find(r, i, what, false, KF_REWRITE_ANY_NAME, sizeof KF_REWRITE_ANY_NAME - 1);
 }
 
+/* Returns the token with the name that the device lacks if it lacks anything: of a library that it
+ * has in part, the name in the library's namespaces. */
+static uint32_t lacking_part(const rewriter *r, uint32_t i, const kf_unsupported *what)
+{
+    if (!kf_unsupported_has_parts(what)) return i;
+    bool space = true;
+    while (space && is(r, i + 1, "::") && kind_of(r, i + 2) == KF_TOKEN_WORD) {
+        i += 2;
+        space = is(r, i, "std") || is(r, i, "cuda") || is(r, i, "system") || is(r, i, "device");
+    }
+    return i;
+}
+
 static uint32_t read_word(rewriter *r, uint32_t i)
 {
     const kf_token *token = &r->tokens.list[i];
@@ -635,7 +648,10 @@ static uint32_t read_word(rewriter *r, uint32_t i)
     if (is(r, i, "using")) read_using(r, i);
     bool scope = is(r, i + 1, "::"), member = i > 0 && (is(r, i - 1, ".") || is(r, i - 1, "->"));
     const kf_unsupported *what = member ? NULL : kf_unsupported_find(text, token->size, scope);
-    if (what) find(r, i, what, what->certain, text, token->size);
+    if (what) {
+        const kf_token *name = &r->tokens.list[scope ? lacking_part(r, i, what) : i];
+        find(r, i, what, what->certain, r->tokens.text + name->offset, name->size);
+    }
     return i + 1;
 }
 

@@ -1,4 +1,5 @@
-// CUB: each collective and each algorithm against a plain loop. nvcc compiles this file, too (library_nvcc.sh).
+// CUB: each collective and each algorithm against a plain loop. nvcc reads this file, too (library_nvcc.sh).
+// cpu-test: flags --exe -O0
 #include <cub/cub.cuh>
 #include <cuda/std/functional>
 

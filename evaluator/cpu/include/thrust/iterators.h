@@ -16,8 +16,6 @@ using std::tuple;
 using std::tuple_element;
 using std::tuple_size;
 
-template <class T> using complex = std::complex<T>;
-
 // ---- operators ----
 
 #define KFCPU_BINARY(name, result, expression)                                       \

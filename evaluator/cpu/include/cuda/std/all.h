@@ -1,10 +1,9 @@
 // cuda::std: the C++ library of the host, which device code may call here.
+//
+// This file is included behind the rewriter. The candidate's own standard headers are plain text
+// then, without their guards. So it may use only the standard headers of kforge_cpu.h. Those of
+// others stand in alias_headers.txt.
 #pragma once
-#include <complex>
-#include <optional>
-#include <ratio>
-#include <string_view>
-#include <variant>
 #include "../../kforge_cpu.h"
 
 namespace cuda
