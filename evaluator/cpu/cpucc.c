@@ -83,7 +83,10 @@ static bool find_prefix(const char *program, char *prefix, size_t size, kf_error
 static bool find_header(driver *d, kf_error *error)
 {
     const kf_cpucc_options *options = &d->options;
-    const char *variant = options->asan ? "asan" : options->fast_math ? "fast" : "plain";
+    const char *variant = options->asan        ? "asan"
+                          : options->fast_math ? "fast"
+                          : options->light     ? "light"
+                                               : "plain";
     kf_autofree char *made = NULL, *compiled = NULL, *installed = NULL;
     if (options->precompiled &&
         (asprintf(&made, "%s/%s/kforge_cpu.h", options->precompiled, variant) < 0 ||

@@ -11,6 +11,8 @@
 /* The sets of flags that kforge-cpucc has a header for. */
 typedef enum kf_header_variant {
     KF_HEADER_PLAIN,
+    /* For sources that use CUDA alone: without most of the C++ library. */
+    KF_HEADER_LIGHT,
     KF_HEADER_FAST,
     KF_HEADER_ASAN,
     KF_HEADER_VARIANTS
