@@ -31,6 +31,7 @@
 #define SUSPECTS 64
 /* The pragma that stands for the precompiled header is among the first bytes. */
 #define MARK_WITHIN 4096
+#define FAST_LINKER "/usr/bin/ld.gold"
 #define EXPANDED_LIMIT (64u << 20)
 #define TRACED_LIMIT (256u << 20)
 
@@ -435,6 +436,8 @@ static int compile(driver *d, kf_error *error)
     /* asm() lets a source put any section into its object. With link-time optimisation the linker
      * would start another compiler on the contents of these sections. */
     kf_cpucc_add(command, "-fno-lto");
+    /* Where it is installed: it takes half the time. */
+    if (!d->options.asan && access(FAST_LINKER, X_OK) == 0) kf_cpucc_add(command, "-fuse-ld=gold");
     kf_cpucc_add(command, "-L%s", d->prefix);
     kf_cpucc_add(command, "-Wl,-rpath,%s", d->prefix);
     kf_cpucc_add(command, "-Wl,--no-undefined");

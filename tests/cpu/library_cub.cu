@@ -1,4 +1,4 @@
-// CUB: each collective and each algorithm against a plain loop. nvcc reads this file, too (library_nvcc.sh).
+// CUB: each collective and each algorithm against a plain loop. nvcc reads it (library_nvcc.sh).
 // cpu-test: flags --exe -O0
 #include <cub/cub.cuh>
 #include <cuda/std/functional>
@@ -9,20 +9,32 @@
 #include "exec_check.h"
 
 struct Largest {
-    template <class T> __host__ __device__ T operator()(const T &a, const T &b) const { return a < b ? b : a; }
+    template <class T> __host__ __device__ T operator()(const T &a, const T &b) const
+    {
+        return a < b ? b : a;
+    }
 };
 struct Add {
-    template <class T> __host__ __device__ T operator()(const T &a, const T &b) const { return a + b; }
+    template <class T> __host__ __device__ T operator()(const T &a, const T &b) const
+    {
+        return a + b;
+    }
 };
 // An operator that is not commutative: the composition of x -> a x + b, modulo 2^32.
 struct Affine {
     unsigned a, b;
 };
 struct Compose {
-    __host__ __device__ Affine operator()(const Affine &f, const Affine &g) const { return Affine{g.a * f.a, g.a * f.b + g.b}; }
+    __host__ __device__ Affine operator()(const Affine &f, const Affine &g) const
+    {
+        return Affine{g.a * f.a, g.a * f.b + g.b};
+    }
 };
 struct Less {
-    template <class T> __host__ __device__ bool operator()(const T &a, const T &b) const { return a < b; }
+    template <class T> __host__ __device__ bool operator()(const T &a, const T &b) const
+    {
+        return a < b;
+    }
 };
 struct Odd {
     __host__ __device__ bool operator()(int x) const { return x % 2 != 0; }
@@ -38,7 +50,8 @@ static unsigned noise(unsigned i)
 
 // ---- a block ----
 
-template <int X, int Y, int N, cub::BlockReduceAlgorithm ALGORITHM> __global__ void block_reduce(const int *in, int *out, int valid)
+template <int X, int Y, int N, cub::BlockReduceAlgorithm ALGORITHM>
+__global__ void block_reduce(const int *in, int *out, int valid)
 {
     using Reduce = cub::BlockReduce<int, X, ALGORITHM, Y>;
     __shared__ typename Reduce::TempStorage temp;
@@ -53,9 +66,11 @@ template <int X, int Y, int N, cub::BlockReduceAlgorithm ALGORITHM> __global__ v
 }
 template <int X, int Y, int N, cub::BlockReduceAlgorithm ALGORITHM> void check_block_reduce()
 {
-    int *in = memory<int>(X * Y * N), *out = memory<int>(3), valid = X * Y - 5, sum = 0, largest = 0, some = 0;
+    int *in = memory<int>(X * Y * N), *out = memory<int>(3), valid = X * Y - 5, sum = 0,
+        largest = 0, some = 0;
     for (int i = 0; i < X * Y * N; i++) sum += in[i] = int(noise(i) % 1000);
-    for (int i = 0; i < X * Y; i++) largest = std::max(largest, in[i * N]), some += i < valid ? in[i * N] : 0;
+    for (int i = 0; i < X * Y; i++)
+        largest = std::max(largest, in[i * N]), some += i < valid ? in[i * N] : 0;
     block_reduce<X, Y, N, ALGORITHM><<<1, dim3(X, Y)>>>(in, out, valid);
     CHECK_CUDA(cudaDeviceSynchronize());
     CHECK(out[0] == sum && out[1] == largest && out[2] == some);
@@ -71,7 +86,8 @@ struct Running {
         return before;
     }
 };
-template <int THREADS, int N> __global__ void block_scan(const int *in, int *out, Affine *composed, int tiles)
+template <int THREADS, int N>
+__global__ void block_scan(const int *in, int *out, Affine *composed, int tiles)
 {
     using Scan = cub::BlockScan<int, THREADS>;
     using Compositions = cub::BlockScan<Affine, THREADS>;
@@ -164,7 +180,8 @@ template <int THREADS, int N> void check_block_moves()
     }
 }
 
-template <class Key, int THREADS, int N> __global__ void block_sort(const Key *in, Key *keys_out, int *values_out, Key *merged)
+template <class Key, int THREADS, int N>
+__global__ void block_sort(const Key *in, Key *keys_out, int *values_out, Key *merged)
 {
     using Sort = cub::BlockRadixSort<Key, THREADS, N, int>;
     using Merge = cub::BlockMergeSort<Key, THREADS, N>;
@@ -176,7 +193,8 @@ template <class Key, int THREADS, int N> __global__ void block_sort(const Key *i
     int values[N];
     for (int i = 0; i < N; i++) keys[i] = in[threadIdx.x * N + i], values[i] = threadIdx.x * N + i;
     Sort(temp.sort).SortDescending(keys, values);
-    for (int i = 0; i < N; i++) keys_out[threadIdx.x * N + i] = keys[i], values_out[threadIdx.x * N + i] = values[i];
+    for (int i = 0; i < N; i++)
+        keys_out[threadIdx.x * N + i] = keys[i], values_out[threadIdx.x * N + i] = values[i];
     __syncthreads();
     Merge(temp.merge).Sort(keys, Less());
     for (int i = 0; i < N; i++) merged[threadIdx.x * N + i] = keys[i];
@@ -193,7 +211,9 @@ template <class Key, int THREADS, int N> void check_block_sort(Key (*make)(unsig
     std::vector<int> order(all);
     for (int i = 0; i < all; i++) order[i] = i;
     std::stable_sort(order.begin(), order.end(), [in](int a, int b) { return in[a] > in[b]; });
-    for (int i = 0; i < all; i++) CHECK(values[i] == order[i] && out[i] == in[order[i]] && merged[i] == in[order[all - 1 - i]]);
+    for (int i = 0; i < all; i++)
+        CHECK(values[i] == order[i] && out[i] == in[order[i]] &&
+              merged[i] == in[order[all - 1 - i]]);
 }
 
 __global__ void block_counts(const unsigned char *in, int *bins, int *heads)
@@ -228,7 +248,8 @@ void check_block_counts()
 
 // ---- a warp ----
 
-template <int WIDTH> __global__ void warps(const int *in, int *sums, int *scans, int *segments, double2 *wide)
+template <int WIDTH>
+__global__ void warps(const int *in, int *sums, int *scans, int *segments, double2 *wide)
 {
     using Reduce = cub::WarpReduce<int, WIDTH>;
     using Scan = cub::WarpScan<int, WIDTH>;
@@ -242,23 +263,27 @@ template <int WIDTH> __global__ void warps(const int *in, int *sums, int *scans,
     Scan(scan[warp]).ExclusiveScan(value, exclusive, 3, Largest());
     if (threadIdx.x % WIDTH == 0) sums[2 * warp] = sum, sums[2 * warp + 1] = largest;
     segments[threadIdx.x] = segment;
-    scans[3 * threadIdx.x] = inclusive, scans[3 * threadIdx.x + 1] = exclusive, scans[3 * threadIdx.x + 2] = total;
+    scans[3 * threadIdx.x] = inclusive, scans[3 * threadIdx.x + 1] = exclusive,
+              scans[3 * threadIdx.x + 2] = total;
     double2 pair = make_double2(value, -value);
     wide[threadIdx.x] = cub::ShuffleIndex<WIDTH>(pair, 2, 0xffffffffu);
 }
 template <int WIDTH> void check_warps()
 {
-    int *in = memory<int>(128), *sums = memory<int>(2 * 128 / WIDTH), *scans = memory<int>(3 * 128), *segments = memory<int>(128);
+    int *in = memory<int>(128), *sums = memory<int>(2 * 128 / WIDTH), *scans = memory<int>(3 * 128),
+        *segments = memory<int>(128);
     double2 *wide = memory<double2>(128);
     for (int i = 0; i < 128; i++) in[i] = int(noise(i) % 1000);
     warps<WIDTH><<<1, 128>>>(in, sums, scans, segments, wide);
     CHECK_CUDA(cudaDeviceSynchronize());
     for (int first = 0; first < 128; first += WIDTH) {
         int sum = 0, largest = 0, before = 3, all = 0;
-        for (int i = first; i < first + WIDTH; i++) all += in[i], largest = i < first + WIDTH - 3 ? std::max(largest, in[i]) : largest;
+        for (int i = first; i < first + WIDTH; i++)
+            all += in[i], largest = i < first + WIDTH - 3 ? std::max(largest, in[i]) : largest;
         CHECK(sums[2 * (first / WIDTH)] == all && sums[2 * (first / WIDTH) + 1] == largest);
         for (int i = first; i < first + WIDTH; i++) {
-            CHECK(scans[3 * i] == (sum += in[i]) && scans[3 * i + 1] == before && scans[3 * i + 2] == all);
+            CHECK(scans[3 * i] == (sum += in[i]) && scans[3 * i + 1] == before &&
+                  scans[3 * i + 2] == all);
             before = std::max(before, in[i]);
             CHECK(wide[i].x == in[first + 2] && wide[i].y == -in[first + 2]);
             if (i % 5 != 0 && i != first) continue;
@@ -287,32 +312,44 @@ template <class Call> void with_storage(Call call)
 
 void check_reductions(int n, cudaStream_t stream)
 {
-    int *in = memory<int>(n + 1), *out = memory<int>(1), sum = 0, least = INT32_MAX, most = INT32_MIN, at = 0;
+    int *in = memory<int>(n + 1), *out = memory<int>(1), sum = 0, least = INT32_MAX,
+        most = INT32_MIN, at = 0;
     auto *pair = memory<cub::KeyValuePair<int, int>>(1);
     for (int i = 0; i < n; i++) in[i] = int(noise(i) % 2000) - 1000;
-    for (int i = 0; i < n; i++) sum += in[i], least = std::min(least, in[i]), most = std::max(most, in[i]);
+    for (int i = 0; i < n; i++)
+        sum += in[i], least = std::min(least, in[i]), most = std::max(most, in[i]);
     for (at = 0; n && in[at] != most;) at++;
-    with_storage([=](void *t, size_t &b) { return cub::DeviceReduce::Sum(t, b, in, out, n, stream); });
+    with_storage(
+        [=](void *t, size_t &b) { return cub::DeviceReduce::Sum(t, b, in, out, n, stream); });
     CHECK(*out == sum);
-    with_storage([=](void *t, size_t &b) { return cub::DeviceReduce::Min(t, b, in, out, n, stream); });
+    with_storage(
+        [=](void *t, size_t &b) { return cub::DeviceReduce::Min(t, b, in, out, n, stream); });
     CHECK(*out == least);
-    with_storage([=](void *t, size_t &b) { return cub::DeviceReduce::Max(t, b, in, out, n, stream); });
+    with_storage(
+        [=](void *t, size_t &b) { return cub::DeviceReduce::Max(t, b, in, out, n, stream); });
     CHECK(n == 0 || *out == most);
-    with_storage([=](void *t, size_t &b) { return cub::DeviceReduce::Reduce(t, b, in, out, n, Add(), 17, stream); });
+    with_storage([=](void *t, size_t &b) {
+        return cub::DeviceReduce::Reduce(t, b, in, out, n, Add(), 17, stream);
+    });
     CHECK(*out == sum + 17);
 #if CUB_VERSION < 300000
-    with_storage([=](void *t, size_t &b) { return cub::DeviceReduce::ArgMax(t, b, in, pair, n, stream); });
+    with_storage(
+        [=](void *t, size_t &b) { return cub::DeviceReduce::ArgMax(t, b, in, pair, n, stream); });
     CHECK(n == 0 || (pair->key == at && pair->value == most));
-    with_storage([=](void *t, size_t &b) { return cub::DeviceReduce::Reduce(t, b, in, out, n, cub::Sum(), 0, stream); });
+    with_storage([=](void *t, size_t &b) {
+        return cub::DeviceReduce::Reduce(t, b, in, out, n, cub::Sum(), 0, stream);
+    });
     CHECK(*out == sum);
     cub::TransformInputIterator<int, Odd, int *> odd(in, Odd());
-    with_storage([=](void *t, size_t &b) { return cub::DeviceReduce::Sum(t, b, odd, out, n, stream); });
+    with_storage(
+        [=](void *t, size_t &b) { return cub::DeviceReduce::Sum(t, b, odd, out, n, stream); });
     CHECK(*out == std::count_if(in, in + n, Odd()));
 #endif
     float *values = memory<float>(n + 1), *total = memory<float>(1);
     double exact = 0;
     for (int i = 0; i < n; i++) exact += values[i] = float(noise(i)) * 0x1p-32f;
-    with_storage([=](void *t, size_t &b) { return cub::DeviceReduce::Sum(t, b, values, total, n, stream); });
+    with_storage(
+        [=](void *t, size_t &b) { return cub::DeviceReduce::Sum(t, b, values, total, n, stream); });
     CHECK_NEAR(*total, exact, 1e-5 * exact);
     (void)pair;
 }
@@ -321,47 +358,69 @@ void check_scans(int n)
 {
     int *in = memory<int>(n + 1), *out = memory<int>(n + 1), sum = 0, before = 5;
     Affine *f = memory<Affine>(n + 1), *g = memory<Affine>(n + 1), composed{1, 0};
-    for (int i = 0; i < n; i++) in[i] = int(noise(i) % 100), f[i] = Affine{unsigned(in[i]) | 1, unsigned(in[i])};
-    with_storage([=](void *t, size_t &b) { return cub::DeviceScan::ExclusiveSum(t, b, in, out, n); });
+    for (int i = 0; i < n; i++)
+        in[i] = int(noise(i) % 100), f[i] = Affine{unsigned(in[i]) | 1, unsigned(in[i])};
+    with_storage(
+        [=](void *t, size_t &b) { return cub::DeviceScan::ExclusiveSum(t, b, in, out, n); });
     for (int i = 0; i < n; sum += in[i++]) CHECK(out[i] == sum);
-    with_storage([=](void *t, size_t &b) { return cub::DeviceScan::InclusiveSum(t, b, in, out, n); });
+    with_storage(
+        [=](void *t, size_t &b) { return cub::DeviceScan::InclusiveSum(t, b, in, out, n); });
     for (int i = sum = 0; i < n; i++) CHECK(out[i] == (sum += in[i]));
-    with_storage([=](void *t, size_t &b) { return cub::DeviceScan::ExclusiveScan(t, b, in, out, Largest(), 5, n); });
+    with_storage([=](void *t, size_t &b) {
+        return cub::DeviceScan::ExclusiveScan(t, b, in, out, Largest(), 5, n);
+    });
     for (int i = 0; i < n; before = std::max(before, in[i++])) CHECK(out[i] == before);
-    with_storage([=](void *t, size_t &b) { return cub::DeviceScan::InclusiveScan(t, b, f, g, Compose(), n); });
+    with_storage([=](void *t, size_t &b) {
+        return cub::DeviceScan::InclusiveScan(t, b, f, g, Compose(), n);
+    });
     for (int i = 0; i < n; i++) {
         composed = Compose()(composed, f[i]);
         CHECK(g[i].a == composed.a && g[i].b == composed.b);
     }
-    with_storage([=](void *t, size_t &b) { return t ? cub::DeviceScan::InclusiveSum(t, b, in, in, n) : cub::DeviceScan::InclusiveSum(t, b, in, in, n); });
+    with_storage([=](void *t, size_t &b) {
+        return t ? cub::DeviceScan::InclusiveSum(t, b, in, in, n)
+                 : cub::DeviceScan::InclusiveSum(t, b, in, in, n);
+    });
     for (int i = 0; i < n; i++) CHECK(in[i] == (i ? in[i - 1] : 0) + int(noise(i) % 100));
 }
 
 template <class Key> void check_sorts(int n, Key (*make)(unsigned))
 {
     Key *in = memory<Key>(n + 1), *out = memory<Key>(n + 1), *other = memory<Key>(n + 1);
-    int *values = memory<int>(n + 1), *values_out = memory<int>(n + 1), *values_other = memory<int>(n + 1);
+    int *values = memory<int>(n + 1), *values_out = memory<int>(n + 1),
+        *values_other = memory<int>(n + 1);
     for (int i = 0; i < n; i++) in[i] = make(noise(i)), values[i] = i;
     std::vector<int> rising(n), falling(n);
     for (int i = 0; i < n; i++) rising[i] = falling[i] = i;
     std::stable_sort(rising.begin(), rising.end(), [in](int a, int b) { return in[a] < in[b]; });
     std::stable_sort(falling.begin(), falling.end(), [in](int a, int b) { return in[a] > in[b]; });
-    with_storage([=](void *t, size_t &b) { return cub::DeviceRadixSort::SortKeys(t, b, in, out, n); });
+    with_storage(
+        [=](void *t, size_t &b) { return cub::DeviceRadixSort::SortKeys(t, b, in, out, n); });
     for (int i = 0; i < n; i++) CHECK(out[i] == in[rising[i]]);
-    with_storage([=](void *t, size_t &b) { return cub::DeviceRadixSort::SortKeysDescending(t, b, in, out, n); });
+    with_storage([=](void *t, size_t &b) {
+        return cub::DeviceRadixSort::SortKeysDescending(t, b, in, out, n);
+    });
     for (int i = 0; i < n; i++) CHECK(out[i] == in[falling[i]]);
-    with_storage([=](void *t, size_t &b) { return cub::DeviceRadixSort::SortPairs(t, b, in, out, values, values_out, n); });
+    with_storage([=](void *t, size_t &b) {
+        return cub::DeviceRadixSort::SortPairs(t, b, in, out, values, values_out, n);
+    });
     for (int i = 0; i < n; i++) CHECK(out[i] == in[rising[i]] && values_out[i] == rising[i]);
-    with_storage([=](void *t, size_t &b) { return cub::DeviceRadixSort::SortPairsDescending(t, b, in, out, values, values_out, n); });
+    with_storage([=](void *t, size_t &b) {
+        return cub::DeviceRadixSort::SortPairsDescending(t, b, in, out, values, values_out, n);
+    });
     for (int i = 0; i < n; i++) CHECK(out[i] == in[falling[i]] && values_out[i] == falling[i]);
     std::copy(in, in + n, out);
     std::copy(values, values + n, values_out);
     cub::DoubleBuffer<Key> keys(out, other);
     cub::DoubleBuffer<int> places(values_out, values_other);
-    with_storage([&](void *t, size_t &b) { return cub::DeviceRadixSort::SortPairs(t, b, keys, places, n); });
-    for (int i = 0; i < n; i++) CHECK(keys.Current()[i] == in[rising[i]] && places.Current()[i] == rising[i]);
+    with_storage(
+        [&](void *t, size_t &b) { return cub::DeviceRadixSort::SortPairs(t, b, keys, places, n); });
+    for (int i = 0; i < n; i++)
+        CHECK(keys.Current()[i] == in[rising[i]] && places.Current()[i] == rising[i]);
     std::copy(in, in + n, out);
-    with_storage([=](void *t, size_t &b) { return cub::DeviceMergeSort::StableSortKeys(t, b, out, n, Less()); });
+    with_storage([=](void *t, size_t &b) {
+        return cub::DeviceMergeSort::StableSortKeys(t, b, out, n, Less());
+    });
     for (int i = 0; i < n; i++) CHECK(out[i] == in[rising[i]]);
 }
 // Only some bits of the keys count.
@@ -369,15 +428,19 @@ void check_some_bits(int n)
 {
     unsigned *in = memory<unsigned>(n), *out = memory<unsigned>(n);
     for (int i = 0; i < n; i++) in[i] = noise(i);
-    with_storage([=](void *t, size_t &b) { return cub::DeviceRadixSort::SortKeys(t, b, in, out, n, 5, 17); });
+    with_storage([=](void *t, size_t &b) {
+        return cub::DeviceRadixSort::SortKeys(t, b, in, out, n, 5, 17);
+    });
     std::vector<unsigned> wanted(in, in + n);
-    std::stable_sort(wanted.begin(), wanted.end(), [](unsigned a, unsigned b) { return (a >> 5 & 0xfff) < (b >> 5 & 0xfff); });
+    std::stable_sort(wanted.begin(), wanted.end(),
+                     [](unsigned a, unsigned b) { return (a >> 5 & 0xfff) < (b >> 5 & 0xfff); });
     CHECK(std::equal(wanted.begin(), wanted.end(), out));
 }
 
 void check_selections(int n)
 {
-    int *in = memory<int>(n + 1), *out = memory<int>(n + 1), *count = memory<int>(1), *lengths = memory<int>(n + 1);
+    int *in = memory<int>(n + 1), *out = memory<int>(n + 1), *count = memory<int>(1),
+        *lengths = memory<int>(n + 1);
     char *flags = memory<char>(n + 1);
     for (int i = 0; i < n; i++) in[i] = int(noise(i / 3) % 50), flags[i] = char(noise(i) % 2);
     std::vector<int> odd, flagged, unique;
@@ -386,46 +449,72 @@ void check_selections(int n)
         if (flags[i]) flagged.push_back(in[i]);
         if (!i || in[i] != in[i - 1]) unique.push_back(in[i]);
     }
-    const auto is = [=](const std::vector<int> &wanted) { return *count == int(wanted.size()) && std::equal(wanted.begin(), wanted.end(), out); };
-    with_storage([=](void *t, size_t &b) { return cub::DeviceSelect::If(t, b, in, out, count, n, Odd()); });
+    const auto is = [=](const std::vector<int> &wanted) {
+        return *count == int(wanted.size()) && std::equal(wanted.begin(), wanted.end(), out);
+    };
+    with_storage(
+        [=](void *t, size_t &b) { return cub::DeviceSelect::If(t, b, in, out, count, n, Odd()); });
     CHECK(is(odd));
-    with_storage([=](void *t, size_t &b) { return cub::DeviceSelect::Flagged(t, b, in, flags, out, count, n); });
+    with_storage([=](void *t, size_t &b) {
+        return cub::DeviceSelect::Flagged(t, b, in, flags, out, count, n);
+    });
     CHECK(is(flagged));
-    with_storage([=](void *t, size_t &b) { return cub::DeviceSelect::Unique(t, b, in, out, count, n); });
+    with_storage(
+        [=](void *t, size_t &b) { return cub::DeviceSelect::Unique(t, b, in, out, count, n); });
     CHECK(is(unique));
-    with_storage([=](void *t, size_t &b) { return cub::DeviceRunLengthEncode::Encode(t, b, in, out, lengths, count, n); });
+    with_storage([=](void *t, size_t &b) {
+        return cub::DeviceRunLengthEncode::Encode(t, b, in, out, lengths, count, n);
+    });
     CHECK(is(unique));
     int all = 0;
     for (int i = 0; i < *count; i++) all += lengths[i];
     CHECK(all == n);
-    with_storage([=](void *t, size_t &b) { return cub::DevicePartition::If(t, b, in, out, count, n, Odd()); });
+    with_storage([=](void *t, size_t &b) {
+        return cub::DevicePartition::If(t, b, in, out, count, n, Odd());
+    });
     CHECK(is(odd));
     for (int i = 0, at = n; i < n; i++)
         if (in[i] % 2 == 0) CHECK(out[--at] == in[i]);
     int *sums = memory<int>(n + 1), *keys = memory<int>(n + 1);
-    with_storage([=](void *t, size_t &b) { return cub::DeviceReduce::ReduceByKey(t, b, in, keys, in, sums, count, Add(), n); });
+    with_storage([=](void *t, size_t &b) {
+        return cub::DeviceReduce::ReduceByKey(t, b, in, keys, in, sums, count, Add(), n);
+    });
     CHECK(*count == int(unique.size()));
-    for (int i = 0; i < *count; i++) CHECK(keys[i] == unique[i] && sums[i] == unique[i] * lengths[i]);
+    for (int i = 0; i < *count; i++)
+        CHECK(keys[i] == unique[i] && sums[i] == unique[i] * lengths[i]);
 }
 
 void check_segments(int segments, int size)
 {
-    int n = segments * size, *in = memory<int>(n), *out = memory<int>(n), *offsets = memory<int>(segments + 1);
+    int n = segments * size, *in = memory<int>(n), *out = memory<int>(n),
+        *offsets = memory<int>(segments + 1);
     for (int i = 0; i <= segments; i++) offsets[i] = i == segments ? n : i * size - (i % 3 ? 1 : 0);
     for (int i = 0; i < n; i++) in[i] = int(noise(i) % 1000);
-    with_storage([=](void *t, size_t &b) { return cub::DeviceSegmentedReduce::Sum(t, b, in, out, segments, offsets, offsets + 1); });
+    with_storage([=](void *t, size_t &b) {
+        return cub::DeviceSegmentedReduce::Sum(t, b, in, out, segments, offsets, offsets + 1);
+    });
     for (int s = 0; s < segments; s++) {
         int sum = 0;
         for (int i = offsets[s]; i < offsets[s + 1]; i++) sum += in[i];
         CHECK(out[s] == sum);
     }
-    with_storage([=](void *t, size_t &b) { return cub::DeviceSegmentedReduce::Max(t, b, in, out, segments, offsets, offsets + 1); });
-    for (int s = 0; s < segments; s++) CHECK(out[s] == *std::max_element(in + offsets[s], in + offsets[s + 1]));
+    with_storage([=](void *t, size_t &b) {
+        return cub::DeviceSegmentedReduce::Max(t, b, in, out, segments, offsets, offsets + 1);
+    });
+    for (int s = 0; s < segments; s++)
+        CHECK(out[s] == *std::max_element(in + offsets[s], in + offsets[s + 1]));
     std::vector<int> wanted(in, in + n);
-    for (int s = 0; s < segments; s++) std::sort(&wanted[0] + offsets[s], &wanted[0] + offsets[s + 1]);
-    with_storage([=](void *t, size_t &b) { return cub::DeviceSegmentedRadixSort::SortKeys(t, b, in, out, n, segments, offsets, offsets + 1); });
+    for (int s = 0; s < segments; s++)
+        std::sort(&wanted[0] + offsets[s], &wanted[0] + offsets[s + 1]);
+    with_storage([=](void *t, size_t &b) {
+        return cub::DeviceSegmentedRadixSort::SortKeys(t, b, in, out, n, segments, offsets,
+                                                       offsets + 1);
+    });
     CHECK(std::equal(wanted.begin(), wanted.end(), out));
-    with_storage([=](void *t, size_t &b) { return cub::DeviceSegmentedSort::StableSortKeys(t, b, in, out, n, segments, offsets, offsets + 1); });
+    with_storage([=](void *t, size_t &b) {
+        return cub::DeviceSegmentedSort::StableSortKeys(t, b, in, out, n, segments, offsets,
+                                                        offsets + 1);
+    });
     CHECK(std::equal(wanted.begin(), wanted.end(), out));
 }
 
@@ -439,9 +528,13 @@ void check_histograms(int n)
         if (in[i] >= 0 && in[i] < 10) even[int(in[i])]++;
         for (int j = 0; j < 3; j++) ranges[j] += in[i] >= levels[j] && in[i] < levels[j + 1];
     }
-    with_storage([=](void *t, size_t &b) { return cub::DeviceHistogram::HistogramEven(t, b, in, bins, 11, 0.0f, 10.0f, n); });
+    with_storage([=](void *t, size_t &b) {
+        return cub::DeviceHistogram::HistogramEven(t, b, in, bins, 11, 0.0f, 10.0f, n);
+    });
     for (int i = 0; i < 10; i++) CHECK(bins[i] == even[i]);
-    with_storage([=](void *t, size_t &b) { return cub::DeviceHistogram::HistogramRange(t, b, in, bins, 4, levels, n); });
+    with_storage([=](void *t, size_t &b) {
+        return cub::DeviceHistogram::HistogramRange(t, b, in, bins, 4, levels, n);
+    });
     for (int i = 0; i < 3; i++) CHECK(bins[i] == ranges[i]);
 }
 

@@ -1,4 +1,4 @@
-// libcu++: cuda::std in device code, atomics of all scopes, barriers, pipelines. nvcc reads this file, too (library_nvcc.sh).
+// libcu++: cuda::std, atomics, barriers, pipelines. nvcc reads this file (library_nvcc.sh).
 // cpu-test: flags --exe -O0
 #include <iostream>
 #include <cooperative_groups.h>
@@ -36,19 +36,22 @@ __global__ void standard(int *out)
     cuda::std::swap(a, b);
     out[4] = 10 * a + b;
     cuda::std::optional<int> maybe;
-    out[5] = maybe.value_or(8) + int((cuda::std::complex<float>(0, 1) * cuda::std::complex<float>(0, 1)).real());
+    out[5] = maybe.value_or(8) +
+             int((cuda::std::complex<float>(0, 1) * cuda::std::complex<float>(0, 1)).real());
 }
 
 __device__ cuda::atomic<int, cuda::thread_scope_device> total{0};
 __global__ void atomics(int *cells, float *sum, unsigned long long *wide)
 {
     total.fetch_add(int(threadIdx.x), cuda::memory_order_relaxed);
-    cuda::atomic_ref<int, cuda::thread_scope_device> most(cells[0]), bits(cells[1]), tickets(cells[2]);
+    cuda::atomic_ref<int, cuda::thread_scope_device> most(cells[0]), bits(cells[1]),
+        tickets(cells[2]);
     most.fetch_max(int(threadIdx.x * 7 % 64));
     bits.fetch_or(1 << (threadIdx.x % 8));
     tickets++;
     cuda::atomic_ref<float, cuda::thread_scope_device>(*sum).fetch_add(0.5f);
-    cuda::atomic_ref<unsigned long long, cuda::thread_scope_device>(*wide).fetch_add(1ull << 33, cuda::std::memory_order_relaxed);
+    cuda::atomic_ref<unsigned long long, cuda::thread_scope_device>(*wide).fetch_add(
+        1ull << 33, cuda::std::memory_order_relaxed);
     cuda::atomic_ref<int> lock(cells[3]);
     int free = 0;
     while (!lock.compare_exchange_weak(free, 1, cuda::memory_order_acquire)) free = 0;
@@ -63,7 +66,8 @@ __global__ void chain(int *ready, int *out)
     int sum = int(blockIdx.x);
     if (blockIdx.x) {
         cuda::atomic_ref<int, cuda::thread_scope_device> before(ready[blockIdx.x - 1]);
-        while (!before.load(cuda::memory_order_acquire)) {}
+        while (!before.load(cuda::memory_order_acquire)) {
+        }
         sum += out[blockIdx.x - 1];
     }
     out[blockIdx.x] = sum;
@@ -117,13 +121,15 @@ int main()
     int *out = memory<int>(1024), *in = memory<int>(1024);
     standard<<<1, 1>>>(out);
     CHECK_CUDA(cudaDeviceSynchronize());
-    CHECK(out[0] == 7 && out[1] == INT32_MAX && out[2] == 1 && out[3] == 14 && out[4] == 21 && out[5] == 7);
+    CHECK(out[0] == 7 && out[1] == INT32_MAX && out[2] == 1 && out[3] == 14 && out[4] == 21 &&
+          out[5] == 7);
     float *sum = memory<float>(1);
     unsigned long long *wide = memory<unsigned long long>(1);
     int *cells = memory<int>(8);
     atomics<<<8, 64>>>(cells, sum, wide);
     CHECK_CUDA(cudaDeviceSynchronize());
-    CHECK(cells[0] == 63 && cells[1] == 255 && cells[2] == 512 && cells[4] == 512 && *sum == 256 && *wide == 512ull << 33);
+    CHECK(cells[0] == 63 && cells[1] == 255 && cells[2] == 512 && cells[4] == 512 && *sum == 256 &&
+          *wide == 512ull << 33);
     int *ready = memory<int>(64);
     chain<<<64, 32>>>(ready, out);
     CHECK_CUDA(cudaDeviceSynchronize());
@@ -131,7 +137,8 @@ int main()
     for (int i = 0; i < 1024; i++) in[i] = i * i;
     barriers<<<1, 128>>>(in, out);
     CHECK_CUDA(cudaDeviceSynchronize());
-    for (int i = 0; i < 4 * 128; i++) CHECK(out[i] == in[127 - i % 128] + (i < 3 * 128 ? i / 128 : 0));
+    for (int i = 0; i < 4 * 128; i++)
+        CHECK(out[i] == in[127 - i % 128] + (i < 3 * 128 ? i / 128 : 0));
     pipelines<<<1, 128>>>(in, out, 8);
     CHECK_CUDA(cudaDeviceSynchronize());
     for (int i = 0; i < 1024; i++) CHECK(out[i] == in[i / 128 * 128 + 127 - i % 128]);

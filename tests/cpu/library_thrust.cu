@@ -1,4 +1,4 @@
-// Thrust: each algorithm against a plain loop, with pointers, vectors and fancy iterators. nvcc reads this file, too (library_nvcc.sh).
+// Thrust: each algorithm against a plain loop. nvcc reads this file, too (library_nvcc.sh).
 // cpu-test: flags --exe -O0
 #include <thrust/binary_search.h>
 #include <thrust/copy.h>
@@ -54,7 +54,10 @@ struct Bump {
     __host__ __device__ void operator()(int i) const { to[i] += i; }
 };
 struct Product {
-    __host__ __device__ int operator()(const thrust::tuple<int, int> &both) const { return thrust::get<0>(both) * thrust::get<1>(both); }
+    __host__ __device__ int operator()(const thrust::tuple<int, int> &both) const
+    {
+        return thrust::get<0>(both) * thrust::get<1>(both);
+    }
 };
 static int noise(unsigned i)
 {
@@ -91,7 +94,8 @@ template <class Policy> void check_loops(const Policy &policy, int n)
     cudaDeviceSynchronize();
     for (int i = 0; i < n; i++) CHECK(b[i] == 10 + 1 + 0.5f * i);
     thrust::sequence(policy, y, y + n);
-    thrust::for_each(policy, thrust::counting_iterator<int>(0), thrust::counting_iterator<int>(n), Bump{y});
+    thrust::for_each(policy, thrust::counting_iterator<int>(0), thrust::counting_iterator<int>(n),
+                     Bump{y});
     cudaDeviceSynchronize();
     for (int i = 0; i < n; i++) CHECK(y[i] == 2 * i);
     thrust::gather(policy, y, y + n / 2, x, x + n / 2); // y[i] = 2 i
@@ -112,28 +116,36 @@ template <class Policy> void check_reductions(const Policy &policy, int n)
     for (int v : all) sum += v, squares += v * v, evens += v % 2 == 0;
     CHECK(thrust::reduce(policy, x, x + n) == sum);
     CHECK(thrust::reduce(policy, x, x + n, 5, thrust::plus<int>()) == sum + 5);
-    CHECK(thrust::reduce(policy, x, x + n, -1, thrust::maximum<int>()) == (n ? *std::max_element(all.begin(), all.end()) : -1));
+    CHECK(thrust::reduce(policy, x, x + n, -1, thrust::maximum<int>()) ==
+          (n ? *std::max_element(all.begin(), all.end()) : -1));
     CHECK(thrust::transform_reduce(policy, x, x + n, Square(), 0, thrust::plus<int>()) == squares);
     CHECK(thrust::inner_product(policy, x, x + n, x, 0) == squares);
     CHECK(thrust::count_if(policy, x, x + n, Even()) == evens);
     CHECK(thrust::count(policy, x, x + n, 7) == std::count(all.begin(), all.end(), 7));
-    CHECK(thrust::find(policy, x, x + n, 9) - x == std::find(all.begin(), all.end(), 9) - all.begin());
-    CHECK(thrust::max_element(policy, x, x + n) - x == std::max_element(all.begin(), all.end()) - all.begin());
-    CHECK(thrust::min_element(policy, x, x + n) - x == std::min_element(all.begin(), all.end()) - all.begin());
-    auto pairs = thrust::make_zip_iterator(thrust::make_tuple(x, thrust::make_constant_iterator(3)));
-    CHECK(thrust::transform_reduce(policy, pairs, pairs + n, Product(), 0, thrust::plus<int>()) == 3 * sum);
+    CHECK(thrust::find(policy, x, x + n, 9) - x ==
+          std::find(all.begin(), all.end(), 9) - all.begin());
+    CHECK(thrust::max_element(policy, x, x + n) - x ==
+          std::max_element(all.begin(), all.end()) - all.begin());
+    CHECK(thrust::min_element(policy, x, x + n) - x ==
+          std::min_element(all.begin(), all.end()) - all.begin());
+    auto pairs =
+        thrust::make_zip_iterator(thrust::make_tuple(x, thrust::make_constant_iterator(3)));
+    CHECK(thrust::transform_reduce(policy, pairs, pairs + n, Product(), 0, thrust::plus<int>()) ==
+          3 * sum);
 }
 
 template <class Policy> void check_scans(const Policy &policy, int n)
 {
     std::vector<int> all = numbers(n), wanted(n);
-    int *x = memory<int>(n + 1), *y = memory<int>(n + 1), *keys = memory<int>(n + 1), *heads = memory<int>(n + 1);
+    int *x = memory<int>(n + 1), *y = memory<int>(n + 1), *keys = memory<int>(n + 1),
+        *heads = memory<int>(n + 1);
     std::copy(all.begin(), all.end(), x);
     thrust::inclusive_scan(policy, x, x + n, y);
     std::partial_sum(all.begin(), all.end(), wanted.begin());
     CHECK(same(y, wanted));
     thrust::inclusive_scan(policy, x, x + n, y, thrust::maximum<int>());
-    std::partial_sum(all.begin(), all.end(), wanted.begin(), [](int a, int b) { return std::max(a, b); });
+    std::partial_sum(all.begin(), all.end(), wanted.begin(),
+                     [](int a, int b) { return std::max(a, b); });
     CHECK(same(y, wanted));
     thrust::exclusive_scan(policy, x, x + n, y, 10);
     for (int i = 0, sum = 10; i < n; sum += all[i++]) wanted[i] = sum;
@@ -144,9 +156,13 @@ template <class Policy> void check_scans(const Policy &policy, int n)
     CHECK(same(y, wanted));
     auto end = thrust::reduce_by_key(policy, keys, keys + n, x, heads, y);
     CHECK(end.second - y == (n + 6) / 7);
-    for (int i = 0; i < (n + 6) / 7; i++) CHECK(heads[i] == i && y[i] == wanted[std::min(7 * i + 6, n - 1)]);
+    for (int i = 0; i < (n + 6) / 7; i++)
+        CHECK(heads[i] == i && y[i] == wanted[std::min(7 * i + 6, n - 1)]);
     auto ones = thrust::make_constant_iterator(1);
-    CHECK(thrust::reduce_by_key(policy, keys, keys + n, ones, thrust::make_discard_iterator(), y).second - y == (n + 6) / 7);
+    CHECK(thrust::reduce_by_key(policy, keys, keys + n, ones, thrust::make_discard_iterator(), y)
+                  .second -
+              y ==
+          (n + 6) / 7);
 }
 
 template <class Policy> void check_sorts(const Policy &policy, int n)
@@ -159,14 +175,17 @@ template <class Policy> void check_sorts(const Policy &policy, int n)
     std::sort(wanted.begin(), wanted.end());
     CHECK(same(x, wanted));
     for (int v : {-1, 0, 17, 250, 499, 600}) {
-        CHECK(thrust::lower_bound(policy, x, x + n, v) - x == std::lower_bound(wanted.begin(), wanted.end(), v) - wanted.begin());
-        CHECK(thrust::binary_search(policy, x, x + n, v) == std::binary_search(wanted.begin(), wanted.end(), v));
+        CHECK(thrust::lower_bound(policy, x, x + n, v) - x ==
+              std::lower_bound(wanted.begin(), wanted.end(), v) - wanted.begin());
+        CHECK(thrust::binary_search(policy, x, x + n, v) ==
+              std::binary_search(wanted.begin(), wanted.end(), v));
         y[0] = v;
         thrust::upper_bound(policy, x, x + n, y, y + 1, z);
         cudaDeviceSynchronize();
         CHECK(z[0] == std::upper_bound(wanted.begin(), wanted.end(), v) - wanted.begin());
     }
-    CHECK(thrust::unique(policy, x, x + n) - x == std::unique(wanted.begin(), wanted.end()) - wanted.begin());
+    CHECK(thrust::unique(policy, x, x + n) - x ==
+          std::unique(wanted.begin(), wanted.end()) - wanted.begin());
     std::copy(all.begin(), all.end(), x);
     thrust::sequence(policy, y, y + n);
     thrust::stable_sort_by_key(policy, x, x + n, y, thrust::greater<int>());
@@ -175,11 +194,14 @@ template <class Policy> void check_sorts(const Policy &policy, int n)
     CHECK(same(y, places));
     for (int i = 0; i < n; i++) CHECK(x[i] == all[places[i]]);
     std::copy(all.begin(), all.end(), x);
-    CHECK(thrust::copy_if(policy, x, x + n, y, Even()) - y == std::count_if(all.begin(), all.end(), Even()));
-    CHECK(thrust::stable_partition(policy, x, x + n, Even()) - x == std::count_if(all.begin(), all.end(), Even()));
+    CHECK(thrust::copy_if(policy, x, x + n, y, Even()) - y ==
+          std::count_if(all.begin(), all.end(), Even()));
+    CHECK(thrust::stable_partition(policy, x, x + n, Even()) - x ==
+          std::count_if(all.begin(), all.end(), Even()));
     std::stable_partition(all.begin(), all.end(), Even());
     CHECK(same(x, all));
-    CHECK(thrust::remove_if(policy, x, x + n, Even()) - x == std::count_if(all.begin(), all.end(), [](int v) { return v % 2; }));
+    CHECK(thrust::remove_if(policy, x, x + n, Even()) - x ==
+          std::count_if(all.begin(), all.end(), [](int v) { return v % 2; }));
 }
 
 void check_vectors()
@@ -199,7 +221,9 @@ void check_vectors()
     int *raw = thrust::raw_pointer_cast(x.data());
     thrust::device_ptr<int> again = thrust::device_pointer_cast(raw);
     CHECK(again[1] == 1 && again + 120 == x.end());
-    thrust::permutation_iterator<thrust::device_vector<int>::iterator, thrust::device_vector<int>::iterator> picked(x.begin(), x.begin() + 1);
+    thrust::permutation_iterator<thrust::device_vector<int>::iterator,
+                                 thrust::device_vector<int>::iterator>
+        picked(x.begin(), x.begin() + 1);
     CHECK(thrust::reduce(picked, picked + 3, 0) == 1 + 2 + 3);
     auto squares = thrust::make_transform_iterator(thrust::counting_iterator<int>(1), Square());
     CHECK(thrust::reduce(squares, squares + 10) == 385);
@@ -214,7 +238,8 @@ void check_vectors()
 __global__ void in_threads(int *x, int n)
 {
     thrust::sort(thrust::seq, x + threadIdx.x * n, x + (threadIdx.x + 1) * n);
-    x[blockDim.x * n + threadIdx.x] = thrust::reduce(thrust::seq, x + threadIdx.x * n, x + (threadIdx.x + 1) * n);
+    x[blockDim.x * n + threadIdx.x] =
+        thrust::reduce(thrust::seq, x + threadIdx.x * n, x + (threadIdx.x + 1) * n);
 }
 void check_threads()
 {

@@ -2,8 +2,8 @@
 // so the standard headers that candidates commonly include cost no time.
 //
 // KFORGE_CPU_LIGHT leaves out most of the C++ library. g++ instantiates its templates anew in every
-// compilation, used or not, which takes longer than a small kernel. The judge chooses it for sources
-// that do not name the library (../../judge/cpu/build_cpu.c).
+// compilation, used or not, which takes longer than a small kernel. The judge chooses it for
+// sources that do not name the library (../../judge/cpu/build_cpu.c).
 #pragma once
 #ifdef KFORGE_CPU_LIGHT
 #include <bits/c++config.h>

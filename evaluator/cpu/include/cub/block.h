@@ -145,8 +145,7 @@ class BlockScan : public KfcpuCollective<KfcpuScanStorage<T, X * Y * Z>>
         T prefix = ask(callback);
         finish(in, out, op, &prefix, exclusive);
     }
-    template <class Op>
-    void run(T in, T &out, Op op, const T *start, bool exclusive, T *aggregate)
+    template <class Op> void run(T in, T &out, Op op, const T *start, bool exclusive, T *aggregate)
     {
         T from[1] = {in}, to[1];
         run(from, to, op, start, exclusive, aggregate);
@@ -161,8 +160,8 @@ class BlockScan : public KfcpuCollective<KfcpuScanStorage<T, X * Y * Z>>
     }
     // A callback is called with the aggregate; an aggregate is assigned to.
     template <class C>
-    static constexpr bool is_callback = std::is_invocable_r<T, C &, T>::value &&
-                                        !std::is_same<std::decay_t<C>, T>::value;
+    static constexpr bool is_callback =
+        std::is_invocable_r<T, C &, T>::value && !std::is_same<std::decay_t<C>, T>::value;
 
   public:
     using Base::Base;
@@ -254,8 +253,7 @@ class BlockScan : public KfcpuCollective<KfcpuScanStorage<T, X * Y * Z>>
     }
 
   private:
-    template <class In, class Out, class A, class B>
-    void exclusive(In &in, Out &out, A &a, B &b)
+    template <class In, class Out, class A, class B> void exclusive(In &in, Out &out, A &a, B &b)
     {
         if constexpr (std::is_invocable<B &, T, T>::value) {
             T initial = a;
@@ -398,12 +396,16 @@ class BlockExchange : public KfcpuCollective<KfcpuCells<T, X * Y * Z * N>>
   public:
     using Base::Base;
     BlockExchange() = default;
-#define KFCPU_EXCHANGE_ITEMS(name, from, to)                                                    \
-    template <class U> void name(T (&in)[N], U (&out)[N])                                       \
-    {                                                                                           \
-        move(in, out, [this](int i) { return from(i); }, [this](int i) { return to(i); });      \
-    }                                                                                           \
-    void name(T (&items)[N]) { name(items, items); }
+#define KFCPU_EXCHANGE_ITEMS(name, from, to)                                              \
+    template <class U> void name(T(&in)[N], U(&out)[N])                                   \
+    {                                                                                     \
+        move(                                                                             \
+            in, out, [this](int i) { return from(i); }, [this](int i) { return to(i); }); \
+    }                                                                                     \
+    void name(T(&items)[N])                                                               \
+    {                                                                                     \
+        name(items, items);                                                               \
+    }
     KFCPU_EXCHANGE_ITEMS(StripedToBlocked, striped, blocked)
     KFCPU_EXCHANGE_ITEMS(BlockedToStriped, blocked, striped)
     KFCPU_EXCHANGE_ITEMS(WarpStripedToBlocked, warp_striped, blocked)
@@ -411,11 +413,13 @@ class BlockExchange : public KfcpuCollective<KfcpuCells<T, X * Y * Z * N>>
 #undef KFCPU_EXCHANGE_ITEMS
     template <class U, class Rank> void ScatterToBlocked(T (&in)[N], U (&out)[N], Rank (&ranks)[N])
     {
-        move(in, out, [&](int i) { return (int)ranks[i]; }, [this](int i) { return blocked(i); });
+        move(
+            in, out, [&](int i) { return (int)ranks[i]; }, [this](int i) { return blocked(i); });
     }
     template <class U, class Rank> void ScatterToStriped(T (&in)[N], U (&out)[N], Rank (&ranks)[N])
     {
-        move(in, out, [&](int i) { return (int)ranks[i]; }, [this](int i) { return striped(i); });
+        move(
+            in, out, [&](int i) { return (int)ranks[i]; }, [this](int i) { return striped(i); });
     }
     template <class Rank> void ScatterToBlocked(T (&items)[N], Rank (&ranks)[N])
     {
@@ -492,8 +496,8 @@ class KfcpuBlockSort : public KfcpuCollective<KfcpuSortStorage<Key, Value, THREA
 };
 
 template <class Key, int X, int N, class Value = NullType, int = 4, bool = true,
-          BlockScanAlgorithm = BLOCK_SCAN_WARP_SCANS, cudaSharedMemConfig = cudaSharedMemBankSizeFourByte,
-          int Y = 1, int Z = 1, int = 0>
+          BlockScanAlgorithm = BLOCK_SCAN_WARP_SCANS,
+          cudaSharedMemConfig = cudaSharedMemBankSizeFourByte, int Y = 1, int Z = 1, int = 0>
 class BlockRadixSort : public KfcpuBlockSort<Key, Value, X * Y * Z, N>
 {
     using Base = KfcpuBlockSort<Key, Value, X * Y * Z, N>;
@@ -513,14 +517,14 @@ class BlockRadixSort : public KfcpuBlockSort<Key, Value, X * Y * Z, N>
   public:
     using Base::Base;
     BlockRadixSort() = default;
-#define KFCPU_SORT_ITEMS(name, descending, striped)                                               \
-    void name(Key (&keys)[N], int begin = 0, int end = BITS)                                      \
-    {                                                                                             \
-        by_bits<descending>(keys, (Value *)nullptr, begin, end, striped);                         \
-    }                                                                                             \
-    void name(Key (&keys)[N], Value (&values)[N], int begin = 0, int end = BITS)                  \
-    {                                                                                             \
-        by_bits<descending>(keys, values, begin, end, striped);                                   \
+#define KFCPU_SORT_ITEMS(name, descending, striped)                            \
+    void name(Key(&keys)[N], int begin = 0, int end = BITS)                    \
+    {                                                                          \
+        by_bits<descending>(keys, (Value *)nullptr, begin, end, striped);      \
+    }                                                                          \
+    void name(Key(&keys)[N], Value(&values)[N], int begin = 0, int end = BITS) \
+    {                                                                          \
+        by_bits<descending>(keys, values, begin, end, striped);                \
     }
     KFCPU_SORT_ITEMS(Sort, false, false)
     KFCPU_SORT_ITEMS(SortDescending, true, false)
@@ -549,8 +553,7 @@ class BlockMergeSort : public KfcpuBlockSort<Key, Value, X * Y * Z, N>
     {
         this->sort(keys, values, less, false);
     }
-    template <class Less>
-    void Sort(Key (&keys)[N], Value (&values)[N], Less less, int valid, Key)
+    template <class Less> void Sort(Key (&keys)[N], Value (&values)[N], Less less, int valid, Key)
     {
         this->sort(keys, values, less, false, valid);
     }
@@ -578,8 +581,9 @@ class BlockHistogram : public KfcpuCollective<KfcpuNoStorage>
     }
     template <class Counter> void Composite(T (&items)[N], Counter histogram[BINS])
     {
-        for (int i = 0; i < N; i++) ::kfcpu::change_atomically(
-            &histogram[items[i]], [](Counter old) { return Counter(old + 1); });
+        for (int i = 0; i < N; i++)
+            ::kfcpu::change_atomically(&histogram[items[i]],
+                                       [](Counter old) { return Counter(old + 1); });
     }
     template <class Counter> void Histogram(T (&items)[N], Counter histogram[BINS])
     {
@@ -620,8 +624,7 @@ class BlockDiscontinuity : public KfcpuCollective<KfcpuCells<T, 2 * X * Y * Z>>
   public:
     using Base::Base;
     BlockDiscontinuity() = default;
-    template <int N, class Flag, class Op>
-    void FlagHeads(Flag (&flags)[N], T (&items)[N], Op op)
+    template <int N, class Flag, class Op> void FlagHeads(Flag (&flags)[N], T (&items)[N], Op op)
     {
         heads(flags, items, op, nullptr);
     }
@@ -630,8 +633,7 @@ class BlockDiscontinuity : public KfcpuCollective<KfcpuCells<T, 2 * X * Y * Z>>
     {
         heads(flags, items, op, &before);
     }
-    template <int N, class Flag, class Op>
-    void FlagTails(Flag (&flags)[N], T (&items)[N], Op op)
+    template <int N, class Flag, class Op> void FlagTails(Flag (&flags)[N], T (&items)[N], Op op)
     {
         tails(flags, items, op, nullptr);
     }

@@ -9,10 +9,10 @@
 #define CUB_SUBMINOR_VERSION 0
 #define CUB_MAX(a, b) (((b) > (a)) ? (b) : (a))
 #define CUB_MIN(a, b) (((b) < (a)) ? (b) : (a))
-#define CUB_QUOTIENT_CEILING(x, y) (((x) + (y) - 1) / (y))
+#define CUB_QUOTIENT_CEILING(x, y) (((x) + (y)-1) / (y))
 #define CUB_PTX_WARP_THREADS 32
 #define CUB_RUNTIME_FUNCTION
 #define CUB_NS_QUALIFIER ::cub
 #define CubDebug(e) (e)
 #define CubDebugExit(e) ((e) ? exit(1) : (void)0)
-#pragma kforge include <cub/all.h>
+#pragma kforge include < cub / all.h>

@@ -27,10 +27,10 @@ struct KfcpuStorage {
     }
 };
 
-#define KFCPU_TEMPORARY                          \
-    KfcpuStorage storage(temporary, bytes);      \
+#define KFCPU_TEMPORARY                     \
+    KfcpuStorage storage(temporary, bytes); \
     cudaError_t error
-#define KFCPU_ALLOCATED                          \
+#define KFCPU_ALLOCATED \
     if (storage.done(&error)) return error
 
 namespace kfcpu_details
@@ -147,8 +147,8 @@ struct DeviceReduce {
     static cudaError_t arg(void *temporary, size_t &bytes, In in, Out out, Num n, Op op,
                            cudaStream_t stream)
     {
-        using Pair = kfcpu_details::output_value<
-            Out, KeyValuePair<int, kfcpu_details::value_of<In>>>;
+        using Pair =
+            kfcpu_details::output_value<Out, KeyValuePair<int, kfcpu_details::value_of<In>>>;
         KFCPU_TEMPORARY;
         KFCPU_ALLOCATED;
         return kfcpu_details::launch(stream, 1, [=](unsigned) mutable {
@@ -178,8 +178,7 @@ struct DeviceReduce {
 struct DeviceSegmentedReduce {
     template <class In, class Out, class Begin, class End, class Op, class Init>
     static cudaError_t Reduce(void *temporary, size_t &bytes, In in, Out out, int64_t segments,
-                              Begin begin, End end, Op op, Init init,
-                              cudaStream_t stream = nullptr)
+                              Begin begin, End end, Op op, Init init, cudaStream_t stream = nullptr)
     {
         using T = kfcpu_details::result_of<Op, Init, kfcpu_details::value_of<In>>;
         KFCPU_TEMPORARY;
@@ -191,8 +190,7 @@ struct DeviceSegmentedReduce {
             for (size_t s = n * part / parts; s < n * (part + 1) / parts; s++) {
                 size_t first = (size_t)begin[s], last = (size_t)end[s];
                 T total = init;
-                if (first < last)
-                    total = op(total, kfcpu_details::fold<T>(in, first, last, op));
+                if (first < last) total = op(total, kfcpu_details::fold<T>(in, first, last, op));
                 out[s] = total;
             }
         });
@@ -432,25 +430,25 @@ struct DeviceRadixSort {
 #undef KFCPU_SORT
 };
 
-#define KFCPU_SORT_SEGMENTS(keys_name, pairs_name, descending, parameters, begin, end)            \
-    template <class Key, class Num, class Count, class Begin, class End>                          \
-    static cudaError_t keys_name(void *temporary, size_t &bytes, const Key *keys, Key *keys_out,  \
-                                 Num n, Count segments, Begin first, End last                     \
-                                     KFCPU_UNPACK parameters cudaStream_t stream = nullptr)       \
-    {                                                                                             \
-        return kfcpu_details::sort_segments<descending>(                                          \
-            temporary, bytes, keys, keys_out, (const NullType *)nullptr, (NullType *)nullptr,     \
-            (int64_t)n, (int64_t)segments, first, last, begin, end, stream);                      \
-    }                                                                                             \
-    template <class Key, class Value, class Num, class Count, class Begin, class End>             \
-    static cudaError_t pairs_name(void *temporary, size_t &bytes, const Key *keys, Key *keys_out, \
-                                  const Value *values, Value *values_out, Num n, Count segments,  \
-                                  Begin first, End last                                           \
-                                      KFCPU_UNPACK parameters cudaStream_t stream = nullptr)      \
-    {                                                                                             \
-        return kfcpu_details::sort_segments<descending>(                                          \
-            temporary, bytes, keys, keys_out, values, values_out, (int64_t)n, (int64_t)segments,  \
-            first, last, begin, end, stream);                                                     \
+#define KFCPU_SORT_SEGMENTS(keys_name, pairs_name, descending, parameters, begin, end)             \
+    template <class Key, class Num, class Count, class Begin, class End>                           \
+    static cudaError_t keys_name(void *temporary, size_t &bytes, const Key *keys, Key *keys_out,   \
+                                 Num n, Count segments, Begin first,                               \
+                                 End last KFCPU_UNPACK parameters cudaStream_t stream = nullptr)   \
+    {                                                                                              \
+        return kfcpu_details::sort_segments<descending>(                                           \
+            temporary, bytes, keys, keys_out, (const NullType *)nullptr, (NullType *)nullptr,      \
+            (int64_t)n, (int64_t)segments, first, last, begin, end, stream);                       \
+    }                                                                                              \
+    template <class Key, class Value, class Num, class Count, class Begin, class End>              \
+    static cudaError_t pairs_name(void *temporary, size_t &bytes, const Key *keys, Key *keys_out,  \
+                                  const Value *values, Value *values_out, Num n, Count segments,   \
+                                  Begin first,                                                     \
+                                  End last KFCPU_UNPACK parameters cudaStream_t stream = nullptr)  \
+    {                                                                                              \
+        return kfcpu_details::sort_segments<descending>(temporary, bytes, keys, keys_out, values,  \
+                                                        values_out, (int64_t)n, (int64_t)segments, \
+                                                        first, last, begin, end, stream);          \
     }
 #define KFCPU_UNPACK(...) __VA_ARGS__
 #define KFCPU_BITS (, int begin = 0, int end = 8 * sizeof(Key), )
@@ -541,8 +539,8 @@ struct DeviceSelect {
                                Count count, Num n, cudaStream_t stream = nullptr)
     {
         return kfcpu_details::select<false>(
-            temporary, bytes, in, out, count, (int64_t)n,
-            [=](int64_t i) { return bool(flags[i]); }, stream);
+            temporary, bytes, in, out, count, (int64_t)n, [=](int64_t i) { return bool(flags[i]); },
+            stream);
     }
     template <class In, class Out, class Count, class Num, class Op>
     static cudaError_t If(void *temporary, size_t &bytes, In in, Out out, Count count, Num n, Op op,
@@ -585,8 +583,8 @@ struct DevicePartition {
                                Count count, Num n, cudaStream_t stream = nullptr)
     {
         return kfcpu_details::select<true>(
-            temporary, bytes, in, out, count, (int64_t)n,
-            [=](int64_t i) { return bool(flags[i]); }, stream);
+            temporary, bytes, in, out, count, (int64_t)n, [=](int64_t i) { return bool(flags[i]); },
+            stream);
     }
     template <class In, class Out, class Count, class Num, class Op>
     static cudaError_t If(void *temporary, size_t &bytes, In in, Out out, Count count, Num n, Op op,

@@ -43,8 +43,7 @@ struct CacheModifiedInputIterator
     void move(Offset n) { at += n; }
 };
 
-template <class Iterator, class Offset = ptrdiff_t,
-          class T = ::kfcpu::library::value_of<Iterator>>
+template <class Iterator, class Offset = ptrdiff_t, class T = ::kfcpu::library::value_of<Iterator>>
 struct ArgIndexInputIterator
     : KfcpuIterator<ArgIndexInputIterator<Iterator, Offset, T>, KeyValuePair<Offset, T>, Offset> {
     Iterator at;

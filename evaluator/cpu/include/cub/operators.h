@@ -100,7 +100,15 @@ template <class T> struct DoubleBuffer {
     T *Alternate() { return d_buffers[selector ^ 1]; }
 };
 
-enum CacheLoadModifier { LOAD_DEFAULT, LOAD_CA, LOAD_CG, LOAD_CS, LOAD_CV, LOAD_LDG, LOAD_VOLATILE };
+enum CacheLoadModifier {
+    LOAD_DEFAULT,
+    LOAD_CA,
+    LOAD_CG,
+    LOAD_CS,
+    LOAD_CV,
+    LOAD_LDG,
+    LOAD_VOLATILE
+};
 enum CacheStoreModifier { STORE_DEFAULT, STORE_WB, STORE_CG, STORE_CS, STORE_WT, STORE_VOLATILE };
 template <CacheLoadModifier modifier, class Iterator> auto ThreadLoad(Iterator at)
 {

@@ -17,7 +17,10 @@ using ::std::memory_order_seq_cst;
 template <class T, class Self> class KfcpuAtomic
 {
     using Word = ::kfcpu::word_of<T>;
-    Word *word() const { return reinterpret_cast<Word *>(static_cast<const Self *>(this)->place()); }
+    Word *word() const
+    {
+        return reinterpret_cast<Word *>(static_cast<const Self *>(this)->place());
+    }
     template <class Change> T change(Change by) const
     {
         return ::kfcpu::change_atomically(static_cast<const Self *>(this)->place(), by);
@@ -68,10 +71,10 @@ template <class T, class Self> class KfcpuAtomic
     {
         return compare_exchange_strong(expected, value, a, b);
     }
-#define KFCPU_FETCH(name, expression)                                    \
-    T name(T value, memory_order = memory_order_seq_cst) const           \
-    {                                                                    \
-        return change([=](T old) -> T { return T(expression); });        \
+#define KFCPU_FETCH(name, expression)                             \
+    T name(T value, memory_order = memory_order_seq_cst) const    \
+    {                                                             \
+        return change([=](T old) -> T { return T(expression); }); \
     }
     KFCPU_FETCH(fetch_add, old + value)
     KFCPU_FETCH(fetch_sub, old - value)
@@ -81,16 +84,46 @@ template <class T, class Self> class KfcpuAtomic
     KFCPU_FETCH(fetch_min, value < old ? value : old)
     KFCPU_FETCH(fetch_max, old < value ? value : old)
 #undef KFCPU_FETCH
-    T operator+=(T value) const { return T(fetch_add(value) + value); }
-    T operator-=(T value) const { return T(fetch_sub(value) - value); }
-    T operator&=(T value) const { return T(fetch_and(value) & value); }
-    T operator|=(T value) const { return T(fetch_or(value) | value); }
-    T operator^=(T value) const { return T(fetch_xor(value) ^ value); }
-    T operator++() const { return T(fetch_add(T(1)) + T(1)); }
-    T operator--() const { return T(fetch_sub(T(1)) - T(1)); }
-    T operator++(int) const { return fetch_add(T(1)); }
-    T operator--(int) const { return fetch_sub(T(1)); }
-    operator T() const { return load(); }
+    T operator+=(T value) const
+    {
+        return T(fetch_add(value) + value);
+    }
+    T operator-=(T value) const
+    {
+        return T(fetch_sub(value) - value);
+    }
+    T operator&=(T value) const
+    {
+        return T(fetch_and(value) & value);
+    }
+    T operator|=(T value) const
+    {
+        return T(fetch_or(value) | value);
+    }
+    T operator^=(T value) const
+    {
+        return T(fetch_xor(value) ^ value);
+    }
+    T operator++() const
+    {
+        return T(fetch_add(T(1)) + T(1));
+    }
+    T operator--() const
+    {
+        return T(fetch_sub(T(1)) - T(1));
+    }
+    T operator++(int) const
+    {
+        return fetch_add(T(1));
+    }
+    T operator--(int) const
+    {
+        return fetch_sub(T(1));
+    }
+    operator T() const
+    {
+        return load();
+    }
     void wait(T old, memory_order = memory_order_seq_cst) const
     {
         while (to(load()) == to(old)) ::kfcpu::yield();

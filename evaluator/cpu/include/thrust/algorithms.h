@@ -32,11 +32,11 @@ KfcpuPolicy policy_of(const transform_iterator<Op, Iterator> &at)
     return policy_of(at.at);
 }
 
-#define KFCPU_WITHOUT_POLICY(name)                                           \
-    template <class First, class... More, unless_policy<First> = 0>          \
-    auto name(First first, More... more)                                     \
-    {                                                                        \
-        return ::thrust::name(::thrust::policy_of(first), first, more...);   \
+#define KFCPU_WITHOUT_POLICY(name)                                         \
+    template <class First, class... More, unless_policy<First> = 0>        \
+    auto name(First first, More... more)                                   \
+    {                                                                      \
+        return ::thrust::name(::thrust::policy_of(first), first, more...); \
     }
 
 // Calls work(i) for each i below n.
@@ -247,8 +247,7 @@ T reduce(const P &policy, I first, I last, T init)
 {
     return ::thrust::reduce(policy, first, last, init, plus<T>());
 }
-template <class P, class I, if_policy<P> = 0>
-value_of<I> reduce(const P &policy, I first, I last)
+template <class P, class I, if_policy<P> = 0> value_of<I> reduce(const P &policy, I first, I last)
 {
     return ::thrust::reduce(policy, first, last, value_of<I>(0));
 }
@@ -305,8 +304,7 @@ KFCPU_WITHOUT_POLICY(find_if)
 template <class P, class I, class Test, if_policy<P> = 0>
 I find_if_not(const P &policy, I first, I last, Test test)
 {
-    return ::thrust::find_if(policy, first, last,
-                             [=](const auto &x) { return !Test(test)(x); });
+    return ::thrust::find_if(policy, first, last, [=](const auto &x) { return !Test(test)(x); });
 }
 KFCPU_WITHOUT_POLICY(find_if_not)
 template <class P, class I, class T, if_policy<P> = 0>
@@ -374,8 +372,8 @@ KFCPU_WITHOUT_POLICY(min_element)
 template <class P, class I, class Less, if_policy<P> = 0>
 I max_element(const P &policy, I first, I last, Less less)
 {
-    return ::thrust::min_element(
-        policy, first, last, [=](const auto &a, const auto &b) { return Less(less)(b, a); });
+    return ::thrust::min_element(policy, first, last,
+                                 [=](const auto &a, const auto &b) { return Less(less)(b, a); });
 }
 template <class P, class I, if_policy<P> = 0> I max_element(const P &policy, I first, I last)
 {

@@ -18,18 +18,18 @@ using std::tuple_size;
 
 // ---- operators ----
 
-#define KFCPU_BINARY(name, result, expression)                                       \
-    template <class T = void> struct name {                                          \
-        using first_argument_type = T;                                               \
-        using second_argument_type = T;                                              \
-        using result_type = result;                                                  \
-        constexpr result operator()(const T &a, const T &b) const { return expression; } \
-    };                                                                               \
-    template <> struct name<void> {                                                  \
+#define KFCPU_BINARY(name, result, expression)                                              \
+    template <class T = void> struct name {                                                 \
+        using first_argument_type = T;                                                      \
+        using second_argument_type = T;                                                     \
+        using result_type = result;                                                         \
+        constexpr result operator()(const T &a, const T &b) const { return expression; }    \
+    };                                                                                      \
+    template <> struct name<void> {                                                         \
         template <class T, class U> constexpr auto operator()(const T &a, const U &b) const \
-        {                                                                            \
-            return expression;                                                       \
-        }                                                                            \
+        {                                                                                   \
+            return expression;                                                              \
+        }                                                                                   \
     };
 KFCPU_BINARY(plus, T, a + b)
 KFCPU_BINARY(minus, T, a - b)
@@ -52,13 +52,13 @@ KFCPU_BINARY(logical_or, bool, a || b)
 KFCPU_BINARY(project1st, T, a)
 KFCPU_BINARY(project2nd, T, b)
 #undef KFCPU_BINARY
-#define KFCPU_UNARY(name, result, expression)                                \
-    template <class T = void> struct name {                                  \
-        using argument_type = T;                                             \
-        using result_type = result;                                          \
-        constexpr result operator()(const T &a) const { return expression; } \
-    };                                                                       \
-    template <> struct name<void> {                                          \
+#define KFCPU_UNARY(name, result, expression)                                                 \
+    template <class T = void> struct name {                                                   \
+        using argument_type = T;                                                              \
+        using result_type = result;                                                           \
+        constexpr result operator()(const T &a) const { return expression; }                  \
+    };                                                                                        \
+    template <> struct name<void> {                                                           \
         template <class T> constexpr auto operator()(const T &a) const { return expression; } \
     };
 KFCPU_UNARY(negate, T, -a)
@@ -110,8 +110,7 @@ template <class T> constant_iterator<T> make_constant_iterator(T value)
 struct KfcpuIgnore {
     template <class T> const KfcpuIgnore &operator=(T &&) const { return *this; }
 };
-template <class = void>
-struct discard_iterator : KfcpuBase<discard_iterator<>, KfcpuIgnore> {
+template <class = void> struct discard_iterator : KfcpuBase<discard_iterator<>, KfcpuIgnore> {
     ptrdiff_t place;
     discard_iterator(ptrdiff_t first = 0) : place(first) {}
     KfcpuIgnore operator[](ptrdiff_t) const { return {}; }
@@ -125,9 +124,9 @@ inline discard_iterator<> make_discard_iterator()
 
 template <class Op, class Iterator, class = void, class = void>
 struct transform_iterator
-    : KfcpuBase<transform_iterator<Op, Iterator>,
-                ::kfcpu::library::result_of<
-                    Op, typename std::iterator_traits<Iterator>::reference>> {
+    : KfcpuBase<
+          transform_iterator<Op, Iterator>,
+          ::kfcpu::library::result_of<Op, typename std::iterator_traits<Iterator>::reference>> {
     Iterator at;
     Op op;
     transform_iterator(Iterator in, Op given = Op()) : at(in), op(given) {}

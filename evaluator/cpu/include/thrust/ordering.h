@@ -13,9 +13,8 @@ template <class K, class Less> std::vector<ptrdiff_t> order_of(K first, ptrdiff_
 {
     std::vector<ptrdiff_t> order((size_t)n);
     for (ptrdiff_t i = 0; i < n; i++) order[(size_t)i] = i;
-    std::stable_sort(order.begin(), order.end(), [&](ptrdiff_t a, ptrdiff_t b) {
-        return less(first[a], first[b]);
-    });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](ptrdiff_t a, ptrdiff_t b) { return less(first[a], first[b]); });
     return order;
 }
 template <class I> void put_in_order(I first, const std::vector<ptrdiff_t> &order)
@@ -136,9 +135,8 @@ KFCPU_WITHOUT_POLICY(remove_copy_if)
 template <class P, class I, class O, if_policy<P> = 0>
 O unique_copy(const P &policy, I first, I last, O out)
 {
-    return out + keep_elements(policy, first, last - first, out, [=](ptrdiff_t i) {
-               return i == 0 || !(first[i] == first[i - 1]);
-           });
+    return out + keep_elements(policy, first, last - first, out,
+                               [=](ptrdiff_t i) { return i == 0 || !(first[i] == first[i - 1]); });
 }
 KFCPU_WITHOUT_POLICY(unique_copy)
 template <class P, class I, class Same, if_policy<P> = 0>
@@ -177,8 +175,7 @@ I stable_partition(const P &policy, I first, I last, Test test)
     ptrdiff_t kept = 0, *count = &kept;
     once(policy, [=]() mutable {
         std::vector<ptrdiff_t> order, others;
-        for (ptrdiff_t i = 0; i < last - first; i++)
-            (test(first[i]) ? order : others).push_back(i);
+        for (ptrdiff_t i = 0; i < last - first; i++) (test(first[i]) ? order : others).push_back(i);
         *count = (ptrdiff_t)order.size();
         order.insert(order.end(), others.begin(), others.end());
         put_in_order(first, order);
@@ -209,31 +206,31 @@ template <class I, class Before> ptrdiff_t search(I first, ptrdiff_t n, Before b
     return low;
 }
 // One value, or a range of values with a place for the results.
-#define KFCPU_BOUND(name, before, result)                                                       \
-    template <class P, class I, class V, class O, class Less, if_policy<P> = 0>                 \
-    O name(const P &policy, I first, I last, V values, V values_end, O out, Less less)          \
-    {                                                                                           \
-        ptrdiff_t n = last - first;                                                             \
-        loop(policy, values_end - values, [=](size_t i) mutable {                               \
-            const value_of<V> value = values[i];                                                \
-            ptrdiff_t at = search(first, n, [&](const auto &x) { return before; });             \
-            out[i] = result;                                                                    \
-        });                                                                                     \
-        return out + (values_end - values);                                                     \
-    }                                                                                           \
-    template <class P, class I, class V, class O, if_policy<P> = 0>                             \
-    O name(const P &policy, I first, I last, V values, V values_end, O out)                     \
-    {                                                                                           \
+#define KFCPU_BOUND(name, before, result)                                                        \
+    template <class P, class I, class V, class O, class Less, if_policy<P> = 0>                  \
+    O name(const P &policy, I first, I last, V values, V values_end, O out, Less less)           \
+    {                                                                                            \
+        ptrdiff_t n = last - first;                                                              \
+        loop(policy, values_end - values, [=](size_t i) mutable {                                \
+            const value_of<V> value = values[i];                                                 \
+            ptrdiff_t at = search(first, n, [&](const auto &x) { return before; });              \
+            out[i] = result;                                                                     \
+        });                                                                                      \
+        return out + (values_end - values);                                                      \
+    }                                                                                            \
+    template <class P, class I, class V, class O, if_policy<P> = 0>                              \
+    O name(const P &policy, I first, I last, V values, V values_end, O out)                      \
+    {                                                                                            \
         return ::thrust::name(policy, first, last, values, values_end, out, ::thrust::less<>()); \
     }
-#define KFCPU_BOUND_OF_ONE(name)                                                                \
-    template <class P, class I, class T, if_policy<P> = 0>                                      \
-    I name(const P &policy, I first, I last, const T &value)                                    \
-    {                                                                                           \
-        ptrdiff_t at = 0;                                                                       \
-        ::thrust::name(policy, first, last, &value, &value + 1, &at);                           \
-        return first + at;                                                                      \
-    }                                                                                           \
+#define KFCPU_BOUND_OF_ONE(name)                                      \
+    template <class P, class I, class T, if_policy<P> = 0>            \
+    I name(const P &policy, I first, I last, const T &value)          \
+    {                                                                 \
+        ptrdiff_t at = 0;                                             \
+        ::thrust::name(policy, first, last, &value, &value + 1, &at); \
+        return first + at;                                            \
+    }                                                                 \
     KFCPU_WITHOUT_POLICY(name)
 KFCPU_BOUND(lower_bound, less(x, value), at)
 KFCPU_BOUND_OF_ONE(lower_bound)

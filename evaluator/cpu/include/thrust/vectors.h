@@ -32,8 +32,7 @@ namespace system
 namespace cuda = ::thrust::cuda;
 }
 
-template <class T>
-constexpr bool is_policy = std::is_base_of<KfcpuPolicy, std::decay_t<T>>::value;
+template <class T> constexpr bool is_policy = std::is_base_of<KfcpuPolicy, std::decay_t<T>>::value;
 template <class T> using if_policy = std::enable_if_t<is_policy<T>, int>;
 template <class T> using unless_policy = std::enable_if_t<!is_policy<T>, int>;
 
