@@ -38,7 +38,7 @@ typedef struct kf_cpucc_options {
     const char *plain;    /* a file without the device's header, or NULL */
     const char *standard; /* "gnu++17" */
     int optimize;         /* 0 to 3 */
-    bool fast_math, no_contraction, unroll, asan, program, object, precompile, help, verbose,
+    bool fast_math, no_contraction, unroll, asan, light, program, object, precompile, help, verbose,
         version;
 } kf_cpucc_options;
 

@@ -20,12 +20,15 @@ const char kf_cpucc_usage[] =
     "  -fmad=false         does not fuse multiplications and additions\n"
     "  -Xcompiler=-funroll-loops\n"
     "                      unrolls loops\n"
+    "  --light             compiles faster, for a source that does not use the C++ library\n"
     "  --asan              adds AddressSanitizer: one worker thread, errors name the line\n"
     "  --exe               makes a program\n"
     "  -c                  makes an object file of one source, to be linked with -lkfcpu\n"
     "  --keep FOLDER       keeps the intermediate files in FOLDER\n"
     "  --precompile        compiles a header for --precompiled: FILE is FOLDER/plain/kforge_cpu.h\n"
-    "                      (fast with --use_fast_math, asan with --asan), -o names the result\n"
+    "                      (light, fast, asan with --light, --use_fast_math, --asan), -o names "
+    "the\n"
+    "                      result\n"
     "  --precompiled FOLDER\n"
     "                      uses the headers in FOLDER that --precompile made\n"
     "  --plain FILE        compiles FILE, too, without the device's header, which is faster\n"
@@ -47,6 +50,7 @@ enum action {
     FAST,
     MAD,
     ASAN,
+    LIGHT,
     PROGRAM,
     OBJECT,
     KEEP,
@@ -86,6 +90,7 @@ static const struct option {
     {"-fmad", EQUALS, MAD},
     {"--fmad", EQUALS, MAD},
     {"--asan", NONE, ASAN},
+    {"--light", NONE, LIGHT},
     {"--exe", NONE, PROGRAM},
     {"-c", NONE, OBJECT},
     {"--compile", NONE, OBJECT},
@@ -229,6 +234,7 @@ static bool apply(const struct option *option, const char *value, kf_cpucc_optio
     case FAST: options->fast_math = true; return true;
     case MAD: options->no_contraction = strcmp(value, "false") == 0; return true;
     case ASAN: options->asan = true; return true;
+    case LIGHT: options->light = true; return true;
     case PROGRAM: options->program = true; return true;
     case OBJECT: options->object = true; return true;
     case KEEP: options->keep = value; return true;

@@ -121,7 +121,8 @@ static bool same_word(const rewriter *r, uint32_t a, uint32_t b)
 }
 
 /* True for a call in which a thread waits for others: a barrier, a shuffle or vote, the sync() of a
- * cooperative group, or an earlier device function that contains one of these. */
+ * cooperative group, a collective of CUB, or an earlier device function that contains one of
+ * these. */
 static bool is_wait(const rewriter *r, uint32_t index)
 {
     const kf_token *token = &r->tokens.list[index];
@@ -132,6 +133,7 @@ static bool is_wait(const rewriter *r, uint32_t index)
         size_t length = strlen(words[i]);
         if (token->size >= length && memcmp(text, words[i], length) == 0) return true;
     }
+    if (is(r, index, "cub") && is(r, index + 1, "::")) return true;
     bool call = is(r, index + 1, "(");
     if (!call && !is(r, index + 1, "<")) return false;
     if (call && index && is(r, index, "sync"))
@@ -613,6 +615,19 @@ static void read_using(rewriter *r, uint32_t i)
     if (what) find(r, i, what, false, KF_REWRITE_ANY_NAME, sizeof KF_REWRITE_ANY_NAME - 1);
 }
 
+/* Returns the token with the name that the device lacks if it lacks anything: of a library that it
+ * has in part, the name in the library's namespaces. */
+static uint32_t lacking_part(const rewriter *r, uint32_t i, const kf_unsupported *what)
+{
+    if (!kf_unsupported_has_parts(what)) return i;
+    bool space = true;
+    while (space && is(r, i + 1, "::") && kind_of(r, i + 2) == KF_TOKEN_WORD) {
+        i += 2;
+        space = is(r, i, "std") || is(r, i, "cuda") || is(r, i, "system") || is(r, i, "device");
+    }
+    return i;
+}
+
 static uint32_t read_word(rewriter *r, uint32_t i)
 {
     const kf_token *token = &r->tokens.list[i];
@@ -633,7 +648,10 @@ static uint32_t read_word(rewriter *r, uint32_t i)
     if (is(r, i, "using")) read_using(r, i);
     bool scope = is(r, i + 1, "::"), member = i > 0 && (is(r, i - 1, ".") || is(r, i - 1, "->"));
     const kf_unsupported *what = member ? NULL : kf_unsupported_find(text, token->size, scope);
-    if (what) find(r, i, what, what->certain, text, token->size);
+    if (what) {
+        const kf_token *name = &r->tokens.list[scope ? lacking_part(r, i, what) : i];
+        find(r, i, what, what->certain, r->tokens.text + name->offset, name->size);
+    }
     return i + 1;
 }
 

@@ -30,7 +30,7 @@
 #include "kforge/buffer.h"
 #include "kforge/error.h"
 
-#define KF_REWRITE_FINDINGS 16
+#define KF_REWRITE_FINDINGS 48
 /* The name of a finding that explains any unknown name. */
 #define KF_REWRITE_ANY_NAME "*"
 

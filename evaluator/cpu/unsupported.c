@@ -16,7 +16,8 @@ static const kf_unsupported constructs[] = {
              "copy with ordinary loads, or use a CUDA device", false},
     [LIBRARY] = {"a CUDA library (cuBLAS, cuDNN, cuFFT, cuRAND, cuSPARSE, cuSOLVER)",
                  "write the kernel by hand, or use a CUDA device", false},
-    [CCCL] = {"CUB, Thrust or libcu++", "write the kernel by hand, or use a CUDA device", false},
+    [CCCL] = {"a part of CUB, Thrust or libcu++ that this device lacks",
+              "use another of their functions, write it by hand, or use a CUDA device", false},
     [DRIVER] = {"the driver API, NVRTC or loading of device code",
                 "use the runtime API, or a CUDA device", false},
     [PIPELINE] = {"asynchronous copy pipelines",
@@ -135,6 +136,9 @@ static const row words[] = {
     {"cudaLibrary", PREFIX, DRIVER},
     {"cudaGetDriverEntryPoint", PREFIX, DRIVER},
     {"cuMem", PREFIX, DRIVER},
+    {"CUarray", PREFIX, DRIVER},
+    {"CUegl", PREFIX, DRIVER},
+    {"cuEGL", PREFIX, DRIVER},
     {"cudaGraphConditionalHandle", PREFIX, DRIVER},
     {"PFN_cu", PREFIX, DRIVER},
     {"cudaIpc", PREFIX, IPC},
@@ -445,6 +449,7 @@ static const row headers[] = {
 
     {"cuda_fp4", PREFIX, FP8},
     {"cuda_fp6", PREFIX, FP8},
+    {"cudaEGL", PREFIX, DRIVER},
     {"cudaGL", PREFIX, DRIVER},
     {"cuda_gl_", PREFIX, DRIVER},
     {"cuda_device_runtime_api.h", WHOLE, DRIVER},
@@ -472,6 +477,11 @@ const kf_unsupported *kf_unsupported_find(const char *word, size_t size, bool sc
     for (size_t i = 0; i < sizeof lacking / sizeof *lacking; i++)
         if (strncmp(lacking[i], word, size) == 0 && !lacking[i][size]) return &constructs[OTHER];
     return NULL;
+}
+
+bool kf_unsupported_has_parts(const kf_unsupported *what)
+{
+    return what == &constructs[CCCL];
 }
 
 const kf_unsupported *kf_unsupported_header(const char *name, size_t size)

@@ -24,6 +24,8 @@ extern const kf_unsupported kf_unsupported_assembly, kf_unsupported_device_launc
 /* Returns the feature that a word belongs to, NULL for ordinary words. `scope`: `::` follows the
  * word. */
 const kf_unsupported *kf_unsupported_find(const char *word, size_t size, bool scope);
+/* True for libraries that the device has in part. The name in their namespaces decides. */
+bool kf_unsupported_has_parts(const kf_unsupported *what);
 /* Returns the feature that the header NAME of #include <NAME> belongs to, NULL for other
  * headers. */
 const kf_unsupported *kf_unsupported_header(const char *name, size_t size);

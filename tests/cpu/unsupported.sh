@@ -4,8 +4,9 @@
 compiler=$1 failures=0
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-refused() { # SOURCE LINE, the words that name the construct
-    printf '// one\n#include <cuda_runtime.h>\n#include <cooperative_groups.h>\n%s\n' "$1" >"$folder/candidate.cu"
+refused() { # SOURCE LINE, the words that name the construct, a header
+    printf '// one\n#include <cuda_runtime.h>\n#include <%s>\n%s\n' \
+        "${3:-cooperative_groups.h}" "$1" >"$folder/candidate.cu"
     "$compiler" -o "$folder/x.so" "$folder/candidate.cu" >"$folder/output" 2>&1
     local status=$?
     if [ $status = 3 ] && grep -qE "candidate\.cu:4: unsupported on the CPU device: .*$2" "$folder/output"; then return; fi
@@ -17,9 +18,13 @@ refused '__global__ void k(float *x) { cooperative_groups::this_cluster().sync()
 refused '__global__ void __cluster_dims__(2, 1, 1) k(float *x) { x[0] = 1; }' 'thread block clusters'
 refused '__global__ void k(const __grid_constant__ CUtensorMap map) {}' 'tensor memory accelerator'
 refused '__global__ void k(cudaSurfaceObject_t s) { surf2Dwrite(1.0f, s, 0, 0); }' 'textures and surfaces'
-refused '__device__ cuda::atomic<int> counter;' 'libcu\+\+'
-refused '__device__ thrust::pair<int, int> p;' 'Thrust'
-refused 'using namespace cub; typedef BlockReduce<float, 128> Reduce;' 'CUB'
+refused '__device__ cuda::counting_semaphore<> semaphore;' 'libcu\+\+' cuda/semaphore
+refused '__device__ cuda::std::span<int> x;' 'libcu\+\+' cuda/std/span
+refused 'void f(thrust::default_random_engine *x);' 'Thrust' thrust/random.h
+refused 'void f(int *x) { thrust::merge(thrust::device, x, x, x, x, x); }' 'Thrust' thrust/sort.h
+refused 'typedef cub::BlockShuffle<float, 128> A; typedef cub::WarpReduce<int> B;' 'CUB' cub/cub.cuh
+refused 'void f(size_t &b) { cub::DeviceScan::Backwards(nullptr, b, 0, 0); }' 'CUB' cub/cub.cuh
+refused 'using namespace cub; typedef BlockShuffle<float, 128> A;' 'CUB' cub/block/block_shuffle.cuh
 refused 'using namespace nvcuda::wmma; __global__ void k() { fragment<matrix_a, 16, 16, 16, half, row_major> a; fill_fragment(a, half(0)); }' 'tensor cores'
 refused 'cufftHandle plan;' 'a CUDA library'
 refused 'static curandState s; __device__ float f() { return curand_uniform(&s); }' 'a CUDA library'
@@ -79,6 +84,10 @@ __global__ void k(float *x) { y[0] = 1; }' "candidate.cu:2:.*was not declared"
 wrong '#include <cublas_v2.h>
 void f() { cudaMemcpyAsyn(nullptr, nullptr, 0); }' "candidate.cu:2:.*was not declared"
 wrong 'void f() { cudaMemcpy(1); }' "cudaMemcpy"
+wrong '#include <cub/cub.cuh>
+__global__ void k(float *x) { cub::WarpReduce<float>::TempStorage t; x[0] = y; }' \
+    "candidate.cu:2:.*was not declared"
+wrong '__device__ cuda::atomic<int> without_its_header;' "candidate.cu:1:.*cuda"
 wrong 'void f() { cudaGraphLunch(nullptr); }' "cudaGraphLunch"
 wrong '#include <torch/extension.h>
 torch::Tensor f(torch::Tensor a);' "torch/.*: No such file"

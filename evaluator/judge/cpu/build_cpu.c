@@ -1,4 +1,5 @@
 /* Builds for the CPU device: kforge-cpucc in the build jail (include/kforge/build.h). */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,67 @@ static kf_status status_of(int exit_status, const char *log)
                                                    : KF_JUDGE_ERROR;
 }
 
+/* True if `name` is one of the headers that are whole without the C++ library. */
+static bool is_light_header(const char *name, size_t size)
+{
+    static const char *const names[] = {"assert.h",
+                                        "cassert",
+                                        "cfloat",
+                                        "climits",
+                                        "cmath",
+                                        "cooperative_groups.h",
+                                        "cstdint",
+                                        "cstdio",
+                                        "cstdlib",
+                                        "cstring",
+                                        "cuda.h",
+                                        "cuda_bf16.h",
+                                        "cuda_fp16.h",
+                                        "cuda_runtime.h",
+                                        "cuda_runtime_api.h",
+                                        "device_launch_parameters.h",
+                                        "float.h",
+                                        "limits.h",
+                                        "math.h",
+                                        "math_constants.h",
+                                        "stddef.h",
+                                        "stdint.h",
+                                        "stdio.h",
+                                        "stdlib.h",
+                                        "string.h",
+                                        "vector_types.h"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strlen(names[i]) == size && memcmp(names[i], name, size) == 0) return true;
+    return false;
+}
+
+/* True if the line is no #include, or one of a header that is_light_header knows. */
+static bool includes_light(const char *line)
+{
+    const char *at = line + strspn(line, " \t");
+    if (*at != '#') return true;
+    at += 1 + strspn(at + 1, " \t");
+    if (strncmp(at, "include", 7) != 0) return true;
+    at += 7 + strspn(at + 7, " \t");
+    return (*at == '<' || *at == '"') && is_light_header(at + 1, strcspn(at + 1, ">\"\n"));
+}
+
+/* True if the source cannot need the C++ library: it includes none of its headers, and the word
+ * "std" does not occur. */
+static bool uses_cuda_alone(const char *source)
+{
+    for (const char *line = source; *line;) {
+        if (!includes_light(line)) return false;
+        line += strcspn(line, "\n");
+        line += *line == '\n';
+    }
+    for (const char *at = source; (at = strstr(at, "std")); at += 3) {
+        bool begins = at == source || (!isalnum((unsigned char)at[-1]) && at[-1] != '_');
+        if (begins && !isalnum((unsigned char)at[3]) && at[3] != '_') return false;
+    }
+    return true;
+}
+
 /* Returns the set of flags that kforge-cpucc takes this build's header for. */
 static kf_header_variant header_variant(const kf_build_request *request)
 {
@@ -29,7 +91,7 @@ static kf_header_variant header_variant(const kf_build_request *request)
     for (const char *const *flag = request->flags; flag && *flag; flag++)
         if (strcmp(*flag, "--use_fast_math") == 0 || strcmp(*flag, "-use_fast_math") == 0)
             return KF_HEADER_FAST;
-    return KF_HEADER_PLAIN;
+    return uses_cuda_alone(request->source) ? KF_HEADER_LIGHT : KF_HEADER_PLAIN;
 }
 
 static bool build_once(const void *device, const kf_build_request *request, kf_build *build,
@@ -51,7 +113,9 @@ static bool build_once(const void *device, const kf_build_request *request, kf_b
     if (request->asan) argv[argc++] = "--asan";
     /* Before the candidate's own flags, which may ask for another level. The header fits both. */
     if (request->untimed) argv[argc++] = "-O1";
-    kf_autofree char *headers = kf_precompiled_header(request->cache, header_variant(request));
+    kf_header_variant variant = header_variant(request);
+    kf_autofree char *headers = kf_precompiled_header(request->cache, variant);
+    if (variant == KF_HEADER_LIGHT) argv[argc++] = "--light";
     if (headers) {
         argv[argc++] = "--precompiled";
         argv[argc++] = headers;

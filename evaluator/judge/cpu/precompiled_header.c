@@ -40,6 +40,7 @@ static const struct {
     const char *name, *flag;
 } variants[KF_HEADER_VARIANTS] = {
     [KF_HEADER_PLAIN] = {"plain", NULL},
+    [KF_HEADER_LIGHT] = {"light", "--light"},
     [KF_HEADER_FAST] = {"fast", "--use_fast_math"},
     [KF_HEADER_ASAN] = {"asan", "--asan"},
 };
@@ -160,6 +161,7 @@ static bool make_header(const char *folder, kf_header_variant variant, const cha
     kf_autofree char *result = place ? kf_path_join(place, new_name) : NULL;
     kf_autobuffer line = {0};
     if (!text || !result || !kf_directory_make_private(place, NULL)) return false;
+    if (variant == KF_HEADER_LIGHT) kf_buffer_string(&line, "#define KFORGE_CPU_LIGHT\n");
     kf_buffer_format(&line, "#include \"%s/lib/kforge/cpu/include/" NAME "\"\n", kf_root());
     if (line.failed || !kf_file_write(text, line.data, line.size, NULL)) return false;
     /* Left by a process that was killed. */

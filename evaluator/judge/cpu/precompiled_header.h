@@ -8,9 +8,11 @@
 #ifndef KFORGE_PRECOMPILED_HEADER_H
 #define KFORGE_PRECOMPILED_HEADER_H
 
-/* The sets of flags that kforge-cpucc has a header for. */
+/* The sets of flags, or of headers, that kforge-cpucc has a header for. */
 typedef enum kf_header_variant {
     KF_HEADER_PLAIN,
+    /* For sources that use CUDA alone: without most of the C++ library. */
+    KF_HEADER_LIGHT,
     KF_HEADER_FAST,
     KF_HEADER_ASAN,
     KF_HEADER_VARIANTS

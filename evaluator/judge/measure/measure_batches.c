@@ -312,6 +312,12 @@ void kf_measurement_turn_to(kf_measurement *r, kf_side side)
                                    side == CANDIDATE ? KF_ROLE_CANDIDATE : KF_ROLE_BASELINE);
 }
 
+/* Comes before batches that are timed. Others need no empty caches. */
+static void empty_caches(kf_measurement *r, uint32_t called)
+{
+    if (r->schedule.timed) r->device->buffers.cache_flush(r->sets, r->lists.order, called);
+}
+
 bool kf_measurement_refresh(kf_measurement *r, int number, kf_side side, uint32_t called,
                             kf_error *error)
 {
@@ -321,7 +327,7 @@ bool kf_measurement_refresh(kf_measurement *r, int number, kf_side side, uint32_
     kf_measurement_turn_to(r, side);
     if (!r->device->buffers.poison(r->sets, kf_measurement_draw(r, purpose, number), error))
         return false;
-    r->device->buffers.cache_flush(r->sets, r->lists.order, called);
+    empty_caches(r, called);
     memset(r->lists.chosen, 0, r->set_count * sizeof *r->lists.chosen);
     return true;
 }
@@ -330,6 +336,6 @@ bool kf_measurement_ready_baseline(kf_measurement *r, int number, uint32_t calle
 {
     if (r->in_place) return kf_measurement_refresh(r, number, BASELINE, called, error);
     kf_measurement_turn_to(r, BASELINE);
-    r->device->buffers.cache_flush(r->sets, r->lists.order, called);
+    empty_caches(r, called);
     return true;
 }
