@@ -81,8 +81,8 @@ static bool fail_unknown(const char *word, const char *installed, kf_store *stor
     const char *near = kf_nearest(word, (const char *const *)list->items, list->count);
     return kf_fail(error, KF_ERROR_INPUT,
                    "%s: no such file or folder, and no task of that name in " LOCAL_TASKS
-                   "/, %s%s; %s%s%s\"kforge list --tasks\" shows all",
-                   word, installed, store ? " or the store" : "", near ? "did you mean " : "",
+                   "/%s %s%s; %s%s%s\"kforge list --tasks\" shows all",
+                   word, store ? "," : " or", installed, store ? " or the store" : "", near ? "did you mean " : "",
                    near ? near : "", near ? "? " : "");
 }
 

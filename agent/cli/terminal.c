@@ -1,6 +1,5 @@
 #include "terminal.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,12 +60,19 @@ void kf_terminal_name_program(const char *name, const char *const *words)
     program_words = words;
 }
 
-/* True if "kforge COMMAND" is at `at`, as a word of its own in `text`. */
+/* True if a command line may begin at `at`: behind a quote, a colon or at the start of a line, but
+ * not within a sentence ("no kforge store"). */
+static bool may_begin(const char *text, const char *at)
+{
+    if (at == text || strchr("\"`'(\n", at[-1])) return true;
+    return at[-1] == ' ' && at - 1 > text && strchr(":;> ", at[-2]);
+}
+
+/* True if "kforge COMMAND" is at `at`, as a command line in `text`. */
 static bool names_command(const char *text, const char *at)
 {
     const char *word = at + strlen(OWN_NAME);
-    if (at > text && (isalnum((unsigned char)at[-1]) || strchr("_/.-", at[-1]))) return false;
-    if (strncmp(at, OWN_NAME, strlen(OWN_NAME)) != 0) return false;
+    if (!may_begin(text, at)) return false;
     size_t size = strspn(word, "abcdefghijklmnopqrstuvwxyz");
     for (const char *const *known = program_words; *known; known++)
         if (strlen(*known) == size && strncmp(*known, word, size) == 0) return true;

@@ -226,7 +226,7 @@ def run_all(s):
     with open(reply, "w") as file:
         file.write("Sorry.\n")
     s.run("eval", task, "--reply", reply, *fake, status=(5,), schema="kforge-brief/1")
-    s.run("scan", baseline, "--no-compile")
+    s.run("scan", os.path.join(ROOT, "tests", "hostile", "gemm", "loads_a_library.cu"), "--no-compile")
     s.run("scan", baseline, wrong, "--no-compile", schema="kforge-scans/1")
     s.run("prompt", task, "--hardware", "NVIDIA B200")
     only = ("--only", "axpy", "--only", "transpose")
