@@ -42,6 +42,10 @@ endforeach()
 add_test(NAME cli.json_documents COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cli/json_documents.py ${CMAKE_BINARY_DIR}/bin)
 set_tests_properties(cli.json_documents PROPERTIES TIMEOUT 300)
 kf_tier(plain cli.json_documents)
+# Tables and lines on narrow and wide terminals.
+add_test(NAME cli.widths COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cli/widths.py ${CMAKE_BINARY_DIR}/bin)
+set_tests_properties(cli.widths PROPERTIES TIMEOUT 300)
+kf_tier(plain cli.widths)
 
 # The server, with simulated workers.
 add_test(NAME cli.serve COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cli/serve.py ${CMAKE_BINARY_DIR}/bin)
