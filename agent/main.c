@@ -15,7 +15,7 @@
 #include "help.h"
 #include "terminal.h"
 #include "kforge/gpu.h"
-#include "kforge/nearest.h"
+#include "nearest.h"
 #include "output.h"
 #include "api_key.h"
 

@@ -1,5 +1,5 @@
 #include "kforge/json.h"
-#include "kforge/nearest.h"
+#include "nearest.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-#include "kforge/nearest.h"
+#include "nearest.h"
 
 #include <ctype.h>
 #include <stdbool.h>

@@ -39,13 +39,13 @@ foreach(name libcuda.so.1 libnvidia-ml.so.1 libnvrtc.so.13)
 endforeach()
 
 # Each document of --json against docs/reference/json.md.
-add_test(NAME cli.json_documents COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cli/json_documents.py ${CMAKE_BINARY_DIR}/bin)
-set_tests_properties(cli.json_documents PROPERTIES TIMEOUT 300)
-kf_tier(plain cli.json_documents)
 # Tables and lines on narrow and wide terminals.
-add_test(NAME cli.widths COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cli/widths.py ${CMAKE_BINARY_DIR}/bin)
-set_tests_properties(cli.widths PROPERTIES TIMEOUT 300)
-kf_tier(plain cli.widths)
+foreach(name json_documents widths)
+  add_test(NAME cli.${name}
+    COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cli/${name}.py ${CMAKE_BINARY_DIR}/bin)
+  set_tests_properties(cli.${name} PROPERTIES TIMEOUT 300)
+  kf_tier(plain cli.${name})
+endforeach()
 
 # The server, with simulated workers.
 add_test(NAME cli.serve COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cli/serve.py ${CMAKE_BINARY_DIR}/bin)

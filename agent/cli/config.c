@@ -15,7 +15,7 @@
 
 #include "kforge/file.h"
 #include "kforge/json.h"
-#include "kforge/nearest.h"
+#include "nearest.h"
 
 #define MAX_KEYS 192
 

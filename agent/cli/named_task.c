@@ -10,7 +10,7 @@
 #include "kforge/file.h"
 #include "kforge/installation.h"
 #include "kforge/json.h"
-#include "kforge/nearest.h"
+#include "nearest.h"
 #include "output.h"
 
 #define LOCAL_TASKS "tasks"
@@ -82,8 +82,8 @@ static bool fail_unknown(const char *word, const char *installed, kf_store *stor
     return kf_fail(error, KF_ERROR_INPUT,
                    "%s: no such file or folder, and no task of that name in " LOCAL_TASKS
                    "/%s %s%s; %s%s%s\"kforge list --tasks\" shows all",
-                   word, store ? "," : " or", installed, store ? " or the store" : "", near ? "did you mean " : "",
-                   near ? near : "", near ? "? " : "");
+                   word, store ? "," : " or", installed, store ? " or the store" : "",
+                   near ? "did you mean " : "", near ? near : "", near ? "? " : "");
 }
 
 /* Returns the path of `word` in *path, or NULL there if no folder has it. False: out of memory. */

@@ -7,7 +7,7 @@
 
 #include "kforge/buffer.h"
 #include "kforge/json.h"
-#include "kforge/nearest.h"
+#include "nearest.h"
 #include "options.h"
 
 #define MAX_CHOICES 64

@@ -12,7 +12,7 @@
 #include "api_key.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
-#include "kforge/nearest.h"
+#include "nearest.h"
 #include "kforge/list.h"
 #include "named_task.h"
 #include "trust.h"

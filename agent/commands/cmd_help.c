@@ -3,7 +3,7 @@
 
 #include "help.h"
 #include "kforge/buffer.h"
-#include "kforge/nearest.h"
+#include "nearest.h"
 #include "strategy.h"
 
 #define MAX_NAMES 128

@@ -7,7 +7,7 @@
 #include "kforge/cleanup.h"
 #include "kforge/export.h"
 #include "kforge/json.h"
-#include "kforge/nearest.h"
+#include "nearest.h"
 #include "kforge/list.h"
 #include "output.h"
 

@@ -8,7 +8,7 @@
 
 #include "kforge/buffer.h"
 #include "kforge/json.h"
-#include "kforge/nearest.h"
+#include "nearest.h"
 #include "llm_provider.h"
 #include "api_key.h"
 

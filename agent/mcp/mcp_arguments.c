@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "kforge/json.h"
-#include "kforge/nearest.h"
+#include "nearest.h"
 #include "mcp_internal.h"
 
 #define MOST_KEYS 16

@@ -14,7 +14,7 @@
 #include "kforge/cleanup.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
-#include "kforge/nearest.h"
+#include "nearest.h"
 #include "prompt_template.h"
 
 #define TEMPLATE_BYTES (1u << 20)

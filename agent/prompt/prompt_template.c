@@ -8,7 +8,7 @@
 #include "kforge/buffer.h"
 #include "kforge/cleanup.h"
 #include "kforge/json.h"
-#include "kforge/nearest.h"
+#include "nearest.h"
 
 typedef struct condition {
     /* `outer`: the part around it is written */

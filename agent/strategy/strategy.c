@@ -8,7 +8,7 @@
 
 #include "kforge/file.h"
 #include "kforge/json.h"
-#include "kforge/nearest.h"
+#include "nearest.h"
 
 #define FILE_BYTES (1u << 20)
 

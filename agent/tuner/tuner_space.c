@@ -13,7 +13,7 @@
 #include "extract_code.h"
 #include "kforge/buffer.h"
 #include "kforge/json.h"
-#include "kforge/nearest.h"
+#include "nearest.h"
 #include "tuner_internal.h"
 
 #define MAX_FLAG_BYTES 128

@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "kforge/json.h"
-#include "kforge/nearest.h"
+#include "nearest.h"
 
 typedef enum kf_operation {
     NUMBER,

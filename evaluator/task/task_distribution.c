@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "task_internal.h"
-#include "kforge/nearest.h"
+#include "nearest.h"
 
 enum { FLOATS = 1, INTEGERS = 2, BOOLS = 4 };
 #define REQUIRED NAN

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "task_internal.h"
-#include "kforge/nearest.h"
+#include "nearest.h"
 
 kf_json_reader kf_task_child(const kf_json_reader *parent, const cJSON *object, const char *key,
                              int index)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "task_internal.h"
-#include "kforge/nearest.h"
+#include "nearest.h"
 
 typedef struct kf_name_check {
     const kf_task *task;

@@ -94,7 +94,8 @@ grep -q '^kforge: cannot write the results: No space left on device$' err || fai
 "$program" hepl 2>&-
 [ $? = 2 ] || fail "closed stderr"
 
-# Settings from outside: every command but help and doctor refuses a wrong value, and each names an unknown variable once.
+# Settings from outside: every command but help and doctor refuses a wrong value. Each names an
+# unknown variable once.
 KFORGE_STROE=x expect 0 task show axpy
 complains "unknown variable KFORGE_STROE is ignored; did you mean KFORGE_STORE?"
 KFORGE_STROE=x expect 0 help

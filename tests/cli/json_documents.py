@@ -226,12 +226,14 @@ def run_all(s):
     with open(reply, "w") as file:
         file.write("Sorry.\n")
     s.run("eval", task, "--reply", reply, *fake, status=(5,), schema="kforge-brief/1")
-    s.run("scan", os.path.join(ROOT, "tests", "hostile", "gemm", "loads_a_library.cu"), "--no-compile")
+    hostile = os.path.join(ROOT, "tests", "hostile", "gemm", "loads_a_library.cu")
+    s.run("scan", hostile, "--no-compile")
     s.run("scan", baseline, wrong, "--no-compile", schema="kforge-scans/1")
     s.run("prompt", task, "--hardware", "NVIDIA B200")
     only = ("--only", "axpy", "--only", "transpose")
     replay = "replay:%s/tests/replay/{task}.jsonl" % ROOT
-    first = s.run("bench", os.path.join(ROOT, "tasks"), *only, "--model", replay, "--samples", "2", *fake)
+    samples = ("--model", replay, "--samples", "2")
+    first = s.run("bench", os.path.join(ROOT, "tasks"), *only, *samples, *fake)
     s.run("bench report", first.get("id", "last"))
     s.run("bench report", schema="kforge-benches/1")
     before = os.path.join(folder, "before.json")
@@ -242,7 +244,8 @@ def run_all(s):
     s.run("export", "--format", "package", "-o", os.path.join(folder, "package"),
           schema="kforge-export-files/1")
     s.run("store stats", "--digest")
-    s.run("store merge", os.path.join(folder, "kforge.db"), "--store", os.path.join(folder, "all.db"))
+    merged = os.path.join(folder, "all.db")
+    s.run("store merge", os.path.join(folder, "kforge.db"), "--store", merged)
     machine = s.run("doctor")
     if any(f["subject"] == "pytorch" and f["state"] == "ok" for f in machine.get("facts", [])):
         own = os.path.join(folder, "own.py")

@@ -62,8 +62,8 @@ def on_terminal(words, columns, env, folder, interrupt_at=None):
 
 
 def width_of(text):
-    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 0 if unicodedata.combining(c) else 1
-               for c in text)
+    wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
+    return len(text) + wide - sum(unicodedata.combining(c) != 0 for c in text)
 
 
 def check_lines(text, columns, where):
@@ -106,8 +106,8 @@ def main():
                 check_lines(piped(*words, COLUMNS="60").stdout, 60, where + " with COLUMNS=60")
             for columns in (40, 80, 160):
                 check_lines(on_terminal(words, columns, env, folder), columns, where)
-        slow = on_terminal(run[:4] + ["--candidates", "50"], 80, environment(folder, FAKE_SLEEP="0.3"), folder,
-                           b" judged")
+        busy = environment(folder, FAKE_SLEEP="0.3")
+        slow = on_terminal(run[:4] + ["--candidates", "50"], 80, busy, folder, b" judged")
         if "Ctrl-C again stops at once" not in slow:
             failures.append("Ctrl-C: %r" % slow[-500:])
     for line in failures:

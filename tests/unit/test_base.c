@@ -25,7 +25,7 @@
 #include "kforge/file.h"
 #include "kforge/hash.h"
 #include "kforge/json.h"
-#include "kforge/nearest.h"
+#include "nearest.h"
 #include "kforge/list.h"
 
 static void error_is_one_line(void **state)
