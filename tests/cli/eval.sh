@@ -234,6 +234,20 @@ for _ in $(seq 20); do
 done
 [ ! "$(ls killed)" ] || fail "a killed kforge leaves $(ls killed | head -3)"
 
+# A task whose folder is gone is found in the store, and its name is offered.
+cp -r "$task" lonely
+sed -i 's/"name": "axpy"/"name": "lonely", "entry": "axpy"/' lonely/task.json
+expect 0 eval ./lonely mine.cu --workers "$fake"
+rm -r lonely
+expect 0 eval lonely mine.cu --workers "$fake" --quiet
+[[ $out == "mine.cu: correct"* && $(wc -l <out) = 1 ]] || fail "--quiet: $out"
+expect 0 task show lonely
+expect 0 optimize lonely --workers "$fake" -n 2 --quiet
+expect 2 optimize lonley --workers "$fake"
+complains "did you mean lonely?"
+expect 2 eval lonely mine.cu --workers "$fake" --device gpu
+complains "did you mean cuda?"
+
 # A selftest of nothing proves nothing.
 expect 2 selftest --device cpu --filter no_such_case
 complains '--filter: no case for this device has "no_such_case" in its path'

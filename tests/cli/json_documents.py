@@ -189,6 +189,17 @@ NOT_HERE = {"counters", "kforge-import/1", "imported", "kforge-bundle/1"}
 # Imports that need no more than a missing folder are enough to see their errors.
 
 
+def as_version_1(report):
+    """Returns the report as older versions wrote it."""
+    old = json.loads(json.dumps(report))
+    old.update(schema="kforge-bench-report/1", started=1700000000)
+    for problem in old["problems"]:
+        for sample in problem["samples"] + [problem["best"] or {}]:
+            if "candidate" in sample:
+                sample["candidate"] = int(sample["candidate"][1:])
+    return old
+
+
 def commands_with_json():
     """Returns the commands that have --json by docs/reference/commands.md."""
     name, found = None, set()
@@ -240,6 +251,11 @@ def run_all(s):
     with open(before, "w") as file:
         json.dump(first, file)
     s.run("bench compare", before, os.path.join(folder, "kforge.db"))
+    with open(before, "w") as file:
+        json.dump(as_version_1(first), file)
+    same = s.run("bench compare", before, os.path.join(folder, "kforge.db"))
+    if same.get("both_solved") != 2 or same["ratio"]["value"] != 1:
+        failures.append("a report of version 1 is not read: %r" % same)
     s.run("export", "-o", os.path.join(folder, "rows.jsonl"))
     s.run("export", "--format", "package", "-o", os.path.join(folder, "package"),
           schema="kforge-export-files/1")
