@@ -234,7 +234,7 @@ for _ in $(seq 20); do
 done
 [ ! "$(ls killed)" ] || fail "a killed kforge leaves $(ls killed | head -3)"
 
-# A task whose folder is gone is found in the store, and its name is offered.
+# A task without its folder is found in the store, and its name is offered.
 cp -r "$task" lonely
 sed -i 's/"name": "axpy"/"name": "lonely", "entry": "axpy"/' lonely/task.json
 expect 0 eval ./lonely mine.cu --workers "$fake"
