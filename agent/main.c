@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "command_line.h"
@@ -14,8 +15,8 @@
 #include "help.h"
 #include "terminal.h"
 #include "kforge/gpu.h"
-#include "nearest.h"
 #include "mcp.h"
+#include "nearest.h"
 #include "output.h"
 #include "api_key.h"
 
@@ -170,8 +171,25 @@ static int fail(const kf_error *error)
     return status;
 }
 
-/* argv[0] as a word of a command line, if it has a folder: "./run", "build/release/bin/kforge". */
+/* argv[0] as a word of a command line, if "kforge" alone does not start this program: "./run",
+ * "build/release/bin/kforge". */
 static kf_buffer called;
+
+/* True if the PATH finds this program as "kforge". */
+static bool is_on_path(void)
+{
+    struct stat own, found;
+    if (stat("/proc/self/exe", &own) != 0) return false;
+    for (const char *at = getenv("PATH"); at; at = strchr(at, ':'), at = at ? at + 1 : NULL) {
+        char path[4096];
+        int size = (int)strcspn(at, ":");
+        if (snprintf(path, sizeof path, "%.*s/kforge", size, at) >= (int)sizeof path ||
+            stat(path, &found) != 0)
+            continue;
+        return found.st_dev == own.st_dev && found.st_ino == own.st_ino;
+    }
+    return false;
+}
 
 /* Lets hints name the program as it was called. Not those of a worker: they are about other
  * machines. */
@@ -256,6 +274,7 @@ static int run(const kf_command *command, const char *const *arguments, size_t c
     }
     int width = terminal_width();
     if (parsed.help) {
+        kf_terminal_name_program(NULL, NULL);
         kf_help_command(output, command, width);
         return finish(KF_EXIT_DONE);
     }
@@ -335,7 +354,8 @@ int main(int argc, char **argv)
     occupy_standard_descriptors();
     output = kf_terminal_stream(stdout, true);
     messages = kf_terminal_stream(stderr, false);
-    if (argc >= 1 && strchr(argv[0], '/')) kf_command_append_word(&called, argv[0]);
+    if (argc >= 1 && strchr(argv[0], '/') && !is_on_path())
+        kf_command_append_word(&called, argv[0]);
     const char *socket_path = getenv(KF_EPISODE_SOCKET);
     if (argc >= 1 && socket_path && *socket_path) return run_client(socket_path, argc, argv);
     if (argc == 2 && is_one_of(argv[1], "--version", "-V", "version")) {

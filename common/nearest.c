@@ -80,11 +80,13 @@ static int edit_distance(const char *a, const char *b)
     return last[m];
 }
 
-/* Returns how many letters may be wrong: a third and one, but at most half of the shorter word. */
+/* Returns how many letters may be wrong: a third and one, but at most half of the shorter word. One
+ * may be wrong if another one is right. */
 static int allowed(const char *word, const char *known)
 {
     size_t n = strlen(word), m = strlen(known), shorter = n < m ? n : m;
-    return least((int)n / 3 + 1, (int)shorter / 2);
+    int most = least((int)n / 3 + 1, (int)shorter / 2);
+    return most == 0 && shorter == 1 && n + m == 3 ? 1 : most;
 }
 
 static const char *synonym(const char *word, const char *const *known, size_t count)

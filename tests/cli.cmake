@@ -46,9 +46,13 @@ foreach(name libcuda.so.1 libnvidia-ml.so.1 libnvrtc.so.13)
 endforeach()
 
 # Each document of --json against docs/reference/json.md.
-add_test(NAME cli.json_documents COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cli/json_documents.py ${CMAKE_BINARY_DIR}/bin)
-set_tests_properties(cli.json_documents PROPERTIES TIMEOUT 300)
-kf_tier(plain cli.json_documents)
+# Tables and lines on narrow and wide terminals.
+foreach(name json_documents widths)
+  add_test(NAME cli.${name}
+    COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cli/${name}.py ${CMAKE_BINARY_DIR}/bin)
+  set_tests_properties(cli.${name} PROPERTIES TIMEOUT 300)
+  kf_tier(plain cli.${name})
+endforeach()
 
 # The pages of runs: over HTTP, and in a browser if there is one (status 77: there is not).
 add_test(NAME cli.watch COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cli/watch.py ${CMAKE_BINARY_DIR}/bin)

@@ -261,18 +261,17 @@ static bool flag_of(const cJSON *json, const char *key)
 static kf_bench_sample read_sample(const cJSON *json, kf_bench_result *result)
 {
     const cJSON *speedup = cJSON_GetObjectItemCaseSensitive(json, "speedup");
-    kf_bench_sample s = {
-        .label = kf_bench_text(result, text_of(json, "label")),
-        .status = kf_bench_text(result, text_of(json, "status")),
-        .rule = kf_bench_text(result, text_of(json, "rule")),
-        .text = kf_bench_text(result, text_of(json, "text")),
-        .proposer = "",
-        .number = -1,
-        .speedup = {number_of(speedup, "value"), number_of(speedup, "low"),
-                    number_of(speedup, "high")},
-        .claimed = number_of(json, "claimed"),
-        .kernelbench_speedup = NAN,
-        .candidate = candidate_of(json)};
+    kf_bench_sample s = {.label = kf_bench_text(result, text_of(json, "label")),
+                         .status = kf_bench_text(result, text_of(json, "status")),
+                         .rule = kf_bench_text(result, text_of(json, "rule")),
+                         .text = kf_bench_text(result, text_of(json, "text")),
+                         .proposer = "",
+                         .number = -1,
+                         .speedup = {number_of(speedup, "value"), number_of(speedup, "low"),
+                                     number_of(speedup, "high")},
+                         .claimed = number_of(json, "claimed"),
+                         .kernelbench_speedup = NAN,
+                         .candidate = candidate_of(json)};
     s.score = (kf_score_sample){flag_of(json, "counts"), flag_of(json, "compiled"),
                                 flag_of(json, "correct"), flag_of(json, "cheating"), NAN};
     if (s.score.correct) s.score.speedup = s.speedup.value;

@@ -157,7 +157,7 @@ struct kf_command {
 #define KF_ROW_JSON(SETTINGS)                                                       \
     {                                                                               \
         .name = "json", .type = KF_OPTION_FLAG, .offset = offsetof(SETTINGS, json), \
-        .help = "Write one JSON value instead of text."                             \
+        .help = "Write one JSON object instead of text (docs/reference/json.md)."   \
     }
 /* main.c leaves out progress and notes then. The command prints one line. */
 #define KF_ROW_QUIET(SETTINGS)                                     \

@@ -22,8 +22,8 @@ const kf_exit_row kf_exit_rows[] = {
 const char kf_config_text[] =
     "The value of a setting comes from the first of: the command line, the environment, the "
     "project's kforge.json, the user's kforge.json, the default. The environment variable of "
-    "--build-seconds is KFORGE_BUILD_SECONDS. Every command refuses an unknown key, an unknown "
-    "KFORGE_ variable and a value that does not fit.\n\n"
+    "--build-seconds is KFORGE_BUILD_SECONDS. Every command refuses an unknown key and a value "
+    "that does not fit, and names an unknown KFORGE_ variable.\n\n"
     "kforge.json is one JSON object. Its keys are names of options. The user's file is "
     "$XDG_CONFIG_HOME/kforge/kforge.json, by default ~/.config/kforge/kforge.json. The project's "
     "file is the first kforge.json on the way from the working directory up to the folder with "

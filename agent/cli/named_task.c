@@ -81,9 +81,9 @@ static bool fail_unknown(const char *word, const char *installed, kf_store *stor
     const char *near = kf_nearest(word, (const char *const *)list->items, list->count);
     return kf_fail(error, KF_ERROR_INPUT,
                    "%s: no such file or folder, and no task of that name in " LOCAL_TASKS
-                   "/, %s%s; %s%s%s\"kforge list --tasks\" shows all",
-                   word, installed, store ? " or the store" : "", near ? "did you mean " : "",
-                   near ? near : "", near ? "? " : "");
+                   "/%s %s%s; %s%s%s\"kforge list --tasks\" shows all",
+                   word, store ? "," : " or", installed, store ? " or the store" : "",
+                   near ? "did you mean " : "", near ? near : "", near ? "? " : "");
 }
 
 /* Returns the path of `word` in *path, or NULL there if no folder has it. False: out of memory. */

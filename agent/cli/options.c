@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "api_key.h"
+#include "command_line.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
 #include "nearest.h"
@@ -198,11 +199,13 @@ static bool may_run(parser *p, const kf_config_file *from, const kf_option *opti
             continue;
         char *before = p->parsed->left_out, *note = NULL;
         kf_autofree char *shown = kf_api_keys_without(text, NULL);
+        kf_autobuffer folder = {0};
+        kf_command_append_word(&folder, from->folder);
         if (asprintf(&note,
                      "%s%s: %s is ignored: it runs the command \"%s\"; if you trust it: kforge "
                      "trust %s\n",
                      before ? before : "", from->path, option->name, shown ? shown : "",
-                     from->folder) < 0)
+                     folder.data ? folder.data : from->folder) < 0)
             return false;
         free(before);
         p->parsed->left_out = note;

@@ -1,14 +1,16 @@
 #include "terminal.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "kforge/buffer.h"
 #include "kforge/cleanup.h"
 #include "kforge/verdict.h"
+#include "table.h"
 #include "utf8.h"
 
 #define STREAMS 2
@@ -17,6 +19,8 @@
 typedef struct stream {
     FILE *under, *out;
     bool terminal;
+    /* Breaks long lines at blanks: a terminal that shows text for people. */
+    bool wraps;
     /* The first bytes of a character that was cut at the end of the last write. */
     char cut[4];
     size_t cut_size;
@@ -62,38 +66,101 @@ void kf_terminal_name_program(const char *name, const char *const *words)
     program_words = words;
 }
 
-/* True if "kforge COMMAND" is at `at`, as a word of its own in `text`. */
+/* True if a command line may begin at `at`: behind a quote, a colon or at the start of a line, but
+ * not within a sentence ("no kforge store"). */
+static bool may_begin(const char *text, const char *at)
+{
+    if (at == text || strchr("\"`'(\n", at[-1])) return true;
+    return at[-1] == ' ' && at - 1 > text && strchr(":;> ", at[-2]);
+}
+
+/* True if "kforge COMMAND" is at `at`, as a command line in `text`. */
 static bool names_command(const char *text, const char *at)
 {
     const char *word = at + strlen(OWN_NAME);
-    if (at > text && (isalnum((unsigned char)at[-1]) || strchr("_/.-", at[-1]))) return false;
-    if (strncmp(at, OWN_NAME, strlen(OWN_NAME)) != 0) return false;
+    if (!may_begin(text, at)) return false;
     size_t size = strspn(word, "abcdefghijklmnopqrstuvwxyz");
     for (const char *const *known = program_words; *known; known++)
         if (strlen(*known) == size && strncmp(*known, word, size) == 0) return true;
     return false;
 }
 
-/* Prints `size` bytes at `at`, a part of `text`. */
-static void print_part(const stream *s, const char *text, const char *at, size_t size)
+/* Appends the text, with the program's name as it was called. */
+static void append_named(kf_buffer *out, const char *text)
 {
-    const char *end = at + size, *from = at;
-    for (const char *found; program_name && (found = memmem(from, (size_t)(end - from), OWN_NAME,
-                                                            strlen(OWN_NAME)));) {
-        bool named = names_command(text, found);
-        fwrite(at, 1, (size_t)(found - at), s->under);
-        fprintf(s->under, "%s ", named ? program_name : "kforge");
-        at = from = found + strlen(OWN_NAME);
+    const char *at = text;
+    for (const char *found; program_name && (found = strstr(at, OWN_NAME));) {
+        kf_buffer_append(out, at, (size_t)(found - at));
+        kf_buffer_format(out, "%s ", names_command(text, found) ? program_name : "kforge");
+        at = found + strlen(OWN_NAME);
     }
-    fwrite(at, 1, (size_t)(end - at), s->under);
+    kf_buffer_string(out, at);
 }
 
-/* Prints cleaned text. In a file or a pipe it has no styles. */
-static bool print_clean(const stream *s, const char *text, size_t size)
+/* Returns the columns of a terminal, 0 if they are not known. */
+static int columns_of(const stream *s)
 {
-    kf_autofree char *clean = kf_text_clean(text, size, false);
-    if (!clean) return false;
-    for (const char *at = clean; *at;) {
+    struct winsize size = {0};
+    return ioctl(fileno(s->under), TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+/* Returns the columns of `size` bytes. Styles have no width. */
+static int width_of(const char *text, size_t size)
+{
+    int width = (int)kf_text_width(text, size);
+    for (size_t i = 0; i + 3 <= size; i++)
+        if (sequence_at(text + i)) width--;
+    return width;
+}
+
+/* Returns where the further lines of a long line begin: below the text behind "label   ", else
+ * below the first word. */
+static int hang_of(const char *line, size_t size, int columns)
+{
+    size_t blanks = strspn(line, " "), label = strcspn(line + blanks, " \n");
+    size_t gap = blanks + label < size ? strspn(line + blanks + label, " ") : 0;
+    int column = width_of(line, blanks + (gap > 1 ? label + gap : 0));
+    return column < columns / 2 ? column : 0;
+}
+
+/* Appends one line without its newline, broken at blanks. */
+static void append_wrapped(kf_buffer *out, const char *line, size_t size, int columns)
+{
+    int column = 0, hang = hang_of(line, size, columns);
+    for (size_t i = 0; i < size;) {
+        size_t blanks = strspn(line + i, " "), word = strcspn(line + i + blanks, " \n");
+        int wide = width_of(line + i + blanks, word);
+        if (column > hang && word && column + (int)blanks + wide > columns) {
+            kf_buffer_format(out, "\n%*s", hang, "");
+            column = hang;
+        } else {
+            kf_buffer_append(out, line + i, blanks);
+            column += (int)blanks;
+        }
+        kf_buffer_append(out, line + i + blanks, word);
+        column += wide;
+        i += blanks + word;
+    }
+}
+
+/* Appends the text, each line within the columns of the terminal. */
+static void append_lines(kf_buffer *out, const char *text, int columns)
+{
+    for (const char *line = text; *line;) {
+        size_t size = strcspn(line, "\n");
+        if (width_of(line, size) > columns)
+            append_wrapped(out, line, size, columns);
+        else
+            kf_buffer_append(out, line, size);
+        line += size;
+        if (*line) kf_buffer_append(out, line++, 1);
+    }
+}
+
+/* Prints text with its styles. In a file or a pipe it has no styles. */
+static void print_styled(const stream *s, const char *text)
+{
+    for (const char *at = text; *at;) {
         const char *sequence = sequence_at(at);
         size_t length = strcspn(at, "\xef");
         if (sequence) {
@@ -102,10 +169,23 @@ static bool print_clean(const stream *s, const char *text, size_t size)
         } else {
             /* At least the byte at which the search stopped. */
             length += !length;
-            print_part(s, clean, at, length);
+            fwrite(at, 1, length, s->under);
             at += length;
         }
     }
+}
+
+/* Prints cleaned text. */
+static bool print_clean(const stream *s, const char *text, size_t size)
+{
+    kf_autofree char *clean = kf_text_clean(text, size, false);
+    kf_autobuffer named = {0}, lines = {0};
+    if (!clean) return false;
+    append_named(&named, clean);
+    int columns = s->wraps ? columns_of(s) : 0;
+    if (columns > 0 && named.data) append_lines(&lines, named.data, columns);
+    if (named.failed || lines.failed) return false;
+    print_styled(s, lines.data ? lines.data : named.data ? named.data : "");
     return !ferror(s->under);
 }
 
@@ -131,6 +211,7 @@ FILE *kf_terminal_stream(FILE *under, bool buffered)
     *s = (stream){.under = under, .terminal = isatty(fileno(under))};
     s->out = fopencookie(s, "w", (cookie_io_functions_t){.write = write_clean});
     if (!s->out) return under;
+    s->wraps = s->terminal && buffered;
     setvbuf(s->out, NULL, !buffered ? _IONBF : s->terminal ? _IOLBF : _IOFBF, BUFSIZ);
     stream_count++;
     return s->out;
@@ -145,7 +226,11 @@ static stream *stream_of(FILE *out)
 
 FILE *kf_exact_stream(FILE *out)
 {
-    const stream *s = stream_of(out);
+    stream *s = stream_of(out);
+    if (s && s->wraps) {
+        fflush(out);
+        s->wraps = false;
+    }
     if (!s || s->terminal) return out;
     /* A failure stays set, and kf_terminal_flush reports it. */
     fflush(out);
@@ -154,7 +239,12 @@ FILE *kf_exact_stream(FILE *out)
 
 bool kf_print_exact(FILE *out, const char *data, size_t size)
 {
-    return fwrite(data, 1, size, kf_exact_stream(out)) == size;
+    stream *s = stream_of(out);
+    bool wrapped = s && s->wraps, good = fwrite(data, 1, size, kf_exact_stream(out)) == size;
+    if (!wrapped) return good;
+    good &= fflush(out) == 0;
+    s->wraps = true;
+    return good;
 }
 
 static void send(FILE *out, const char *sequence)

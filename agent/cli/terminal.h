@@ -4,6 +4,8 @@
  * The program's own text styles itself with the private characters below. The stream turns them
  * into the terminal's sequences. Foreign text with such a character can at worst be bold.
  *
+ * On a terminal, long lines of results are broken at blanks, but not those of data.
+ *
  * tests/ci/lint.sh forbids escape sequences and the standard streams elsewhere in agent/. One
  * thread at a time uses a stream. */
 #ifndef KFORGE_TERMINAL_H
@@ -27,7 +29,7 @@
  * process, never closed. `buffered` false: each call prints at once. */
 FILE *kf_terminal_stream(FILE *under, bool buffered);
 /* Returns the stream for data that a program reads: the one beneath, which prints every byte as it
- * is. For a terminal it is `out` itself. */
+ * is. For a terminal it is `out` itself, which no longer breaks lines. */
 FILE *kf_exact_stream(FILE *out);
 /* Prints such data: JSON, sources, prompts. False if it could not be written. */
 bool kf_print_exact(FILE *out, const char *data, size_t size);

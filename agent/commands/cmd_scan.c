@@ -7,6 +7,7 @@
 #include "kforge/build.h"
 #include "kforge/cleanup.h"
 #include "kforge/file.h"
+#include "kforge/installation.h"
 #include "kforge/job.h"
 #include "kforge/json.h"
 #include "kforge/list.h"
@@ -33,6 +34,8 @@ typedef struct listing {
     found *rows;
     size_t count, file;
     const char *from;
+    /* kforge built the binary that is read. */
+    bool own_build;
     bool failed;
 } listing;
 
@@ -46,9 +49,23 @@ static void listing_free(listing *l)
     free(l->rows);
 }
 
+/* True for a library or a path that kforge's own build adds to every source. */
+static bool is_of_build(const kf_scan_flag *flag)
+{
+    static const char *const libraries[] = {"libkfcpu.so", "libstdc++.so.6", "libm.so.6",
+                                            "libgcc_s.so.1", "libc.so.6"};
+    if (strcmp(flag->rule, "library.path") == 0)
+        return strncmp(flag->word, kf_root(), strlen(kf_root())) == 0;
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
+        if (strcmp(flag->rule, "library.needed") == 0 && strcmp(flag->word, libraries[i]) == 0)
+            return true;
+    return false;
+}
+
 static void take_flag(void *context, const kf_scan_flag *flag)
 {
     listing *l = context;
+    if (l->own_build && is_of_build(flag)) return;
     if (l->failed || !kf_list_grow(&l->rows, l->count)) {
         l->failed = true;
         return;
@@ -92,7 +109,10 @@ static bool scan_text(listing *l, const settings *wanted, const char *path, cons
     if (text ? !kf_scan_source(text, text_size, take_flag, l, error)
              : !kf_scan_source(source, size, take_flag, l, error))
         return false;
-    return !binary || scan_binary(l, NULL, binary, binary_size, error);
+    l->own_build = true;
+    bool done = !binary || scan_binary(l, NULL, binary, binary_size, error);
+    l->own_build = false;
+    return done;
 }
 
 static bool scan_file(listing *l, const settings *wanted, const char *path, kf_error *error)
@@ -192,8 +212,7 @@ static void print_all(listing *l, const kf_view *view)
         if (row->printed) continue;
         name_places(l, i, &places);
         fprintf(view->out, "%s %s (%s): %s\n", row->rule, row->word, row->from, row->text);
-        if (places.data)
-            kf_text_wrap(view->out, places.data, places.size, width, 4, false);
+        if (places.data) kf_text_wrap(view->out, places.data, places.size, width, 4, false);
     }
 }
 

@@ -126,12 +126,14 @@ static bool show_named(const kf_view *view, kf_store *store, const settings *wan
             fits(wanted, false, "task", error) ? kf_stored_task(store, task.hash, error) : NULL;
         return stored && kf_show_task(view, stored, error);
     }
-    kf_autofree char *path = kf_named_task_path(word, NULL);
+    kf_error unknown = {0};
+    kf_autofree char *path = kf_named_task_path(word, &unknown);
     if (path) return show_task_at(view, wanted, path, error);
     const kf_error *all[] = {&run_error, &candidate_error, &task_error};
     for (int i = 0; i < 3; i++) /* a broken store, or too short a word */
         if (all[i]->code != KF_ERROR_INPUT || strstr(all[i]->text, "several"))
             return kf_fail_copy(error, all[i]);
+    if (strstr(unknown.text, "did you mean")) return kf_fail_copy(error, &unknown);
     return kf_fail(error, KF_ERROR_INPUT,
                    "%s: no run, candidate or task has this name; \"kforge list\" and \"kforge list "
                    "--tasks\" list them",

@@ -188,6 +188,8 @@ static cJSON *describe(kf_store *store, const kf_store_candidate *found, kf_erro
                 add_json(object, "flags", found->flags, strlen(found->flags)) &&
                 add_json(object, "verdict", verdict, verdict_size);
     if (!made) kf_fail_memory(error, "a candidate");
+    cJSON *whole = made ? cJSON_GetObjectItemCaseSensitive(object, "verdict") : NULL;
+    if (whole) kf_verdict_publish(whole);
     return made ? kf_steal(&object) : NULL;
 }
 

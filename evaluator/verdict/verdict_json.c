@@ -83,7 +83,8 @@ static cJSON *put_container(cJSON *parent, const char *key, bool is_array)
 
 /* ---- reading: leaves ------------------------------------------------------------------------- */
 
-/* Reads a number that number_item wrote, parsed or not yet printed, or null (kf_verdict_publish). */
+/* Reads a number that number_item wrote, parsed or not yet printed. null (kf_verdict_publish) is
+ * NaN. */
 static bool number_value(const cJSON *item, double *value)
 {
     if (cJSON_IsNumber(item))

@@ -10,7 +10,7 @@ expect 0 eval "$task" mine.cu --workers "$fake" --no-keep
 says "correct, speed not measured"
 says "a call is shorter than this machine's timing noise"
 expect 0 eval "$task" mine.cu --workers "$fake" --no-keep --json
-json 'o["message"] == "correct; speed not measured" and o["speedup"]["value"] == "nan"' # lib.sh knows it by that
+json 'o["message"] == "correct; speed not measured" and o["speedup"]["value"] is None' # lib.sh knows it by that
 candidate "speed 1.5"
 expect 0 eval "$task" mine.cu --workers "$fake"
 says "correct, speedup 1.50x [1.48, 1.52]"
@@ -233,6 +233,20 @@ for _ in $(seq 20); do
     sleep 0.5 # the jails' processes end a moment later
 done
 [ ! "$(ls killed)" ] || fail "a killed kforge leaves $(ls killed | head -3)"
+
+# A task without its folder is found in the store, and its name is offered.
+cp -r "$task" lonely
+sed -i 's/"name": "axpy"/"name": "lonely", "entry": "axpy"/' lonely/task.json
+expect 0 eval ./lonely mine.cu --workers "$fake"
+rm -r lonely
+expect 0 eval lonely mine.cu --workers "$fake" --quiet
+[[ $out == "mine.cu: correct"* && $(wc -l <out) = 1 ]] || fail "--quiet: $out"
+expect 0 task show lonely
+expect 0 optimize lonely --workers "$fake" -n 2 --quiet
+expect 2 optimize lonley --workers "$fake"
+complains "did you mean lonely?"
+expect 2 eval lonely mine.cu --workers "$fake" --device gpu
+complains "did you mean cuda?"
 
 # A selftest of nothing proves nothing.
 expect 2 selftest --device cpu --filter no_such_case

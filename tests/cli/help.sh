@@ -49,6 +49,23 @@ expect 2 zzzzzzzzz
 complains '"kforge help" lists all'
 expect 2 --json list
 complains "a command comes first"
+expect 2 --verison
+complains "did you mean --version?"
+expect 2 help setings
+complains 'did you mean "kforge help settings"?'
+expect 2 bench compre
+complains 'did you mean "bench compare"?'
+expect 2 lint tasks/axpy
+complains 'did you mean "task lint"?'
+touch mine.cu
+expect 2 eval mine.cu axpy
+complains "did you mean: kforge eval axpy mine.cu"
+
+# Hints name the program as it was called, if "kforge" alone does not start it.
+for name in "./kf orge" ../bin/kforge; do
+    PATH=/usr/bin:/bin bash -c 'exec -a "$1" "$2" zzzzzzzzz' - "$name" "$program" 2>err
+    case $name:$(cat err) in "./kf orge:"*"\"'./kf orge' help\" lists all" | ../bin/*"\"../bin/kforge help\" lists all") ;; *) fail "called as $name: $(cat err)" ;; esac
+done
 expect 2 task
 complains '"task" takes one of: new, lint, show'
 expect 2 task nwe
@@ -77,10 +94,16 @@ grep -q '^kforge: cannot write the results: No space left on device$' err || fai
 "$program" hepl 2>&-
 [ $? = 2 ] || fail "closed stderr"
 
-# Settings from outside: every command but help and doctor refuses what is unknown.
-KFORGE_STROE=x expect 2 list
-complains "unknown variable KFORGE_STROE; did you mean KFORGE_STORE?"
+# Settings from outside: every command but help and doctor refuses a wrong value. Each names an
+# unknown variable once.
+KFORGE_STROE=x expect 0 task show axpy
+complains "unknown variable KFORGE_STROE is ignored; did you mean KFORGE_STORE?"
 KFORGE_STROE=x expect 0 help
+KFORGE_FOO=x expect 0 task show axpy
+[[ $err != *"did you mean"* ]] || fail "no variable is near: $err"
+KFORGE_DEVICE=gpu expect 2 task show axpy
+complains 'KFORGE_DEVICE: unknown device "gpu"; did you mean cuda? (cpu, cuda or cuda:N)'
+KFORGE_DEVICE=gpu expect 0 help
 echo '{"stroe": "x"}' >kforge.json
 KFORGE_CONFIG=kforge.json expect 2 list
 complains 'kforge.json: stroe: unknown key; did you mean "store"?'

@@ -189,6 +189,17 @@ NOT_HERE = {"counters", "kforge-import/1", "imported", "kforge-bundle/1"}
 # Imports that need no more than a missing folder are enough to see their errors.
 
 
+def as_version_1(report):
+    """Returns the report as older versions wrote it."""
+    old = json.loads(json.dumps(report))
+    old.update(schema="kforge-bench-report/1", started=1700000000)
+    for problem in old["problems"]:
+        for sample in problem["samples"] + [problem["best"] or {}]:
+            if "candidate" in sample:
+                sample["candidate"] = int(sample["candidate"][1:])
+    return old
+
+
 def commands_with_json():
     """Returns the commands that have --json by docs/reference/commands.md."""
     name, found = None, set()
@@ -226,23 +237,31 @@ def run_all(s):
     with open(reply, "w") as file:
         file.write("Sorry.\n")
     s.run("eval", task, "--reply", reply, *fake, status=(5,), schema="kforge-brief/1")
-    s.run("scan", baseline, "--no-compile")
+    hostile = os.path.join(ROOT, "tests", "hostile", "gemm", "loads_a_library.cu")
+    s.run("scan", hostile, "--no-compile")
     s.run("scan", baseline, wrong, "--no-compile", schema="kforge-scans/1")
     s.run("prompt", task, "--hardware", "NVIDIA B200")
     only = ("--only", "axpy", "--only", "transpose")
     replay = "replay:%s/tests/replay/{task}.jsonl" % ROOT
-    first = s.run("bench", os.path.join(ROOT, "tasks"), *only, "--model", replay, "--samples", "2", *fake)
+    samples = ("--model", replay, "--samples", "2")
+    first = s.run("bench", os.path.join(ROOT, "tasks"), *only, *samples, *fake)
     s.run("bench report", first.get("id", "last"))
     s.run("bench report", schema="kforge-benches/1")
     before = os.path.join(folder, "before.json")
     with open(before, "w") as file:
         json.dump(first, file)
     s.run("bench compare", before, os.path.join(folder, "kforge.db"))
+    with open(before, "w") as file:
+        json.dump(as_version_1(first), file)
+    same = s.run("bench compare", before, os.path.join(folder, "kforge.db"))
+    if same.get("both_solved") != 2 or same["ratio"]["value"] != 1:
+        failures.append("a report of version 1 is not read: %r" % same)
     s.run("export", "-o", os.path.join(folder, "rows.jsonl"))
     s.run("export", "--format", "package", "-o", os.path.join(folder, "package"),
           schema="kforge-export-files/1")
     s.run("store stats", "--digest")
-    s.run("store merge", os.path.join(folder, "kforge.db"), "--store", os.path.join(folder, "all.db"))
+    merged = os.path.join(folder, "all.db")
+    s.run("store merge", os.path.join(folder, "kforge.db"), "--store", merged)
     machine = s.run("doctor")
     if any(f["subject"] == "pytorch" and f["state"] == "ok" for f in machine.get("facts", [])):
         own = os.path.join(folder, "own.py")

@@ -18,6 +18,8 @@ export FAKE_GPU_OWNER=$$ # a GPU's lock has its UUID, and is the whole machine's
 mkdir "$work/home"
 for name in $(env | sed -n 's/^\(KFORGE_[A-Z_]*\)=.*/\1/p'); do unset "$name"; done
 unset XDG_DATA_HOME XDG_CONFIG_HOME XDG_CACHE_HOME NO_COLOR
+export PATH=$bin:$PATH # hints name "kforge"
+export COLUMNS=300 # tables are not cut
 export HOME=$work/home KFORGE_STORE=$work/kforge.db KFORGE_CONFIG=none
 cd "$work" || exit 1
 failures=0

@@ -29,7 +29,7 @@ says "--candidates 12"
 case $err in *"new best"*) ;; *) fail "no progress: $err" ;; esac
 source_file=$(sed -n 's/^source  *//p' out)
 grep -q 'extern "C" void axpy' "$source_file" || fail "no source in $source_file"
-resume=$(sed -n 's/^resume  *kforge //p' out)
+resume=$(sed -n 's/^resume  *[^ ]*kforge //p' out)
 # shellcheck disable=SC2086
 expect 0 $resume --workers "$fake"
 expect 0 show "$(sed -n 's/^candidate \(c[0-9]*\):.*/\1/p' out)"
@@ -37,7 +37,7 @@ expect 0 eval "$task" "$source_file" --workers "$fake"
 gone
 
 expect 0 optimize "$task" --workers "$fake" --candidates 4 --json --output best.cu --store other.db
-json 'o["schema"] == "kforge-result/1" and o["judged"] == 4 and o["end"] == "spent" and o["best"]["reverified"]'
+json 'o["schema"] == "kforge-result/2" and o["judged"] == 4 and o["end"] == "spent" and o["best"]["reverified"]'
 json 'o["best"]["speedup"]["low"] < o["best"]["speedup"]["value"] and o["best"]["source"].endswith("best.cu")'
 grep -q axpy best.cu || fail "no best.cu"
 

@@ -18,6 +18,17 @@ expect 0 scan "$cheats/scale/include_secret.cu"
 says "build.include"
 expect 0 scan "$root/tests/honest/vecadd/feared_words.cu" --no-compile
 says "nothing found"
+# Several files: each construct once, with its places.
+cp "$cheats/vecadd/words_in_pieces.cu" one.cu
+cp one.cu two.cu
+expect 0 scan one.cu two.cu --no-compile
+[[ $out == *"one.cu:"*", two.cu:"* ]] || fail "places: $out"
+[ "$(grep -c '^macro.pasting' <<<"$out")" = "$("$program" scan one.cu --no-compile | grep -c macro.pasting)" ] || fail "not once: $out"
+expect 2 scan one.cu nowhere.cu
+complains "nowhere.cu"
+# Not the libraries that every build needs.
+expect 0 scan "$root/tasks/axpy/baseline.cu"
+[[ $out != *library.* ]] || fail "libraries of the build: $out"
 expect 0 scan "$bin/kforge-runner"
 says "library.needed"
 expect 2 scan nowhere.cu

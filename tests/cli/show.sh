@@ -10,7 +10,7 @@ unset KFORGE_STORE
 expect 0 list
 complains "no runs yet"
 expect 0 list --json
-json 'o == {"runs": []}'
+json 'o == {"schema": "kforge-runs/1", "runs": []}'
 expect 2 show
 complains "no runs yet"
 export KFORGE_STORE=$store
@@ -52,7 +52,7 @@ says "5 calls, 6,000 tokens in, 1,700 out, \$0.05"
 says "once      ITEMS=8"
 says "the reply holds no code block"
 expect 0 show --top 1 --attempts 2 --json
-json 'o["best"] == 3 and o["best_reverified"] and len(o["candidates"]) == 1 and [a["number"] for a in o["latest_attempts"]] == [6, 7]'
+json 'o["best"] == "c3" and o["best_reverified"] and len(o["candidates"]) == 1 and [a["number"] for a in o["latest_attempts"]] == [6, 7]'
 json 'o["statuses"]["correct"] == 3 and o["spent"]["calls"] == 5 and o["options"]["model"] == ["exec:./ask"] and o["seed"] == "7"'
 json '[p["faster"] for p in o["proposers"] if p["proposer"] == "tuner"] == [1]'
 
@@ -85,7 +85,7 @@ says "correct, 1.84x [1.83, 1.85], measured twice"
 says "674 us"
 says "user_ns, seccomp"
 expect 0 show c3 --json
-json 'o["id"] == 3 and o["source"] == "// vectors\n" and o["verdict"]["status"] == "correct" and [a["parent"] for a in o["ancestors"]] == [2, 1] and o["children"] == [4, 5]'
+json 'o["id"] == "c3" and o["source"] == "// vectors\n" and o["verdict"]["status"] == "correct" and [a["parent"] for a in o["ancestors"]] == ["c2", "c1"] and o["children"] == ["c4", "c5"]'
 hash=$(python3 -c 'import json; print(json.load(open("out"))["hash"])')
 expect 0 show "${hash:0:12}"
 says "Candidate c3 of axpy"

@@ -16,7 +16,7 @@ expect 0 store merge c.db a.db abc.db b.db a.db --store cab.db
 says "3 runs"
 [ "$(digest abc.db)" = "$(digest cab.db)" ] || fail "the order matters"
 expect 0 store merge abc.db a.db --store cab.db --json
-json 'all(v == 0 for v in o.values())'
+json 'all(v == 0 for k, v in o.items() if k != "schema")'
 expect 0 store merge cab.db --store cab.db
 [[ $err == *"is the target store itself"* ]] || fail "itself: $err"
 for store in abc.db cab.db; do

@@ -30,7 +30,7 @@ complains "keyword"
 expect 2 task new /
 complains "give the name of a new folder"
 expect 2 task new
-complains "usage: kforge task new DIRECTORY"
+complains "kforge task new DIRECTORY"
 expect 0 task new 3d_blur/
 [ -f 3d_blur/oracle.cu ] || fail "a slash at the end"
 ls -A | grep -q '^\.[a-z0-9]' && fail "something temporary is left: $(ls -A)"

@@ -403,8 +403,9 @@ static void lack_of_memory_has_one_wording(void **state)
 static void the_nearest_word_is_found(void **state)
 {
     (void)state;
-    static const char *const known[] = {"f16",  "bf16", "f32",     "kind", "low",    "high",
-                                        "lint", "list", "compare", "cuda", "--help", "--version"};
+    static const char *const known[] = {"f16",    "bf16",      "f32",  "kind",    "low",
+                                        "high",   "lint",      "list", "compare", "cuda",
+                                        "--help", "--version", "x"};
     static const struct {
         const char *word, *near;
     } cases[] = {{"--verison", "--version"},
@@ -420,6 +421,8 @@ static void the_nearest_word_is_found(void **state)
                  {"xyz", NULL},
                  {"", NULL},
                  {"knd", "kind"},
+                 {"y", NULL},
+                 {"xx", "x"},
                  {"ab", NULL},
                  {"zzzzzzzz", NULL}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
