@@ -62,7 +62,9 @@ static pid_t start_build(const kf_task *task, const kf_task_file *file, bool ora
     char *prototype = kf_task_prototype(task, oracle);
     assert_non_null(prototype);
     char text[4096];
-    snprintf(text, sizeof text, "#include <cuda_runtime.h>\n#include <stdint.h>\n%s;\n", prototype);
+    snprintf(text, sizeof text,
+             "#include <cuda_fp8.h>\n#include <cuda_runtime.h>\n#include <stdint.h>\n%s;\n",
+             prototype);
     free(prototype);
     write_text(header, text, "");
     write_text(source, file->text, "");
