@@ -13,6 +13,7 @@
 // kforge: tune CHUNK 8 16 32
 // kforge: tune PARTS 1 2 4
 // kforge: tune THREADS 64 128 256
+// kforge: require CHUNK <= 16 || PARTS >= 2
 #ifndef CHUNK
 #define CHUNK 16
 #endif
