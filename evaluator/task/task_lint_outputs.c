@@ -386,6 +386,7 @@ static void check_seeds(kf_outputs_lint *lint)
     double elements = (double)lint->shape->elements * cases, spread = sqrt(sum_square / elements),
            scale = sqrt(scale_square / elements);
     bool any_order = lint->shape->tolerance.kind == KF_ANY_ORDER, all = !any_order;
+    bool exact = lint->shape->tolerance.kind == KF_EXACT;
     for (size_t c = 0; all && c < lint->count; c++)
         if (lint->cases[c].base < 0) all = passes(lint, &lint->cases[c], mean);
     bool absolute = lint->shape->tolerance.kind == KF_ALLCLOSE;
@@ -393,7 +394,7 @@ static void check_seeds(kf_outputs_lint *lint)
         say(lint, KF_LINT_ERROR, "output.same_for_all_inputs",
             "choose inputs that matter: a table of the answer would pass",
             "it is the same for all inputs, within the tolerance");
-    else if (spread < KF_LINT_DEVIATION * (absolute ? 1 : scale))
+    else if (!exact && spread < KF_LINT_DEVIATION * (absolute ? 1 : scale))
         say(lint, absolute ? KF_LINT_ERROR : KF_LINT_WARNING, "output.deviation_over_inputs",
             "choose inputs that make the output vary more",
             "its standard deviation over inputs is %.3g at a scale of %.3g", spread, scale);
@@ -441,7 +442,7 @@ static void check_axes(kf_outputs_lint *lint)
             say(lint, KF_LINT_ERROR, "output.same_along_axis",
                 "choose inputs that make the output vary, or leave the axis out",
                 "it is the same along axis %d, within the tolerance", axis);
-        else if (close)
+        else if (close && lint->shape->tolerance.kind != KF_EXACT)
             say(lint, absolute ? KF_LINT_ERROR : KF_LINT_WARNING, "output.deviation_along_axis",
                 "choose inputs that make the output vary more",
                 "its standard deviation along axis %d is at most %.3g", axis, worst);

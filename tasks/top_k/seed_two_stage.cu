@@ -37,16 +37,15 @@ __device__ __forceinline__ choice search(const float *v, int count)
 /* Returns the best of the block to all of its threads. */
 __device__ __forceinline__ choice block_best(choice own)
 {
-    __shared__ choice warp_best[2][WARPS];
-    static_assert(WARPS <= 32, "one warp reads them");
+    __shared__ choice warp_best[WARPS];
 #pragma unroll
     for (int offset = 16; offset > 0; offset /= 2)
         own = better(own, choice{__shfl_xor_sync(0xffffffffu, own.value, offset),
                                  __shfl_xor_sync(0xffffffffu, own.place, offset)});
     if (WARPS == 1) return own;
-    if (threadIdx.x % 32 == 0) warp_best[0][threadIdx.x / 32] = own;
+    if (threadIdx.x % 32 == 0) warp_best[threadIdx.x / 32] = own;
     __syncthreads();
-    for (int w = 0; w < WARPS; w++) own = better(own, warp_best[0][w]);
+    for (int w = 0; w < WARPS; w++) own = better(own, warp_best[w]);
     __syncthreads();
     return own;
 }

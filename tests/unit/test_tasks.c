@@ -35,7 +35,15 @@ static const char *const names[] = {"axpy",
                                     "swiglu",
                                     "cross_entropy",
                                     "prefix_scan",
-                                    "top_k"};
+                                    "top_k",
+                                    "radix_sort",
+                                    "fp8_gemm",
+                                    "int4_gemm",
+                                    "conv_im2win",
+                                    "moe_routing",
+                                    "grouped_gemm",
+                                    "paged_attention",
+                                    "delta_rule"};
 #define NAMES (sizeof names / sizeof names[0])
 
 static kf_task *load(const char *name)

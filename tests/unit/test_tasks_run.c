@@ -2,7 +2,8 @@
  * the task's own prototype in front, must agree with the oracle on all workloads that are not timed
  * (ragged and hidden shapes) and under every variation of the data that the judge may make, write
  * nothing behind its buffers and leave its inputs alone. What the oracles give must not be
- * degenerate (kf_lint_outputs).
+ * degenerate (kf_lint_outputs). A baseline with a mistake from the table below must differ from the
+ * oracle in one of these cases.
  *
  * This is no judge: candidates are trusted here and loaded into the test. Each task is a case, and
  * a test of ctest's (`test_tasks_run TASK`): what ends the process is then known by name, and the
@@ -34,6 +35,42 @@ typedef struct built {
     void *library, *entry;
 } built;
 
+/* Mistakes that people make: `old` occurs once in the task's baseline. */
+static const struct mistake {
+    const char *task, *old, *new;
+} mistakes[] = {
+    /* a face is not fixed */
+    {"jacobi3d", " || x == nx - 1)", ")"},
+    /* the first half is overwritten before the second needs it */
+    {"rope", "second * c + first * s", "second * c + __bfloat162float(*a) * s"},
+    /* the tree stops early */
+    {"residual_rms_norm", "half > 0;", "half > 1;"},
+    /* one clamp is missing */
+    {"swiglu", "fmaxf(fminf(u, limit), -limit)", "fminf(u, limit)"},
+    /* exponentials of large logits overflow */
+    {"cross_entropy", "largest = partial[0];", "largest = 0.0f;"},
+    /* an inclusive sum */
+    {"prefix_scan", "before = sum[t] - value;", "before = sum[t];"},
+    /* equal elements are taken once */
+    {"top_k", "v > w || (v == w && j < i)", "v > w"},
+    /* negative keys come last */
+    {"radix_sort", "((uint32_t)key ^ 0x80000000u)", "((uint32_t)key)"},
+    /* one scale for all tokens */
+    {"fp8_gemm", "sum * x_scale[i]", "sum * x_scale[0]"},
+    /* the halves of a byte are swapped */
+    {"int4_gemm", "p % 2 == 0", "p % 2 == 1"},
+    /* filters are not rearranged like windows */
+    {"conv_im2win", "filter[p * size + q]", "filter[q * size + p]"},
+    /* equal logits are taken once */
+    {"moe_routing", " || (row[e] == last && e > last_expert)", ""},
+    /* experts with few rows need tiles of their own */
+    {"grouped_gemm", "rows / TILE + (experts < rows ? experts : rows)", "(rows + TILE - 1) / TILE"},
+    /* earlier tiles keep their old maximum */
+    {"paged_attention", "total *= rescale;", ""},
+    /* the state meets a key that is not normalised */
+    {"delta_rule", "- seen * scale)", "- seen)"},
+};
+
 static char folder[] = "/tmp/kforge-test-tasks-XXXXXX";
 
 /* ---- building -------------------------------------------------------------------------------- */
@@ -62,7 +99,9 @@ static pid_t start_build(const kf_task *task, const kf_task_file *file, bool ora
     char *prototype = kf_task_prototype(task, oracle);
     assert_non_null(prototype);
     char text[4096];
-    snprintf(text, sizeof text, "#include <cuda_runtime.h>\n#include <stdint.h>\n%s;\n", prototype);
+    snprintf(text, sizeof text,
+             "#include <cuda_fp8.h>\n#include <cuda_runtime.h>\n#include <stdint.h>\n%s;\n",
+             prototype);
     free(prototype);
     write_text(header, text, "");
     write_text(source, file->text, "");
@@ -88,6 +127,26 @@ static built finish_build(const kf_task *task, const kf_task_file *file, bool or
     result.entry = dlsym(result.library, symbol);
     assert_non_null(result.entry);
     return result;
+}
+
+/* The baseline with the task's mistake. False if the table has none for this task. */
+static bool make_mistake(const kf_task *task, kf_task_file *wrong)
+{
+    static char text[65536], name[] = "mistake.cu";
+    for (size_t m = 0; m < sizeof mistakes / sizeof *mistakes; m++) {
+        const struct mistake *mistake = &mistakes[m];
+        if (strcmp(mistake->task, kf_task_name(task)) != 0) continue;
+        const kf_task_file *baseline = kf_task_baseline(task);
+        const char *at = strstr(baseline->text, mistake->old);
+        if (!at || strstr(at + 1, mistake->old))
+            fail_msg("%s: \"%s\" is not once in its baseline", mistake->task, mistake->old);
+        int length = snprintf(text, sizeof text, "%.*s%s%s", (int)(at - baseline->text),
+                              baseline->text, mistake->new, at + strlen(mistake->old));
+        assert_in_range(length, 1, sizeof text - 1);
+        *wrong = (kf_task_file){.name = name, .text = text, .size = (size_t)length};
+        return true;
+    }
+    return false;
 }
 
 /* ---- calling --------------------------------------------------------------------------------- */
@@ -214,9 +273,30 @@ static void check_candidate(const kf_problem *problem, const built *candidate, c
     buffers_free(&got);
 }
 
-static void check_workload(const kf_task *task, const kf_problem *problem, const built *oracle,
-                           const built *candidates, int count)
+/* True if an output of the candidate is wrong. */
+static bool is_wrong(const kf_problem *problem, const built *candidate, const call_buffers *inputs,
+                     const call_buffers *expected, kf_error_sums *baseline)
 {
+    call_buffers got = buffers_new(problem, inputs, false);
+    call(candidate->entry, problem, &got);
+    bool wrong = false;
+    for (int i = 0; i < problem->argument_count; i++) {
+        const kf_problem_argument *argument = &problem->arguments[i];
+        kf_error_figures figures;
+        kf_error error = {0};
+        if (argument->kind == KF_OUTPUT || argument->kind == KF_INOUT)
+            wrong |= !kf_compare_output(argument, got.data[i], expected->data[i], &baseline[i],
+                                        &figures, &error);
+    }
+    buffers_free(&got);
+    return wrong;
+}
+
+/* Returns in how many cases the mistake was found; `mistake` may be NULL. */
+static int check_workload(const kf_task *task, const kf_problem *problem, const built *oracle,
+                          const built *candidates, int count, const built *mistake)
+{
+    int found = 0;
     for (int variation = 0; variation < KF_VARIATION_COUNT; variation++) {
         char where[256];
         snprintf(where, sizeof where, "%s, workload %s, variation %s", kf_task_name(task),
@@ -228,9 +308,11 @@ static void check_workload(const kf_task *task, const kf_problem *problem, const
         kf_error_sums baseline[KF_MAX_ARGUMENTS] = {0};
         for (int i = 0; i < count; i++)
             check_candidate(problem, &candidates[i], where, &inputs, &expected, baseline, i == 0);
+        if (mistake) found += is_wrong(problem, mistake, &inputs, &expected, baseline);
         buffers_free(&expected);
         buffers_free(&inputs);
     }
+    return found;
 }
 
 /* ---- no task is degenerate ------------------------------------------------------------------- */
@@ -314,30 +396,37 @@ static void test_task(void **state)
     kf_auto(kf_task) task = kf_task_load(*state, &error);
     if (!task) fail_msg("%s", error.text);
 
-    const kf_task_file *files[MAX_CANDIDATES + 1] = {kf_task_oracle(task), kf_task_baseline(task)};
+    const kf_task_file *files[MAX_CANDIDATES + 2] = {kf_task_oracle(task), kf_task_baseline(task)};
     int count = 2;
     for (int s = 0; s < kf_task_seed_count(task); s++) {
         assert_true(count <= MAX_CANDIDATES);
         files[count++] = kf_task_seed(task, s);
     }
-    pid_t pids[MAX_CANDIDATES + 1];
-    built builds[MAX_CANDIDATES + 1];
-    for (int i = 0; i < count; i++) pids[i] = start_build(task, files[i], i == 0);
-    for (int i = 0; i < count; i++) builds[i] = finish_build(task, files[i], i == 0, pids[i]);
+    kf_task_file wrong;
+    bool mistaken = make_mistake(task, &wrong);
+    if (mistaken) files[count] = &wrong;
+    int built_count = count + mistaken;
+    pid_t pids[MAX_CANDIDATES + 2];
+    built builds[MAX_CANDIDATES + 2];
+    for (int i = 0; i < built_count; i++) pids[i] = start_build(task, files[i], i == 0);
+    for (int i = 0; i < built_count; i++) builds[i] = finish_build(task, files[i], i == 0, pids[i]);
 
     bool linted = false;
+    int found = 0;
     for (int w = 0; w < kf_task_workload_count(task); w++) {
         kf_problem problem;
         bool applies;
         if (!kf_task_resolve(task, w, "cpu", &problem, &applies, &error))
             fail_msg("%s", error.text);
         if (!applies || problem.timed) continue;
-        check_workload(task, &problem, &builds[0], builds + 1, count - 1);
+        found += check_workload(task, &problem, &builds[0], builds + 1, count - 1,
+                                mistaken ? &builds[count] : NULL);
         if (!linted) check_lint(task, &problem, &builds[0], &builds[1]);
         linted = true;
     }
     assert_true(linted);
-    for (int i = 0; i < count; i++) dlclose(builds[i].library);
+    if (mistaken && found == 0) fail_msg("%s: its mistake passes", kf_task_name(task));
+    for (int i = 0; i < built_count; i++) dlclose(builds[i].library);
 }
 
 static int make_folder(void **state)
