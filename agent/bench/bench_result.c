@@ -461,6 +461,7 @@ static bool load_run(kf_bench_result *result, kf_store *store, const kf_store_ru
     if (task) {
         const cJSON *torch = cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "torch");
         row->scaled = cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(torch, "patches")) > 0;
+        row->aliasing = kf_task_allows_aliasing(task);
         kf_bench_origin(kf_task_json(task), &row->level, &row->problem);
     }
     snprintf(row->hash, sizeof row->hash, "%s", run->task);

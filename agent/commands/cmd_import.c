@@ -8,7 +8,7 @@
 #include "table.h"
 
 typedef struct settings {
-    const char *output, *level, *ids, *mode, *class_name, *sandbox, *device;
+    const char *output, *level, *ids, *mode, *class_name, *sandbox, *device, *aliasing;
     kf_option_list patches;
     int64_t scale, jobs;
     double timeout, memory;
@@ -162,6 +162,7 @@ static int import(const settings *s, const kf_invocation *invocation, const kf_i
                                        .force = s->force,
                                        .strict = strcmp(s->sandbox, "strict") == 0,
                                        .unchecked = s->unchecked,
+                                       .aliasing = s->aliasing,
                                        .device = s->device};
     state progress = {.invocation = invocation, .suite = suite};
     double started = kf_now();
@@ -301,6 +302,14 @@ static int run_torch(const kf_invocation *invocation, const void *values, kf_err
          .type = KF_OPTION_FLAG,                                                                  \
          .offset = offsetof(settings, force),                                                     \
          .help = "Replace existing tasks that differ."},                                          \
+        {.name = "aliasing",                                                                      \
+         .type = KF_OPTION_CHOICE,                                                                \
+         .argument = "POLICY",                                                                    \
+         .choices = "forbid|allow",                                                               \
+         .fallback = "forbid",                                                                    \
+         .offset = offsetof(settings, aliasing),                                                  \
+         .help = "Whether results of calls may share memory, as in KernelBench's own evaluator. " \
+                 "With allow each result is copied within the measured time."},                   \
         {.name = "unchecked",                                                                     \
          .type = KF_OPTION_FLAG,                                                                  \
          .offset = offsetof(settings, unchecked),                                                 \

@@ -303,7 +303,10 @@ static bool fill(cJSON *task, const kf_import_suite *suite, const kf_import_prob
         return false;
     bool derived;
     double bytes = least_bytes(description, &derived);
-    if (!add_workloads(task, suite, description)) return false;
+    if (!add_workloads(task, suite, description) ||
+        !cJSON_AddStringToObject(task, "aliasing",
+                                 options->aliasing ? options->aliasing : "forbid"))
+        return false;
     cJSON *work = cJSON_AddObjectToObject(task, "work");
     const cJSON *flops = cJSON_GetObjectItemCaseSensitive(description, "flops");
     if (!work || !cJSON_AddNumberToObject(work, "bytes", bytes)) return false;

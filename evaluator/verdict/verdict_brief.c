@@ -198,6 +198,7 @@ char *kf_verdict_summary(const kf_verdict *verdict)
 static const struct {
     const char *rule, *next;
 } steps[] = {
+    {"aliasing.device", "Set \"aliasing\" to \"forbid\" in task.json, or judge on the CPU device."},
     {"asan.report", "Fix the access that AddressSanitizer reports."},
     {"baseline.disturbed", "Stop other work on the machine and judge the same source again."},
     {"baseline.failed", "Repair the task's baseline, because the candidate was not judged."},
@@ -225,7 +226,7 @@ static const struct {
     {"memory.short", "Free memory of the device or give the task smaller params."},
     {"mode.other", "Follow the task's mode: training and evaluation differ."},
     {"oracle.failed", "Repair the task's oracle, because the candidate was not judged."},
-    {"output.aliased", "Return new tensors from each call."},
+    {"output.aliased", "Return new tensors from each call, or let the task allow aliasing."},
     {"output.count", "Return as many tensors as the reference."},
     {"output.dtype", "Cast the result to the reference's dtype."},
     {"output.inaccurate",
