@@ -92,7 +92,7 @@ static const kf_finding *first_finding(const kf_verdict *verdict)
     for (size_t i = 0; i < verdict->workload_count; i++)
         for (size_t j = 0; j < verdict->workloads[i].finding_count; j++)
             if (verdict->workloads[i].findings[j].status == verdict->status &&
-                kf_workload_decides(&verdict->workloads[i]))
+                kf_finding_decides(&verdict->workloads[i], &verdict->workloads[i].findings[j]))
                 return &verdict->workloads[i].findings[j];
     return note;
 }

@@ -371,8 +371,8 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
                 budget -= kf_now() - started - (deadline - before);
                 timed_left--;
             }
-            if (result->finding_count && !problem->unseen) return true;
-            if (result->finding_count && kf_workload_decides(result)) return true;
+            for (size_t i = 0; i < result->finding_count; i++)
+                if (kf_finding_decides(result, &result->findings[i])) return true;
             if (result->finding_count) kf_verdict_remove_flags(verdict, KF_FLAG_SUSPECTED);
         }
     return true;

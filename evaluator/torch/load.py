@@ -11,6 +11,7 @@ needs nothing beyond PyTorch 1.13.
 import ast
 import inspect
 import linecache
+import math
 import random
 import sys
 import traceback
@@ -402,6 +403,18 @@ def state_entries(model):
         seen.add(id(tensor))
         entries.append((name, tensor, "parameter" if id(tensor) in parameters else "buffer"))
     return entries
+
+
+def fit(value, shape):
+    """Returns a contiguous tensor of that shape, with the numbers of a tensor of another size: cut
+    where that is larger, repeated where it is smaller."""
+    import torch
+
+    if value.numel() != math.prod(shape):
+        for dim, extent in enumerate(shape):
+            numbers = torch.arange(extent, device=value.device) % value.shape[dim]
+            value = value.index_select(dim, numbers)
+    return value.contiguous().view(shape)
 
 
 def widen(module):

@@ -158,7 +158,7 @@ class Loaded:
         shapes = [self.arguments[number]["shape"] for number in self.call_order]
         return [
             (
-                value.detach().contiguous().view(shape)
+                self.load.fit(value.detach(), shape)
                 if isinstance(value, self.torch.Tensor)
                 else value
             )

@@ -267,12 +267,9 @@ bool kf_unseen_parse(const char *name, kf_unseen *unseen)
     return false;
 }
 
-bool kf_workload_decides(const kf_workload_verdict *workload)
+bool kf_finding_decides(const kf_workload_verdict *workload, const kf_finding *finding)
 {
-    if (!workload->unseen) return true;
-    for (size_t i = 0; i < workload->finding_count; i++)
-        if (workload->findings[i].status == KF_CHEATING) return true;
-    return false;
+    return !workload->unseen || finding->status == KF_CHEATING;
 }
 
 /* Returns the flag of an unseen workload that the candidate did not pass. NULL if it passed. */
@@ -430,11 +427,11 @@ static size_t count_findings(const kf_verdict *verdict)
     size_t count = 0;
     for (size_t i = 0; i < verdict->finding_count; i++)
         count += verdict->findings[i].status != KF_CORRECT;
-    for (size_t w = 0; w < verdict->workload_count; w++)
-        for (size_t i = 0;
-             i < verdict->workloads[w].finding_count && kf_workload_decides(&verdict->workloads[w]);
-             i++)
-            count += verdict->workloads[w].findings[i].status != KF_CORRECT;
+    for (size_t k = 0; k < verdict->workload_count; k++) {
+        const kf_workload_verdict *w = &verdict->workloads[k];
+        for (size_t i = 0; i < w->finding_count; i++)
+            count += w->findings[i].status != KF_CORRECT && kf_finding_decides(w, &w->findings[i]);
+    }
     return count;
 }
 
@@ -480,11 +477,14 @@ void kf_verdict_conclude(kf_verdict *verdict)
     for (size_t i = 0; i < verdict->workload_count; i++) {
         kf_workload_verdict *w = &verdict->workloads[i];
         settle_workload(verdict, w);
-        const kf_finding *finding = deciding_finding(w->findings, w->finding_count);
-        if (!finding || (deciding && deciding->status <= finding->status)) continue;
-        if (!kf_workload_decides(w)) continue;
-        deciding = finding;
-        workload = w->workload;
+        for (size_t k = 0; k < w->finding_count; k++) {
+            const kf_finding *finding = &w->findings[k];
+            if (!kf_finding_decides(w, finding) ||
+                finding->status >= (deciding ? deciding->status : KF_CORRECT))
+                continue;
+            deciding = finding;
+            workload = w->workload;
+        }
     }
     kf_autobuffer message = {.limit = 8192};
     if (deciding) {

@@ -41,7 +41,8 @@ static void prefer(decision *best, const kf_finding *findings, size_t count,
                    const kf_workload_verdict *workload)
 {
     for (size_t i = 0; i < count; i++)
-        if (findings[i].status < (best->finding ? best->finding->status : KF_CORRECT))
+        if ((!workload || kf_finding_decides(workload, &findings[i])) &&
+            findings[i].status < (best->finding ? best->finding->status : KF_CORRECT))
             *best = (decision){&findings[i], workload};
 }
 
@@ -52,7 +53,7 @@ static decision decide(const kf_verdict *verdict)
     prefer(&best, verdict->findings, verdict->finding_count, NULL);
     for (size_t i = 0; i < verdict->workload_count; i++) {
         const kf_workload_verdict *w = &verdict->workloads[i];
-        if (kf_workload_decides(w)) prefer(&best, w->findings, w->finding_count, w);
+        prefer(&best, w->findings, w->finding_count, w);
     }
     return best;
 }

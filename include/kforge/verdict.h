@@ -61,9 +61,9 @@ bool kf_workload_add_sample(kf_workload_verdict *workload, const kf_sample *samp
 #define KF_FLAG_UNJUDGED ".unjudged"
 /* The signature passes no sizes, so the candidate was not judged at others. */
 #define KF_FLAG_SIZES_FIXED "sizes.fixed"
-/* True if the workload's findings count for the verdict's status: for one that is only for
- * generalisation, if the candidate manipulated the measurement there. */
-bool kf_workload_decides(const kf_workload_verdict *workload);
+/* True if a finding of the workload counts for the verdict's status. In a workload that is only for
+ * generalisation, only manipulating the measurement does. */
+bool kf_finding_decides(const kf_workload_verdict *workload, const kf_finding *finding);
 /* Returns in words if a correct candidate generalises: "to other data; not to other sizes (odd)";
  * "" if the verdict has no workload for it. The caller frees; NULL without memory. */
 char *kf_verdict_generalises(const kf_verdict *verdict);
