@@ -42,7 +42,7 @@ static const char *text_of(const cJSON *object, const char *key)
     return cJSON_IsString(value) ? value->valuestring : "";
 }
 
-/* Prints lint's warnings. Its errors are the reason of a refusal. */
+/* Prints lint's findings. Some errors are the reason of a refusal already. */
 static void tell_findings(const kf_invocation *invocation, const kf_import_problem *problem,
                           const kf_import_result *result)
 {
@@ -50,9 +50,10 @@ static void tell_findings(const kf_invocation *invocation, const kf_import_probl
     cJSON_ArrayForEach(row, result->findings)
     {
         const char *path = text_of(row, "path");
-        if (strcmp(text_of(row, "severity"), "warning") == 0)
-            fprintf(invocation->log, "%s: lint: %s%s%s (%s)\n", problem->task, path,
-                    *path ? ": " : "", text_of(row, "text"), text_of(row, "rule"));
+        if (strcmp(text_of(row, "rule"), result->rule) != 0)
+            fprintf(invocation->log, "%s: lint: %s: %s%s%s (%s)\n", problem->task,
+                    text_of(row, "severity"), path, *path ? ": " : "", text_of(row, "text"),
+                    text_of(row, "rule"));
     }
 }
 

@@ -59,8 +59,8 @@ class Trial:
         return self.is_small or self.model is not None
 
     def specs_for(self, shapes):
-        """Returns the distributions of inputs whose values follow an extent that changed, by their
-        numbers."""
+        """Returns new distributions, by the numbers of their inputs: of those with values that count
+        an extent that changed."""
         changed = {}
         renamed = {
             old: new
