@@ -122,7 +122,7 @@ static void read_verdict(kf_bench_result *result, const kf_verdict *verdict,
         sample->baseline_times = times_of(timed, 'b', timed->baseline_seconds);
     }
     kf_autofree char *general =
-        verdict->status == KF_CORRECT ? kf_verdict_generalises(verdict) : NULL;
+        verdict->status == KF_CORRECT ? kf_verdict_generalises(verdict, true) : NULL;
     if (general) sample->generalises = kf_bench_text(result, general);
     const cJSON *claim = verdict->kernelbench;
     sample->kernelbench = claim;

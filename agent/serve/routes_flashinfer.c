@@ -241,7 +241,7 @@ static bool add_traces(cJSON *row, const names *n, const kf_judgement *j, const 
         const kf_workload_verdict *w = &verdict->workloads[i];
         bool timed = w->status == KF_CORRECT && w->speedup.value > 0;
         bool failed = w->status != KF_CORRECT && w->finding_count;
-        if (!timed && !failed) continue;
+        if ((!timed && !failed) || w->unseen) continue;
         if (!add_trace(traces, n, j, w, hardware)) return false;
         added++;
     }

@@ -745,7 +745,7 @@ class Runner:
         # By set. A second call on a set overwrites its record, so only its last result is kept.
         results = {}
         begin, sampled = self.place.begin_call, self.place.sampled(nonce, len(order))
-        copies, tensor, clone = self.loaded.copies, *self.tensor_and_clone
+        copies, own, clone = self.loaded.copies, *self.tensor_and_clone
         for call, number in enumerate(order):
             given, state = prepare(number)
             for target, tensor in state:
@@ -753,7 +753,7 @@ class Runner:
             begin(call)
             results[number] = module(*given)
             if copies:
-                results[number] = copied(results[number], tensor, clone)
+                results[number] = copied(results[number], own, clone)
             if call in sampled:
                 self.sample(nonce, sampled[call], results[number])
         for number, result in results.items():

@@ -286,8 +286,14 @@ static const char *flag_of(const kf_workload_verdict *workload)
 /* Sets the flags of a correct verdict. Without memory some are missing. */
 static void flag_unseen(kf_verdict *verdict)
 {
+    static const char *const kinds[] = {KF_FLAG_GENERALISES, KF_FLAG_GIVEN_ONLY, KF_FLAG_UNJUDGED};
     for (int kind = KF_UNSEEN_SIZES; kind < KF_UNSEEN_COUNT; kind++) {
         size_t count = 0, passed = 0;
+        char old[32];
+        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+            snprintf(old, sizeof old, "%s%s", unseen_names[kind], kinds[i]);
+            kf_verdict_remove_flags(verdict, old);
+        }
         for (size_t i = 0; i < verdict->workload_count; i++) {
             const kf_workload_verdict *w = &verdict->workloads[i];
             if ((int)w->unseen != kind) continue;
@@ -303,7 +309,7 @@ static void flag_unseen(kf_verdict *verdict)
 }
 
 /* Appends to which unseen workloads of one kind a candidate generalises. */
-static void describe_unseen(const kf_verdict *verdict, kf_unseen kind, kf_buffer *text)
+static void describe_unseen(const kf_verdict *verdict, kf_unseen kind, bool named, kf_buffer *text)
 {
     size_t count = 0, failed = 0, passed = 0;
     kf_autobuffer names = {0};
@@ -319,18 +325,19 @@ static void describe_unseen(const kf_verdict *verdict, kf_unseen kind, kf_buffer
     if (!count) return;
     const char *between = text->size ? "; " : "", *name = unseen_names[kind];
     if (failed)
-        kf_buffer_format(text, "%snot to other %s (%s)", between, name, names.data);
+        kf_buffer_format(text, "%snot to other %s%s%s%s", between, name, named ? " (" : "",
+                         named ? names.data : "", named ? ")" : "");
     else if (passed == count)
         kf_buffer_format(text, "%sto other %s", between, name);
     else
         kf_buffer_format(text, "%sto other %s: not all judged", between, name);
 }
 
-char *kf_verdict_generalises(const kf_verdict *verdict)
+char *kf_verdict_generalises(const kf_verdict *verdict, bool names)
 {
     kf_autobuffer text = {0};
     for (int kind = KF_UNSEEN_SIZES; kind < KF_UNSEEN_COUNT; kind++)
-        describe_unseen(verdict, (kf_unseen)kind, &text);
+        describe_unseen(verdict, (kf_unseen)kind, names, &text);
     if (kf_verdict_has_flag(verdict, KF_FLAG_SIZES_FIXED))
         kf_buffer_format(&text, "%ssizes are fixed by the signature", text.size ? "; " : "");
     if (!text.size) kf_buffer_string(&text, "");
@@ -498,7 +505,7 @@ void kf_verdict_conclude(kf_verdict *verdict)
     if (verdict->status == KF_CORRECT) {
         describe_correct(verdict, &message);
         flag_unseen(verdict);
-        kf_autofree char *general = kf_verdict_generalises(verdict);
+        kf_autofree char *general = kf_verdict_generalises(verdict, true);
         if (general && *general) kf_buffer_format(&message, "; generalises: %s", general);
     }
     /* without memory the message becomes empty, and the status stays correct */

@@ -154,7 +154,7 @@ static void summarize_correct(const kf_verdict *verdict, kf_buffer *text)
         kf_buffer_format(text, " (95 %% [%.3g, %.3g]%s)", s->low, s->high,
                          s->low > 1 || s->high < 1 ? "" : ", no difference shown");
     if (!isnan(s->value) && verdict->reverified) kf_buffer_string(text, ", measured twice");
-    kf_autofree char *general = kf_verdict_generalises(verdict);
+    kf_autofree char *general = kf_verdict_generalises(verdict, false);
     if (general && *general) kf_buffer_format(text, "; generalises: %s", general);
 }
 

@@ -65,8 +65,9 @@ bool kf_workload_add_sample(kf_workload_verdict *workload, const kf_sample *samp
  * generalisation, only manipulating the measurement does. */
 bool kf_finding_decides(const kf_workload_verdict *workload, const kf_finding *finding);
 /* Returns in words if a correct candidate generalises: "to other data; not to other sizes (odd)";
- * "" if the verdict has no workload for it. The caller frees; NULL without memory. */
-char *kf_verdict_generalises(const kf_verdict *verdict);
+ * "" if the verdict has no workload for it. `names`: with the workloads, which models do not see.
+ * The caller frees; NULL without memory. */
+char *kf_verdict_generalises(const kf_verdict *verdict, bool names);
 bool kf_verdict_has_flag(const kf_verdict *verdict, const char *flag);
 /* Adds a flag unless the verdict has it. False without memory. */
 bool kf_verdict_add_flag(kf_verdict *verdict, const char *format, ...)

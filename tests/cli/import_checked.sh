@@ -33,7 +33,8 @@ import torch
 
 class Model(torch.nn.Module):
     def forward(self, x):
-        return 2 * x + (x.dtype == torch.float64) * (x.abs() > 60)
+        y = 2 * x
+        return y.masked_fill(x.abs() > 60, float("nan")) if x.dtype == torch.float64 else y
 
 
 def get_inputs():

@@ -483,7 +483,7 @@ static void generalisation(void **state)
     kf_auto(kf_verdict) v = kf_verdict_new("1", "axpy", "cpu:0");
     kf_verdict_add_workload(v, "main", true)->status = KF_CORRECT;
     kf_verdict_conclude(v);
-    kf_autofree char *without = kf_verdict_generalises(v);
+    kf_autofree char *without = kf_verdict_generalises(v, true);
     assert_string_equal(without, "");
     assert_int_equal(v->flag_count, 0);
     add_unseen(v, "odd", KF_UNSEEN_SIZES);
@@ -493,7 +493,6 @@ static void generalisation(void **state)
     assert_true(kf_verdict_has_flag(v, "data.generalise"));
     assert_non_null(strstr(v->message, "; generalises: to other sizes; to other data"));
 
-    kf_verdict_remove_flags(v, "sizes.");
     kf_workload_verdict *ragged = add_unseen(v, "ragged", KF_UNSEEN_SIZES);
     kf_output_check *output = kf_workload_add_output(ragged, "y");
     output->figures = (kf_error_figures){.compared = 10, .mismatched = 2, .first_index = 3};
@@ -502,14 +501,16 @@ static void generalisation(void **state)
     assert_int_equal(v->workloads[3].status, KF_WRONG_RESULT);
     assert_true(kf_verdict_has_flag(v, "sizes.given_only:ragged"));
     assert_false(kf_verdict_has_flag(v, "sizes.generalise"));
-    kf_autofree char *words = kf_verdict_generalises(v);
+    kf_autofree char *words = kf_verdict_generalises(v, true);
     assert_string_equal(words, "not to other sizes (ragged); to other data");
+
+    kf_autofree char *unnamed = kf_verdict_generalises(v, false);
+    assert_string_equal(unnamed, "not to other sizes; to other data");
 
     /* A fault of the task there shows nothing about the candidate. */
     kf_workload_verdict *equal = add_unseen(v, "equal", KF_UNSEEN_DATA);
     kf_verdict_add_finding(v, equal, KF_JUDGE_ERROR, KF_BLAME_TASK, "baseline.wrong", NAN, NAN,
                            "x");
-    kf_verdict_remove_flags(v, "data.");
     kf_verdict_conclude(v);
     assert_int_equal(v->status, KF_CORRECT);
     assert_true(kf_verdict_has_flag(v, "data.unjudged:equal"));
