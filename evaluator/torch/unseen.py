@@ -153,7 +153,7 @@ def free_groups(trial):
                 and trial.outputs(with_extents(trial.shapes, dict.fromkeys(group, n))) is not None
             )
             chosen.append(next(works, None))
-        if any(chosen):
+        if any(n and n > 1 for n in chosen):  # 1 alone is a broadcast
             found.append((group, chosen))
             taken.update(group)
     return found

@@ -272,39 +272,42 @@ bool kf_finding_decides(const kf_workload_verdict *workload, const kf_finding *f
     return !workload->unseen || finding->status == KF_CHEATING;
 }
 
-/* Returns the flag of an unseen workload that the candidate did not pass. NULL if it passed. */
-static const char *flag_of(const kf_workload_verdict *workload)
+/* What an unseen workload shows. */
+typedef enum shown { GENERALISES, GIVEN_ONLY, UNJUDGED, SHOWN_COUNT } shown;
+
+static const char *const unseen_flags[KF_UNSEEN_COUNT][SHOWN_COUNT] = {
+    [KF_UNSEEN_SIZES] = {"sizes.generalise", "sizes.given_only", "sizes.unjudged"},
+    [KF_UNSEEN_DATA] = {"data.generalise", "data.given_only", "data.unjudged"},
+};
+
+static shown shown_by(const kf_workload_verdict *workload)
 {
-    if (workload->status == KF_CORRECT) return NULL;
+    if (workload->status == KF_CORRECT) return GENERALISES;
     for (size_t i = 0; i < workload->finding_count; i++)
         if (workload->findings[i].status == workload->status &&
             workload->findings[i].blame == KF_BLAME_CANDIDATE)
-            return KF_FLAG_GIVEN_ONLY;
-    return KF_FLAG_UNJUDGED;
+            return GIVEN_ONLY;
+    return UNJUDGED;
 }
 
 /* Sets the flags of a correct verdict. Without memory some are missing. */
 static void flag_unseen(kf_verdict *verdict)
 {
-    static const char *const kinds[] = {KF_FLAG_GENERALISES, KF_FLAG_GIVEN_ONLY, KF_FLAG_UNJUDGED};
     for (int kind = KF_UNSEEN_SIZES; kind < KF_UNSEEN_COUNT; kind++) {
         size_t count = 0, passed = 0;
-        char old[32];
-        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-            snprintf(old, sizeof old, "%s%s", unseen_names[kind], kinds[i]);
-            kf_verdict_remove_flags(verdict, old);
-        }
+        for (int i = 0; i < SHOWN_COUNT; i++) /* names may have changed */
+            kf_verdict_remove_flags(verdict, unseen_flags[kind][i]);
         for (size_t i = 0; i < verdict->workload_count; i++) {
             const kf_workload_verdict *w = &verdict->workloads[i];
             if ((int)w->unseen != kind) continue;
-            const char *flag = flag_of(w);
+            shown what = shown_by(w);
             count++;
-            passed += !flag;
-            if (flag)
-                kf_verdict_add_flag(verdict, "%s%s:%s", unseen_names[kind], flag, w->workload);
+            passed += what == GENERALISES;
+            if (what != GENERALISES)
+                kf_verdict_add_flag(verdict, "%s:%s", unseen_flags[kind][what], w->workload);
         }
         if (count && passed == count)
-            kf_verdict_add_flag(verdict, "%s" KF_FLAG_GENERALISES, unseen_names[kind]);
+            kf_verdict_add_flag(verdict, "%s", unseen_flags[kind][GENERALISES]);
     }
 }
 
@@ -316,11 +319,10 @@ static void describe_unseen(const kf_verdict *verdict, kf_unseen kind, bool name
     for (size_t i = 0; i < verdict->workload_count; i++) {
         const kf_workload_verdict *w = &verdict->workloads[i];
         if (w->unseen != kind) continue;
-        const char *flag = flag_of(w);
+        shown what = shown_by(w);
         count++;
-        passed += !flag;
-        if (flag && strcmp(flag, KF_FLAG_GIVEN_ONLY) == 0)
-            kf_buffer_format(&names, "%s%s", failed++ ? ", " : "", w->workload);
+        passed += what == GENERALISES;
+        if (what == GIVEN_ONLY) kf_buffer_format(&names, "%s%s", failed++ ? ", " : "", w->workload);
     }
     if (!count) return;
     const char *between = text->size ? "; " : "", *name = unseen_names[kind];

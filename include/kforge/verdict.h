@@ -54,11 +54,6 @@ bool kf_workload_add_sample(kf_workload_verdict *workload, const kf_sample *samp
 /* PyTorch computed baseline and solution in f32, not in its default tf32 for convolutions. With
  * tf32 the baseline errs by more than a tenth of the output, which gives no usable tolerance. */
 #define KF_FLAG_FULL_F32 "precision.f32"
-/* Flags of a correct verdict on workloads that are only for generalisation; those with a workload
- * have its name behind a colon. "data" in place of "sizes" is for other values. */
-#define KF_FLAG_GENERALISES ".generalise"
-#define KF_FLAG_GIVEN_ONLY ".given_only"
-#define KF_FLAG_UNJUDGED ".unjudged"
 /* The signature passes no sizes, so the candidate was not judged at others. */
 #define KF_FLAG_SIZES_FIXED "sizes.fixed"
 /* True if a finding of the workload counts for the verdict's status. In a workload that is only for
