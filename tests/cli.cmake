@@ -16,7 +16,7 @@ set_target_properties(make_run PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINAR
 add_dependencies(test_helpers make_run)
 
 foreach(name campaign completion dialects docs doctor events export export_learn gpu_faults gpu_silent help install redteam run scan
-        show store store_care task terminal timing_lock trust verdict)
+        show store store_care task terminal timing_lock trust unseen verdict)
   add_test(NAME cli.${name} COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/${name}.sh ${CMAKE_BINARY_DIR}/bin)
   set_tests_properties(cli.${name} PROPERTIES TIMEOUT 300)
 endforeach()

@@ -87,6 +87,7 @@ static cJSON *row_json(const kf_bench_result *result, const kf_bench_row *row)
     }
     add_text(json, "hash", row->hash);
     if (row->scaled) cJSON_AddTrueToObject(json, "scaled");
+    cJSON_AddStringToObject(json, "aliasing", row->aliasing ? "allow" : "forbid");
     add_text(json, "run", row->run);
     cJSON_AddStringToObject(json, "state", row->state);
     if (row->level >= 0) cJSON_AddNumberToObject(json, "level", (double)row->level);

@@ -128,6 +128,26 @@ static void list_claims(const lister *l)
     list_text(l, "other text", value);
 }
 
+/* Lists what the best candidates show beyond the given sizes and values, and which results may
+ * share memory. */
+static void list_policies(const lister *l)
+{
+    const kf_bench_result *r = l->result;
+    size_t shown = 0, wholly = 0, allow = 0;
+    char value[128];
+    for (size_t i = 0; i < r->count; i++) {
+        const char *general = r->rows[i].best.generalises;
+        allow += r->rows[i].aliasing;
+        shown += general && *general;
+        wholly += general && *general && !strstr(general, "not ");
+    }
+    snprintf(value, sizeof value, "%zu of %zu best candidates pass all unseen workloads", wholly,
+             shown);
+    if (shown) list_text(l, "generalises", value);
+    snprintf(value, sizeof value, "allowed in %zu of %zu problems", allow, r->count);
+    if (allow) list_text(l, "aliasing", value);
+}
+
 static void list_scores(const kf_bench_result *r, score_line line, void *context)
 {
     const lister l = {r, line, context};
@@ -152,6 +172,7 @@ static void list_scores(const kf_bench_result *r, score_line line, void *context
     snprintf(value, sizeof value,
              "%zu correct ones, which transform their weights once and keep the result", r->frozen);
     if (r->frozen) list_text(&l, "frozen weights", value);
+    list_policies(&l);
     kf_autobuffer rules = {0};
     kf_bench_broken_rules(r, &rules);
     if (rules.size) list_text(&l, "rules broken", rules.data);

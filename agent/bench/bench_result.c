@@ -93,7 +93,7 @@ static const kf_finding *first_finding(const kf_verdict *verdict)
     for (size_t i = 0; i < verdict->workload_count; i++)
         for (size_t j = 0; j < verdict->workloads[i].finding_count; j++)
             if (verdict->workloads[i].findings[j].status == verdict->status &&
-                kf_workload_decides(&verdict->workloads[i]))
+                kf_finding_decides(&verdict->workloads[i], &verdict->workloads[i].findings[j]))
                 return &verdict->workloads[i].findings[j];
     return note;
 }
@@ -123,7 +123,7 @@ static void read_verdict(kf_bench_result *result, const kf_verdict *verdict,
         sample->baseline_times = times_of(timed, 'b', timed->baseline_seconds);
     }
     kf_autofree char *general =
-        verdict->status == KF_CORRECT ? kf_verdict_generalises(verdict) : NULL;
+        verdict->status == KF_CORRECT ? kf_verdict_generalises(verdict, true) : NULL;
     if (general) sample->generalises = kf_bench_text(result, general);
     const cJSON *claim = verdict->kernelbench;
     sample->kernelbench = claim;
@@ -441,6 +441,7 @@ static bool load_run(kf_bench_result *result, kf_store *store, const kf_store_ru
     if (task) {
         const cJSON *torch = cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "torch");
         row->scaled = cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(torch, "patches")) > 0;
+        row->aliasing = kf_task_allows_aliasing(task);
         kf_bench_origin(kf_task_json(task), &row->level, &row->problem);
     }
     snprintf(row->hash, sizeof row->hash, "%s", run->task);

@@ -118,6 +118,8 @@ typedef struct kf_bench_row {
     char hash[KF_HASH_HEX];
     /* True if the import scaled the shapes of the problem */
     bool scaled;
+    /* True if the task lets results of calls share memory */
+    bool aliasing;
     /* of its run: "finished", "interrupted", …, "not begun" */
     const char *state;
     char run[KF_RUN_ID];

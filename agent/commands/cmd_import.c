@@ -9,7 +9,7 @@
 #include "table.h"
 
 typedef struct settings {
-    const char *output, *level, *ids, *mode, *class_name, *sandbox, *device;
+    const char *output, *level, *ids, *mode, *class_name, *sandbox, *device, *aliasing;
     kf_option_list patches;
     int64_t scale, jobs;
     double timeout, memory;
@@ -62,7 +62,7 @@ static const char *text_of(const cJSON *object, const char *key)
     return cJSON_IsString(value) ? value->valuestring : "";
 }
 
-/* Prints lint's warnings. Its errors are the reason of a refusal. */
+/* Prints lint's findings. Some errors are the reason of a refusal already. */
 static void tell_findings(const kf_invocation *invocation, const kf_import_problem *problem,
                           const kf_import_result *result)
 {
@@ -70,9 +70,10 @@ static void tell_findings(const kf_invocation *invocation, const kf_import_probl
     cJSON_ArrayForEach(row, result->findings)
     {
         const char *path = text_of(row, "path");
-        if (strcmp(text_of(row, "severity"), "warning") == 0)
-            fprintf(invocation->log, "%s: lint: %s%s%s (%s)\n", problem->task, path,
-                    *path ? ": " : "", text_of(row, "text"), text_of(row, "rule"));
+        if (strcmp(text_of(row, "rule"), result->rule) != 0)
+            fprintf(invocation->log, "%s: lint: %s: %s%s%s (%s)\n", problem->task,
+                    text_of(row, "severity"), path, *path ? ": " : "", text_of(row, "text"),
+                    text_of(row, "rule"));
     }
 }
 
@@ -197,6 +198,7 @@ static int import(const settings *s, const kf_invocation *invocation, const kf_i
                                        .force = s->force,
                                        .strict = strcmp(s->sandbox, "strict") == 0,
                                        .unchecked = s->unchecked,
+                                       .aliasing = s->aliasing,
                                        .device = s->device};
     state progress = {.invocation = invocation, .suite = suite};
     double started = kf_now();
@@ -386,6 +388,14 @@ static int run_torch(const kf_invocation *invocation, const void *values, kf_err
          .type = KF_OPTION_FLAG,                                                                  \
          .offset = offsetof(settings, force),                                                     \
          .help = "Replace existing tasks that differ."},                                          \
+        {.name = "aliasing",                                                                      \
+         .type = KF_OPTION_CHOICE,                                                                \
+         .argument = "POLICY",                                                                    \
+         .choices = "forbid|allow",                                                               \
+         .fallback = "forbid",                                                                    \
+         .offset = offsetof(settings, aliasing),                                                  \
+         .help = "Whether results of calls may share memory, as in KernelBench's own evaluator. " \
+                 "With allow each result is copied within the measured time."},                   \
         {.name = "unchecked",                                                                     \
          .type = KF_OPTION_FLAG,                                                                  \
          .offset = offsetof(settings, unchecked),                                                 \

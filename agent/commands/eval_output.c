@@ -34,7 +34,7 @@ static void print_head(const kf_view *view, const kf_eval_result *result)
     }
     if (result->stored) fprintf(view->out, " (stored as c%lld)", (long long)result->stored);
     fputc('\n', view->out);
-    kf_autofree char *general = v->status == KF_CORRECT ? kf_verdict_generalises(v) : NULL;
+    kf_autofree char *general = v->status == KF_CORRECT ? kf_verdict_generalises(v, true) : NULL;
     if (general && *general) fprintf(view->out, "generalises: %s\n", general);
 }
 

@@ -73,6 +73,7 @@ static cJSON *workload_of(const kf_flashinfer_trace *t)
 
 bool kf_flashinfer_has_trace(const kf_workload_verdict *w)
 {
+    if (w->unseen) return false;
     return w->status == KF_CORRECT ? w->speedup.value > 0 : w->finding_count > 0;
 }
 

@@ -149,6 +149,8 @@ typedef struct kf_import_options {
     bool strict;
     /* True: write tasks without lint, and without judging their modules */
     bool unchecked;
+    /* "forbid" or "allow"; NULL for "forbid" */
+    const char *aliasing;
     /* of the checks; NULL for the machine's */
     const char *device;
 } kf_import_options;

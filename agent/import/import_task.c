@@ -325,7 +325,10 @@ static bool fill(cJSON *task, const kf_import_suite *suite, const kf_import_prob
     double bytes = least_bytes(description, &derived);
     /* With workloads of other sizes, the derived bytes have to do. */
     bool sized = cJSON_HasObjectItem(description, "workloads");
-    if (!sized && !add_workloads(task, suite, description)) return false;
+    if ((!sized && !add_workloads(task, suite, description)) ||
+        !cJSON_AddStringToObject(task, "aliasing",
+                                 options->aliasing ? options->aliasing : "forbid"))
+        return false;
     cJSON *work = sized ? NULL : cJSON_AddObjectToObject(task, "work");
     const cJSON *flops = cJSON_GetObjectItemCaseSensitive(description, "flops");
     if (!sized && (!work || !cJSON_AddNumberToObject(work, "bytes", bytes))) return false;

@@ -11,12 +11,12 @@
 /* most bytes of a build log */
 #define LOG_BYTES 4000
 
-/* True if a hidden workload failed. */
+/* True if a hidden workload failed, and with it the candidate. */
 static bool fails_hidden(const kf_search *s, const kf_verdict *verdict)
 {
     for (size_t i = 0; i < verdict->workload_count; i++) {
         const kf_workload_verdict *w = &verdict->workloads[i];
-        if (w->status != KF_CORRECT && kf_search_hides(s, w->workload)) return true;
+        if (w->status != KF_CORRECT && !w->unseen && kf_search_hides(s, w->workload)) return true;
     }
     return false;
 }

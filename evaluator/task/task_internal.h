@@ -124,7 +124,7 @@ struct kf_task {
     char hash[KF_HASH_HEX];
 
     const char *name, *description, *entry, *precision;
-    bool held_out;
+    bool held_out, aliasing;
     /* ends with NULL */
     const char *libraries[KF_MAX_LIBRARIES + 1];
     kf_param_table params;

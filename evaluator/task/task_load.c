@@ -291,6 +291,11 @@ const char *kf_task_workload_name(const kf_task *task, int workload)
     return workload >= 0 && workload < task->workload_count ? task->workloads[workload].name : NULL;
 }
 
+bool kf_task_allows_aliasing(const kf_task *task)
+{
+    return task->aliasing;
+}
+
 bool kf_task_is_unseen(const kf_task *task, int workload)
 {
     return workload >= 0 && workload < task->workload_count &&

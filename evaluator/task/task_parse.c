@@ -421,7 +421,12 @@ static bool read_work(kf_task *task, kf_json_reader *top)
 
 static bool read_metadata(kf_task *task, kf_json_reader *top)
 {
+    static const char *const policies[] = {"forbid", "allow"};
     task->held_out = kf_json_boolean_or(top, "held_out", false);
+    int policy = kf_task_choose(top, "aliasing", kf_json_string_or(top, "aliasing", "forbid"),
+                                policies, 2, "policy");
+    if (policy < 0) return false;
+    task->aliasing = policy == 1;
     kf_json_string_or(top, "family", NULL);
     kf_json_string_or(top, "license", NULL);
     kf_json_object_or_null(top, "origin");

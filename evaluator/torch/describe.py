@@ -33,6 +33,7 @@ try:
     import torch
 
     import freezable
+    import full_shapes
     import load
     import meta
     import shrink
@@ -196,18 +197,24 @@ def describe_at(path, patches, options, keep_state, times, tried):
     if size is not None and size.outputs is not None and not is_large(size.elements, size.flops):
         small, small_patches, smallest = problem, patches, size.elements
     else:
-        found = shrink.shrink(
-            path,
-            patches,
-            options,
-            times * CHECK_ELEMENTS,
-            times * CHECK_FLOPS,
-            keep_state,
-            keep_names=True,
-        )
         small, small_patches, smallest = problem, patches, size.elements if size else None
-        if found.patches != patches:
-            small_patches, smallest = found.patches, found.elements
+        # Numbers without a name change only where nothing could be measured otherwise.
+        for literals in (False, True):
+            found = shrink.shrink(
+                path,
+                small_patches,
+                options,
+                times * CHECK_ELEMENTS,
+                times * CHECK_FLOPS,
+                keep_state,
+                keep_names=True,
+                literals=literals,
+            )
+            if found.patches != small_patches:
+                small_patches, smallest = found.patches, found.elements
+            if not smallest or smallest <= MOST_ELEMENTS:
+                break
+        if small_patches != patches:
             small = load.Problem.read(path, small_patches, options.class_name)
             changed = {k: v for k, v in small_patches.items() if patches.get(k) != v}
             notes.append("measured at %s" % ", ".join("%s=%s" % item for item in changed.items()))
@@ -223,6 +230,9 @@ def describe_at(path, patches, options, keep_state, times, tried):
             % (smallest >> 20),
         )
     args = Arguments(small, options.mode, declared_task.distributions(small, task))
+    if size is not None and size.outputs is None and small is not problem:
+        note = full_shapes.complete(path, problem, patches, small_patches, size, options)
+        notes += [note] if note else []
     if (size is None or size.outputs is None) and small is not problem:
         raise Unfit(
             "size.unknown",

@@ -12,6 +12,7 @@ import ast
 import difflib
 import inspect
 import linecache
+import math
 import random
 import sys
 import traceback
@@ -100,8 +101,54 @@ def assigned_names(tree):
     )
 
 
+LITERAL = "literal "  # of the names of numbers without one
+INPUT_FUNCTIONS = ("get_inputs", "get_init_inputs")
+
+
+class Literals(ast.NodeTransformer):
+    """Finds the integers that the functions of the inputs write out, and replaces some."""
+
+    def __init__(self, replaced):
+        self.replaced, self.found = replaced, {}
+
+    def visit_FunctionDef(self, node):
+        return self.generic_visit(node) if node.name in INPUT_FUNCTIONS else node
+
+    visit_AsyncFunctionDef = visit_Lambda = visit_ClassDef = lambda self, node: node
+
+    def visit_BinOp(self, node):  # 1 << 20 is one number
+        try:
+            value = ast.literal_eval(compile_constant(node))
+        except (ValueError, TypeError, ArithmeticError):
+            return self.generic_visit(node)
+        return self.visit_Constant(ast.copy_location(ast.Constant(value), node))
+
+    def visit_Constant(self, node):
+        if type(node.value) is not int or node.value < 2:
+            return node
+        self.found[LITERAL + str(node.value)] = node.value
+        value = self.replaced.get(LITERAL + str(node.value), node.value)
+        return ast.copy_location(ast.Constant(value), node)
+
+
+def compile_constant(node):
+    """Returns the value of an expression of integers, as a node. ValueError for any other."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Constant) and type(part.value) is int and part.value < 1 << 40:
+            continue
+        if isinstance(part, (ast.BinOp, ast.LShift, ast.Mult, ast.Add, ast.Sub, ast.FloorDiv)):
+            continue
+        raise ValueError
+    return ast.Constant(eval(compile(ast.Expression(node), "constant", "eval"), {}))
+
+
 def apply_patches(tree, patches, name):
-    """Replaces the values of module-level assignments: {"batch_size": 4}."""
+    """Replaces the values of module-level assignments, {"batch_size": 4}, and of integers that the
+    functions of the inputs write out, {"literal 256": 4}."""
+    literals = Literals({n: v for n, v in patches.items() if n.startswith(LITERAL)})
+    if literals.replaced:
+        tree = literals.visit(tree)
+        patches = {n: v for n, v in patches.items() if n not in literals.found}
     known = assigned_names(tree)
     for patch in patches:
         if patch not in known:
@@ -341,6 +388,16 @@ class Problem:
             else None if index else value
         )
 
+    def literals(self):
+        """Returns the integers that the functions of the inputs write out: {"literal 256": 256}."""
+        finder = Literals({})
+        finder.visit(parse(self.text, self.name))
+        return finder.found
+
+    def numbers(self):
+        """Returns all integers that can be patched."""
+        return {**self.literals(), **self.constants()}
+
     def constants(self):
         """Returns the module-level integers that can be patched: {"batch_size": 16,
         "input_shape[0]": 4096}. In a file with KFORGE (formats/flashinfer_task.py) only its own."""
@@ -412,6 +469,18 @@ def state_entries(model):
         seen.add(id(tensor))
         entries.append((name, tensor, "parameter" if id(tensor) in parameters else "buffer"))
     return entries
+
+
+def fit(value, shape):
+    """Returns a contiguous tensor of that shape, with the numbers of a tensor of another size: cut
+    where that is larger, repeated where it is smaller."""
+    import torch
+
+    if value.numel() != math.prod(shape):
+        for dim, extent in enumerate(shape):
+            numbers = torch.arange(extent, device=value.device) % value.shape[dim]
+            value = value.index_select(dim, numbers)
+    return value.contiguous().view(shape)
 
 
 def widen(module):

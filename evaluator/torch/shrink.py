@@ -51,13 +51,24 @@ def _state(size):
     return [tuple(t.shape) for t in size.state.values()]
 
 
-def shrink(path, patches, options, most_elements, most_flops, keep_state=False, keep_names=False):
+def shrink(
+    path,
+    patches,
+    options,
+    most_elements,
+    most_flops,
+    keep_state=False,
+    keep_names=False,
+    literals=False,
+):
     """Returns the patches that make the problem as large as allowed, beginning with the given ones.
     `keep_state`: keeps the shapes of its weights. `keep_names`: keeps the set of weights, which may
-    depend on the number of layers, or on channels that differ. Never fails: the rest stays as it
-    is."""
+    depend on the number of layers, or on channels that differ. `literals`: halves numbers without a
+    name, too. Never fails: the rest stays as it is."""
     problem = load.Problem.read(path, patches, options.class_name)
-    constants = {name: value for name, value in problem.constants().items() if value >= 2}
+    numbers = problem.numbers() if literals else problem.constants()
+    numbers.update((n, v) for n, v in patches.items() if n in numbers)
+    constants = {name: value for name, value in numbers.items() if value >= 2}
     size = _size(path, patches, options)
     current = dict(patches)
     locked = set()

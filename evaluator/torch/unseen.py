@@ -26,7 +26,7 @@ def extents(extent):
     """Returns what an extent may become, for each of SHAPES, the best first."""
     near = min(extent, LARGEST)
     ragged = [3 * near // 4 | 1, near - 1, near // 2 + 1, near - 2, near - 4, 3 * near // 4, near // 2]
-    odd = [13, 7, 37, 5, 3, 9, 33, 12, 24, near // 4, near // 2]
+    odd = [13, 7, 37, 5, 3, 9, 33, 12, 24, near // 2, near // 4]
     minimal = [1, 2, 3, 4, 8, 16, 32]
     return [
         [n for n in dict.fromkeys(row) if 0 < n <= near and n != extent]
@@ -59,8 +59,8 @@ class Trial:
         return self.is_small or self.model is not None
 
     def specs_for(self, shapes):
-        """Returns the distributions of inputs with values that follow a changed extent, by their
-        numbers."""
+        """Returns new distributions, by the numbers of their inputs: of those with values that count
+        an extent that changed."""
         changed = {}
         renamed = {
             old: new
@@ -145,15 +145,15 @@ def free_groups(trial):
             continue
         i, d = group[0]
         chosen = []
-        for row in extents(trial.shapes[i][d]):
+        for name, row in zip(SHAPES, extents(trial.shapes[i][d])):
             works = (
                 n
                 for n in row
-                if n not in chosen
+                if (n not in chosen or name == "minimal")
                 and trial.outputs(with_extents(trial.shapes, dict.fromkeys(group, n))) is not None
             )
             chosen.append(next(works, None))
-        if any(chosen):
+        if any(n and n > 1 for n in chosen):  # 1 alone is a broadcast
             found.append((group, chosen))
             taken.update(group)
     return found

@@ -267,23 +267,27 @@ bool kf_unseen_parse(const char *name, kf_unseen *unseen)
     return false;
 }
 
-bool kf_workload_decides(const kf_workload_verdict *workload)
+bool kf_finding_decides(const kf_workload_verdict *workload, const kf_finding *finding)
 {
-    if (!workload->unseen) return true;
-    for (size_t i = 0; i < workload->finding_count; i++)
-        if (workload->findings[i].status == KF_CHEATING) return true;
-    return false;
+    return !workload->unseen || finding->status == KF_CHEATING;
 }
 
-/* Returns the flag of an unseen workload that the candidate did not pass. NULL if it passed. */
-static const char *flag_of(const kf_workload_verdict *workload)
+/* What an unseen workload shows. */
+typedef enum shown { GENERALISES, GIVEN_ONLY, UNJUDGED, SHOWN_COUNT } shown;
+
+static const char *const unseen_flags[KF_UNSEEN_COUNT][SHOWN_COUNT] = {
+    [KF_UNSEEN_SIZES] = {"sizes.generalise", "sizes.given_only", "sizes.unjudged"},
+    [KF_UNSEEN_DATA] = {"data.generalise", "data.given_only", "data.unjudged"},
+};
+
+static shown shown_by(const kf_workload_verdict *workload)
 {
-    if (workload->status == KF_CORRECT) return NULL;
+    if (workload->status == KF_CORRECT) return GENERALISES;
     for (size_t i = 0; i < workload->finding_count; i++)
         if (workload->findings[i].status == workload->status &&
             workload->findings[i].blame == KF_BLAME_CANDIDATE)
-            return KF_FLAG_GIVEN_ONLY;
-    return KF_FLAG_UNJUDGED;
+            return GIVEN_ONLY;
+    return UNJUDGED;
 }
 
 /* Sets the flags of a correct verdict. Without memory some are missing. */
@@ -291,49 +295,51 @@ static void flag_unseen(kf_verdict *verdict)
 {
     for (int kind = KF_UNSEEN_SIZES; kind < KF_UNSEEN_COUNT; kind++) {
         size_t count = 0, passed = 0;
+        for (int i = 0; i < SHOWN_COUNT; i++) /* names may have changed */
+            kf_verdict_remove_flags(verdict, unseen_flags[kind][i]);
         for (size_t i = 0; i < verdict->workload_count; i++) {
             const kf_workload_verdict *w = &verdict->workloads[i];
             if ((int)w->unseen != kind) continue;
-            const char *flag = flag_of(w);
+            shown what = shown_by(w);
             count++;
-            passed += !flag;
-            if (flag)
-                kf_verdict_add_flag(verdict, "%s%s:%s", unseen_names[kind], flag, w->workload);
+            passed += what == GENERALISES;
+            if (what != GENERALISES)
+                kf_verdict_add_flag(verdict, "%s:%s", unseen_flags[kind][what], w->workload);
         }
         if (count && passed == count)
-            kf_verdict_add_flag(verdict, "%s" KF_FLAG_GENERALISES, unseen_names[kind]);
+            kf_verdict_add_flag(verdict, "%s", unseen_flags[kind][GENERALISES]);
     }
 }
 
 /* Appends to which unseen workloads of one kind a candidate generalises. */
-static void describe_unseen(const kf_verdict *verdict, kf_unseen kind, kf_buffer *text)
+static void describe_unseen(const kf_verdict *verdict, kf_unseen kind, bool named, kf_buffer *text)
 {
     size_t count = 0, failed = 0, passed = 0;
     kf_autobuffer names = {0};
     for (size_t i = 0; i < verdict->workload_count; i++) {
         const kf_workload_verdict *w = &verdict->workloads[i];
         if (w->unseen != kind) continue;
-        const char *flag = flag_of(w);
+        shown what = shown_by(w);
         count++;
-        passed += !flag;
-        if (flag && strcmp(flag, KF_FLAG_GIVEN_ONLY) == 0)
-            kf_buffer_format(&names, "%s%s", failed++ ? ", " : "", w->workload);
+        passed += what == GENERALISES;
+        if (what == GIVEN_ONLY) kf_buffer_format(&names, "%s%s", failed++ ? ", " : "", w->workload);
     }
     if (!count) return;
     const char *between = text->size ? "; " : "", *name = unseen_names[kind];
     if (failed)
-        kf_buffer_format(text, "%snot to other %s (%s)", between, name, names.data);
+        kf_buffer_format(text, "%snot to other %s%s%s%s", between, name, named ? " (" : "",
+                         named ? names.data : "", named ? ")" : "");
     else if (passed == count)
         kf_buffer_format(text, "%sto other %s", between, name);
     else
         kf_buffer_format(text, "%sto other %s: not all judged", between, name);
 }
 
-char *kf_verdict_generalises(const kf_verdict *verdict)
+char *kf_verdict_generalises(const kf_verdict *verdict, bool names)
 {
     kf_autobuffer text = {0};
     for (int kind = KF_UNSEEN_SIZES; kind < KF_UNSEEN_COUNT; kind++)
-        describe_unseen(verdict, (kf_unseen)kind, &text);
+        describe_unseen(verdict, (kf_unseen)kind, names, &text);
     if (kf_verdict_has_flag(verdict, KF_FLAG_SIZES_FIXED))
         kf_buffer_format(&text, "%ssizes are fixed by the signature", text.size ? "; " : "");
     if (!text.size) kf_buffer_string(&text, "");
@@ -430,11 +436,11 @@ static size_t count_findings(const kf_verdict *verdict)
     size_t count = 0;
     for (size_t i = 0; i < verdict->finding_count; i++)
         count += verdict->findings[i].status != KF_CORRECT;
-    for (size_t w = 0; w < verdict->workload_count; w++)
-        for (size_t i = 0;
-             i < verdict->workloads[w].finding_count && kf_workload_decides(&verdict->workloads[w]);
-             i++)
-            count += verdict->workloads[w].findings[i].status != KF_CORRECT;
+    for (size_t k = 0; k < verdict->workload_count; k++) {
+        const kf_workload_verdict *w = &verdict->workloads[k];
+        for (size_t i = 0; i < w->finding_count; i++)
+            count += w->findings[i].status != KF_CORRECT && kf_finding_decides(w, &w->findings[i]);
+    }
     return count;
 }
 
@@ -480,11 +486,14 @@ void kf_verdict_conclude(kf_verdict *verdict)
     for (size_t i = 0; i < verdict->workload_count; i++) {
         kf_workload_verdict *w = &verdict->workloads[i];
         settle_workload(verdict, w);
-        const kf_finding *finding = deciding_finding(w->findings, w->finding_count);
-        if (!finding || (deciding && deciding->status <= finding->status)) continue;
-        if (!kf_workload_decides(w)) continue;
-        deciding = finding;
-        workload = w->workload;
+        for (size_t k = 0; k < w->finding_count; k++) {
+            const kf_finding *finding = &w->findings[k];
+            if (!kf_finding_decides(w, finding) ||
+                finding->status >= (deciding ? deciding->status : KF_CORRECT))
+                continue;
+            deciding = finding;
+            workload = w->workload;
+        }
     }
     kf_autobuffer message = {.limit = 8192};
     if (deciding) {
@@ -498,7 +507,7 @@ void kf_verdict_conclude(kf_verdict *verdict)
     if (verdict->status == KF_CORRECT) {
         describe_correct(verdict, &message);
         flag_unseen(verdict);
-        kf_autofree char *general = kf_verdict_generalises(verdict);
+        kf_autofree char *general = kf_verdict_generalises(verdict, true);
         if (general && *general) kf_buffer_format(&message, "; generalises: %s", general);
     }
     /* without memory the message becomes empty, and the status stays correct */

@@ -41,7 +41,8 @@ static void prefer(decision *best, const kf_finding *findings, size_t count,
                    const kf_workload_verdict *workload)
 {
     for (size_t i = 0; i < count; i++)
-        if (findings[i].status < (best->finding ? best->finding->status : KF_CORRECT))
+        if ((!workload || kf_finding_decides(workload, &findings[i])) &&
+            findings[i].status < (best->finding ? best->finding->status : KF_CORRECT))
             *best = (decision){&findings[i], workload};
 }
 
@@ -52,7 +53,7 @@ static decision decide(const kf_verdict *verdict)
     prefer(&best, verdict->findings, verdict->finding_count, NULL);
     for (size_t i = 0; i < verdict->workload_count; i++) {
         const kf_workload_verdict *w = &verdict->workloads[i];
-        if (kf_workload_decides(w)) prefer(&best, w->findings, w->finding_count, w);
+        prefer(&best, w->findings, w->finding_count, w);
     }
     return best;
 }
@@ -153,7 +154,7 @@ static void summarize_correct(const kf_verdict *verdict, kf_buffer *text)
         kf_buffer_format(text, " (95 %% [%.3g, %.3g]%s)", s->low, s->high,
                          s->low > 1 || s->high < 1 ? "" : ", no difference shown");
     if (!isnan(s->value) && verdict->reverified) kf_buffer_string(text, ", measured twice");
-    kf_autofree char *general = kf_verdict_generalises(verdict);
+    kf_autofree char *general = kf_verdict_generalises(verdict, false);
     if (general && *general) kf_buffer_format(text, "; generalises: %s", general);
 }
 
@@ -198,6 +199,7 @@ char *kf_verdict_summary(const kf_verdict *verdict)
 static const struct {
     const char *rule, *next;
 } steps[] = {
+    {"aliasing.device", "Set \"aliasing\" to \"forbid\" in task.json, or judge on the CPU device."},
     {"asan.report", "Fix the access that AddressSanitizer reports."},
     {"baseline.disturbed", "Stop other work on the machine and judge the same source again."},
     {"baseline.failed", "Repair the task's baseline, because the candidate was not judged."},
@@ -225,7 +227,7 @@ static const struct {
     {"memory.short", "Free memory of the device or give the task smaller params."},
     {"mode.other", "Follow the task's mode: training and evaluation differ."},
     {"oracle.failed", "Repair the task's oracle, because the candidate was not judged."},
-    {"output.aliased", "Return new tensors from each call."},
+    {"output.aliased", "Return new tensors from each call, or let the task allow aliasing."},
     {"output.count", "Return as many tensors as the reference."},
     {"output.dtype", "Cast the result to the reference's dtype."},
     {"output.inaccurate",

@@ -54,19 +54,15 @@ bool kf_workload_add_sample(kf_workload_verdict *workload, const kf_sample *samp
 /* PyTorch computed baseline and solution in f32, not in its default tf32 for convolutions. With
  * tf32 the baseline errs by more than a tenth of the output, which gives no usable tolerance. */
 #define KF_FLAG_FULL_F32 "precision.f32"
-/* Flags of a correct verdict on workloads that are only for generalisation; those with a workload
- * have its name behind a colon. "data" in place of "sizes" is for other values. */
-#define KF_FLAG_GENERALISES ".generalise"
-#define KF_FLAG_GIVEN_ONLY ".given_only"
-#define KF_FLAG_UNJUDGED ".unjudged"
 /* The signature passes no sizes, so the candidate was not judged at others. */
 #define KF_FLAG_SIZES_FIXED "sizes.fixed"
-/* True if the workload's findings count for the verdict's status: for one that is only for
- * generalisation, if the candidate manipulated the measurement there. */
-bool kf_workload_decides(const kf_workload_verdict *workload);
+/* True if a finding of the workload counts for the verdict's status. In a workload that is only for
+ * generalisation, only manipulating the measurement does. */
+bool kf_finding_decides(const kf_workload_verdict *workload, const kf_finding *finding);
 /* Returns in words if a correct candidate generalises: "to other data; not to other sizes (odd)";
- * "" if the verdict has no workload for it. The caller frees; NULL without memory. */
-char *kf_verdict_generalises(const kf_verdict *verdict);
+ * "" if the verdict has no workload for it. `names`: with the workloads, which models do not see.
+ * The caller frees; NULL without memory. */
+char *kf_verdict_generalises(const kf_verdict *verdict, bool names);
 bool kf_verdict_has_flag(const kf_verdict *verdict, const char *flag);
 /* Adds a flag unless the verdict has it. False without memory. */
 bool kf_verdict_add_flag(kf_verdict *verdict, const char *format, ...)

@@ -46,17 +46,17 @@ ls -A made | grep -q '^\.' && fail "something temporary is left: $(ls -A made)"
 
 # If PyTorch may use tf32 on a GPU, the task and its description allow it. A matrix product may not
 # use it.
-expect 0 import torch "$root/tests/kernelbench/level1/7_Conv2d_Bias_Scale.py" -o tf32
+expect 0 import torch "$root/tests/kernelbench/level1/7_Conv2d_Bias_Scale.py" -o tf32 --unchecked
 expect 0 task show tf32/7_Conv2d_Bias_Scale --json
 json 'o["task"]["torch"]["tf32"] is True and "to tf32" in o["task"]["description"]'
-expect 0 import torch "$root/tests/kernelbench/level1/3_Linear.py" -o tf32
+expect 0 import torch "$root/tests/kernelbench/level1/3_Linear.py" -o tf32 --unchecked
 expect 0 task show tf32/3_Linear --json
 json '"tf32" not in o["task"]["torch"] and "tf32" not in o["task"]["description"]'
 
 # A file name that no C function can have gets an entry of its own.
 for name in exp cuda_scale class 2d-conv; do
     cp "$root/tests/kernelbench/level1/2_ReLU.py" "$name.py"
-    expect 0 import torch "$name.py" --patch columns=96 -o "named_$name"
+    expect 0 import torch "$name.py" --patch columns=96 -o "named_$name" --unchecked
     entry=$(sed -n 's/.*"entry":[[:space:]]*"\(.*\)".*/\1/p' "named_$name"/*/task.json)
     [ "$entry" = "task_${name//-/_}" ] || fail "the entry of $name: $entry"
 done
@@ -65,16 +65,16 @@ done
 expect 0 task show made/level1_2_ReLU --json
 json '"mode_matters" not in o["task"]["torch"] and " mode (" not in o["task"]["description"]'
 for mode in train eval; do
-    expect 0 import torch "$root/tests/kernelbench/level1/4_BatchNorm.py" --mode $mode -o $mode
+    expect 0 import torch "$root/tests/kernelbench/level1/4_BatchNorm.py" --mode $mode -o $mode --unchecked
     expect 0 task show $mode/4_BatchNorm --json
     json 'o["task"]["torch"]["mode"] == "'$mode'" and o["task"]["torch"]["mode_matters"] is True'
     json '"The module is in %s mode (batch norms take" % {"train": "training", "eval": "evaluation"}["'$mode'"] in o["task"]["description"]'
 done
 
 # Other options: not without --force, and by a link.
-expect 1 import kernelbench "$root/tests/kernelbench" --ids 2 --scale 10000 -o made
+expect 1 import kernelbench "$root/tests/kernelbench" --ids 2 --scale 10000 -o made --unchecked
 says "exists and differs; --force replaces it"
-expect 0 import kernelbench "$root/tests/kernelbench" --ids 2 --scale 10000 -o made --force --link
+expect 0 import kernelbench "$root/tests/kernelbench" --ids 2 --scale 10000 -o made --force --link --unchecked
 [ -e made/level1_2_ReLU/problem.py ] && fail "--link copied the file"
 expect 0 task show made/level1_2_ReLU
 says "max(x, 0)"
@@ -85,7 +85,7 @@ rmdir checkout/level1/.git
 printf 'ref: refs/heads/main\n' >checkout/.git/HEAD
 printf '[core]\n\tbare = false\n[remote "origin"]\n\turl = https://user:secret@example.org/suite.git\n' >checkout/.git/config
 printf '# pack-refs with: peeled\n0123456789abcdef0123456789abcdef01234567 refs/heads/main\n' >checkout/.git/packed-refs
-expect 0 import torch checkout/level1/2_ReLU.py --patch columns=96 -o mine
+expect 0 import torch checkout/level1/2_ReLU.py --patch columns=96 -o mine --unchecked
 expect 0 task show mine/2_ReLU --json
 json 'o["task"]["arguments"][0]["shape"][1] == 96 and o["task"]["torch"]["patches"] == {"columns": 96}'
 json 'o["task"]["origin"]["commit"].startswith("0123") and o["task"]["origin"]["url"] == "https://example.org/suite.git"'
@@ -96,21 +96,21 @@ if git init -q other 2>/dev/null; then
     git -C other add own ownership
     git -C other -c user.name=n -c user.email=e@example.org commit -qm first
     head=$(git -C other rev-parse HEAD)
-    expect 0 import torch other/own/2_ReLU.py -o tracked --json
+    expect 0 import torch other/own/2_ReLU.py -o tracked --json --unchecked
     grep -q "$head" tracked/*/task.json || fail "the commit is missing of a file that is one of its repository"
-    expect 0 import torch other/copied/2_ReLU.py -o untracked --json
+    expect 0 import torch other/copied/2_ReLU.py -o untracked --json --unchecked
     ! grep -q "$head" untracked/*/task.json || fail "a copied file has the commit of the repository around it"
 fi
-expect 1 import torch checkout/level1/2_ReLU.py --patch widths=96 -o mine
+expect 1 import torch checkout/level1/2_ReLU.py --patch widths=96 -o mine --unchecked
 says 'no module-level constant "widths"'
 expect 2 import torch checkout/level1/2_ReLU.py --patch columns -o mine
 complains "expected NAME=NUMBER"
 
 # Bad problems: each named in its row, and the rest goes on.
 bad=$root/tests/kernelbench/bad
-expect 1 import kernelbench "$bad" --ids 2 --timeout 4 -o made
+expect 1 import kernelbench "$bad" --ids 2 --timeout 4 -o made --unchecked
 says "takes longer than 4 s"
-expect 0 import kernelbench "$bad" --ids 1,3..20,"$(seq -s , 100 299)" -o made --json # each by its number, as scripts do
+expect 0 import kernelbench "$bad" --ids 1,3..20,"$(seq -s , 100 299)" -o made --json --unchecked # each by its number, as scripts do
 row() { # ID STATUS TEXT
     json "any(p['problem'] == $1 and p['status'] == '$2' and '$3' in p['rule'] + ': ' + p['reason'] for p in o['problems'])"
 }
@@ -189,12 +189,12 @@ config='{"single_input_configs": [{"batch_size": 24}],
 "multi_input_configs": [{}], "multi_init_configs": [{}], "multi_shared_configs": [{}]}'
 echo "$config" >robust/tasks/scale/config_forward.json
 echo "$config" | sed 's/, {"init_method": "ones"}//' >robust/tasks/scale/config_backward.json
-expect 0 import robust-kbench robust -o made --json
+expect 0 import robust-kbench robust -o made --json --unchecked
 json '[(p["task"], p["status"]) for p in o["problems"]] == [("robust_scale_backward", "made"), ("robust_scale_forward_1", "made"), ("robust_scale_forward_2", "made")]'
 expect 0 task show made/robust_scale_backward --json
 json '[(a["name"], a["shape"]) for a in o["task"]["arguments"]] == [("grad_output", [24, 40]), ("in1", [24, 40]), ("forward_model_weight", [40]), ("out0", [24, 40]), ("out1", [40])]'
 rm robust/tasks/scale/config_forward.json robust/tasks/scale/func_forward.py
-expect 0 import robust-kbench robust -o small --scale 800 --json
+expect 0 import robust-kbench robust -o small --scale 800 --json --unchecked
 json 'all(p["elements"] <= 800 and "shared_features=" in p["patches"] for p in o["problems"])'
 cp robust/tasks/scale/func_backward.py robust/tasks/scale/func_forward.py
 echo '{' >robust/tasks/scale/config_forward.json

@@ -29,7 +29,7 @@ class Model(nn.Module):
 def get_inputs():
     return [torch.rand(32, 64)]
 END
-expect 1 import torch sometimes.py -o mine --json
+expect 1 import torch sometimes.py -o mine --json --unchecked
 json 'o["problems"][0]["rule"] == "outputs.unstable"'
 cat >pixels.py <<'END'
 import torch
@@ -55,7 +55,7 @@ size = 64
 def get_inputs():
     return [torch.rand(batch, 3, size, size)]
 END
-expect 0 import torch pixels.py --scale 20000 -o mine
+expect 0 import torch pixels.py --scale 20000 -o mine --unchecked
 expect 0 task show mine/pixels --json
 json '[a["shape"][-1] for a in o["task"]["arguments"] if a["name"] == "x"][0] >= 16'
 
@@ -141,7 +141,7 @@ def get_inputs():
     return [torch.rand(2, 1, 16, width)]
 END
 mkdir shrunk && mv layers.py shortcut.py pooled.py shrunk/
-expect 0 import torch shrunk -o mine --json
+expect 0 import torch shrunk -o mine --json --unchecked
 json 'all(p["status"] == "made" for p in o["problems"])'
 for row in "layers 14" "shortcut 4" "pooled 4"; do
     set -- $row
@@ -150,7 +150,7 @@ for row in "layers 14" "shortcut 4" "pooled 4"; do
 done
 
 # Whether weights that constructors draw ask as much of a solution: each file's first line says it.
-expect 0 import torch "$root/tests/torch/freezable" -o freezable --json
+expect 0 import torch "$root/tests/torch/freezable" -o freezable --json --unchecked
 python3 - "$root/tests/torch/freezable" <<'END' || fail "torch.frozen is not what first lines say"
 import json, pathlib, sys
 files = sorted(pathlib.Path(sys.argv[1]).glob("*.py"))

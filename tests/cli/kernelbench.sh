@@ -6,7 +6,7 @@
 source "$(dirname "$0")/lib.sh"
 needs_torch
 ids=1,2,4,6,7,9,11..13 # 1 of each level
-expect 0 import kernelbench "$root/tests/kernelbench" --ids $ids --scale 200000 -o made --json
+expect 0 import kernelbench "$root/tests/kernelbench" --ids $ids --scale 200000 -o made --json --unchecked
 json 'len(o["problems"]) == 11 and [p["task"] for p in o["problems"] if p["status"] != "made"] == ["level1_9_Dropout"]'
 python3 - made <<'END' || fail "suite.json does not say what was asked for: $(cat made/suite.json)"
 import json, os, sys
@@ -150,7 +150,7 @@ with open("release.json", "w") as out:
     for problem, reference, code, claim in ((2, text, in_place, 11.5), (2, text + "# newer\n", kernel, 1e6), (13, "", None, None)):
         print(json.dumps({"level_id": 1, "task_id": problem, "ref_code": reference, "custom_code": code, "score_default": claim}), file=out)
 END
-expect 0 import cuda-l1 release.json --ids 2 -o release --json
+expect 0 import cuda-l1 release.json --ids 2 -o release --json --unchecked
 json '[(p["task"], p["status"]) for p in o["problems"]] == [("level1_2", "made")]'
 judged release --solutions release.json --html page.html
 grep -q '<h2>Claimed and verified</h2>' page.html || fail "the page lacks the claims"
@@ -166,7 +166,7 @@ read = lambda name: open(sys.argv[1] + "/tests/" + name).read()
 with open("folded.json", "w") as out:
     print(json.dumps({"level_id": 1, "task_id": 3, "ref_code": read("kernelbench/level1/3_Linear.py"), "custom_code": read("torch/honest/folds_its_weights.py"), "score_default": 1.5}), file=out)
 END
-expect 0 import cuda-l1 folded.json -o folded
+expect 0 import cuda-l1 folded.json -o folded --unchecked
 judged folded --solutions folded.json --html folded.html --no-protocol
 json 'o["scores"]["frozen"] == 1 and [(s["status"], s["rule"]) for p in o["problems"] for s in p["samples"]] == [("correct", "state.frozen")] and o["claims"]["rules"] == ""'
 grep -q 'correct samples with frozen weights' folded.html || fail "the page does not say that weights are frozen"

@@ -177,6 +177,39 @@ static void overrides_take_their_turn(void **state)
     assert_int_equal(kf_task_params(task, 3, "cpu", (kf_binding[KF_MAX_PARAMS]){{0}}, &error), -1);
 }
 
+/* A workload that is only for generalisation has shapes of its own, and is neither timed nor shown.
+ */
+static void unseen_workloads(void **state)
+{
+    (void)state;
+    kf_auto(cJSON) bundle = bundle_of("torch");
+    cJSON *json = cJSON_GetObjectItemCaseSensitive(bundle, "json");
+    cJSON *list =
+        cJSON_Parse("[{\"name\": \"main\"}, {\"name\": \"ragged\", \"unseen\": \"sizes\", "
+                    "\"shapes\": {\"x\": [1, 3, 7, 5], \"out\": [1, 8, 7, 5]}}]");
+    assert_true(cJSON_AddItemToObject(json, "workloads", list));
+    cJSON_AddStringToObject(json, "aliasing", "allow");
+    kf_error error = {0};
+    kf_auto(kf_task) task = kf_task_from_bundle(bundle, &error);
+    if (!task) fail_msg("%s", error.text);
+    assert_true(kf_task_allows_aliasing(task));
+    assert_false(kf_task_is_unseen(task, 0));
+    assert_true(kf_task_is_unseen(task, 1));
+    assert_false(kf_task_is_unseen(task, 2));
+    kf_problem problem;
+    bool applies;
+    assert_true(kf_task_resolve(task, 1, "cpu", &problem, &applies, &error));
+    assert_true(applies && problem.hidden && !problem.timed && problem.own_shapes);
+    assert_int_equal(problem.unseen, KF_UNSEEN_SIZES);
+    assert_int_equal(problem.arguments[0].elements, 3 * 7 * 5);
+    assert_int_equal(problem.arguments[1].elements, 8); /* not named, so as in the task */
+    assert_int_equal(problem.arguments[3].shape[2], 7);
+    assert_true(kf_task_resolve(task, 0, "cpu", &problem, &applies, &error));
+    assert_true(problem.timed && !problem.own_shapes);
+    assert_int_equal(problem.unseen, KF_GIVEN);
+    assert_int_equal(problem.arguments[0].elements, 2 * 3 * 16 * 16);
+}
+
 static void prototypes(void **state)
 {
     (void)state;
@@ -788,6 +821,7 @@ int test_program(void)
         cmocka_unit_test(everything_is_read),
         cmocka_unit_test(main_workload_is_resolved),
         cmocka_unit_test(overrides_take_their_turn),
+        cmocka_unit_test(unseen_workloads),
         cmocka_unit_test(prototypes),
         cmocka_unit_test(defaults),
         cmocka_unit_test(bundle_round_trip),

@@ -496,6 +496,70 @@ static void precedence(void **state)
     }
 }
 
+static kf_workload_verdict *add_unseen(kf_verdict *v, const char *name, kf_unseen unseen)
+{
+    kf_workload_verdict *w = kf_verdict_add_workload(v, name, false);
+    w->status = KF_CORRECT;
+    w->unseen = unseen;
+    return w;
+}
+
+/* Unseen workloads never decide, unless the candidate cheats there. */
+static void generalisation(void **state)
+{
+    (void)state;
+    kf_auto(kf_verdict) v = kf_verdict_new("1", "axpy", "cpu:0");
+    kf_verdict_add_workload(v, "main", true)->status = KF_CORRECT;
+    kf_verdict_conclude(v);
+    kf_autofree char *without = kf_verdict_generalises(v, true);
+    assert_string_equal(without, "");
+    assert_int_equal(v->flag_count, 0);
+    add_unseen(v, "odd", KF_UNSEEN_SIZES);
+    add_unseen(v, "sparse", KF_UNSEEN_DATA);
+    kf_verdict_conclude(v);
+    assert_true(kf_verdict_has_flag(v, "sizes.generalise"));
+    assert_true(kf_verdict_has_flag(v, "data.generalise"));
+    assert_non_null(strstr(v->message, "; generalises: to other sizes; to other data"));
+
+    kf_workload_verdict *ragged = add_unseen(v, "ragged", KF_UNSEEN_SIZES);
+    kf_output_check *output = kf_workload_add_output(ragged, "y");
+    output->figures = (kf_error_figures){.compared = 10, .mismatched = 2, .first_index = 3};
+    kf_verdict_conclude(v);
+    assert_int_equal(v->status, KF_CORRECT);
+    assert_int_equal(v->workloads[3].status, KF_WRONG_RESULT);
+    assert_true(kf_verdict_has_flag(v, "sizes.given_only:ragged"));
+    assert_false(kf_verdict_has_flag(v, "sizes.generalise"));
+    kf_autofree char *words = kf_verdict_generalises(v, true);
+    assert_string_equal(words, "not to other sizes (ragged); to other data");
+
+    kf_autofree char *unnamed = kf_verdict_generalises(v, false);
+    assert_string_equal(unnamed, "not to other sizes; to other data");
+
+    /* A fault of the task there shows nothing about the candidate. */
+    kf_workload_verdict *equal = add_unseen(v, "equal", KF_UNSEEN_DATA);
+    kf_verdict_add_finding(v, equal, KF_JUDGE_ERROR, KF_BLAME_TASK, "baseline.wrong", NAN, NAN,
+                           "x");
+    kf_verdict_conclude(v);
+    assert_int_equal(v->status, KF_CORRECT);
+    assert_true(kf_verdict_has_flag(v, "data.unjudged:equal"));
+    assert_false(kf_verdict_has_flag(v, "data.generalise"));
+
+    kf_auto(cJSON) json = kf_verdict_to_json(v);
+    kf_error error = {0};
+    kf_auto(kf_verdict) again = kf_verdict_from_json(json, &error);
+    if (!again) fail_msg("%s", error.text);
+    assert_int_equal(again->workloads[0].unseen, KF_GIVEN);
+    assert_int_equal(again->workloads[3].unseen, KF_UNSEEN_SIZES);
+    assert_int_equal(again->workloads[4].unseen, KF_UNSEEN_DATA);
+
+    kf_verdict_add_finding(v, &v->workloads[3], KF_CHEATING, KF_BLAME_CANDIDATE, "calls.early", NAN,
+                           NAN, "early");
+    kf_verdict_conclude(v);
+    assert_int_equal(v->status, KF_CHEATING);
+    assert_non_null(strstr(v->message, "cheating in workload \"ragged\": early"));
+    assert_null(strstr(v->message, "more finding"));
+}
+
 static void text_is_cleaned(void **state)
 {
     (void)state;
@@ -703,6 +767,7 @@ int test_program(void)
         cmocka_unit_test(published_numbers_are_null),
         cmocka_unit_test(reading_is_strict),
         cmocka_unit_test(precedence),
+        cmocka_unit_test(generalisation),
         cmocka_unit_test(text_is_cleaned),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(faults_of_the_machine_are_counted),

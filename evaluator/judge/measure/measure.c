@@ -204,8 +204,9 @@ static bool measure(kf_measurement *r, kf_error *error)
     if (!r->over && r->schedule.timed && !kf_measurement_warm_up(r, CANDIDATE, &seconds, error))
         return false;
     if (!r->over && !measure_pairs(r, error)) return false;
-    if (r->over && !kf_measurement_explain_state(r, error)) return false;
-    if (r->over && !kf_measurement_explain_order(r, error)) return false;
+    bool explains = r->over && !bench->problem->unseen;
+    if (explains && !kf_measurement_explain_state(r, error)) return false;
+    if (explains && r->over && !kf_measurement_explain_order(r, error)) return false;
     if (!r->over && !kf_measurement_audit(r, r->runners[CANDIDATE], error)) return false;
     if (!r->over && r->schedule.timed && !kf_measurement_conclude(r, error)) return false;
     if (!r->over && !kf_measurement_keep_candidate(r, error)) return false;

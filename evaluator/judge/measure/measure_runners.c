@@ -89,6 +89,13 @@ static uint32_t own_seed(const kf_workbench *bench)
            1;
 }
 
+/* True if results of calls may share memory. Only modules return memory of their own. Both sides
+ * copy, or neither. */
+static bool copies_results(const kf_workbench *bench)
+{
+    return bench->options->torch && kf_task_allows_aliasing(bench->task);
+}
+
 const char *kf_measurement_key(const kf_workbench *bench, kf_role role, char key[4400])
 {
     const char *binary =
@@ -97,6 +104,7 @@ const char *kf_measurement_key(const kf_workbench *bench, kf_role role, char key
     kf_torch_key(bench->task, role, role == KF_ROLE_BASELINE ? bench->options->baseline : NULL,
                  bench->workload, key, 4400);
     if (bench->modules.full_f32) snprintf(key + strlen(key), 4400 - strlen(key), " f32");
+    if (copies_results(bench)) snprintf(key + strlen(key), 4400 - strlen(key), " copies");
     /* A compiled baseline cannot load another plan. */
     if (bench->modules.frozen && kf_measurement_kind(bench, role) == KF_RUNNER_COMPILED)
         snprintf(key + strlen(key), 4400 - strlen(key), " frozen %u", own_seed(bench));
@@ -118,6 +126,7 @@ static bool load_plan(kf_measurement *r, kf_role role, kf_runner *runner, const 
             role == KF_ROLE_BASELINE ? bench->programs.baseline_file : kf_torch_file(bench->task),
         .compiled = role == KF_ROLE_BASELINE && bench->programs.compiled,
         .full_f32 = bench->modules.full_f32,
+        .copies = role != KF_ROLE_ORACLE && copies_results(bench),
         .own_seed = r->modules.own_state ? own_seed(bench) : 0,
         .other_mode = r->modules.other_mode,
         .candidate = candidate};

@@ -157,6 +157,7 @@ char *kf_torch_plan(const kf_torch_request *request, kf_error *error)
                 cJSON_AddBoolToObject(plan, "compile", request->compiled) &&
                 (!request->own_seed || cJSON_AddTrueToObject(plan, "own_state")) &&
                 (!request->claim || cJSON_AddTrueToObject(plan, "claim")) &&
+                (!request->copies || cJSON_AddTrueToObject(plan, "copies")) &&
                 (!request->full_f32 || cJSON_AddTrueToObject(plan, "full_f32")) &&
                 cJSON_AddBoolToObject(plan, "timed", !request->untimed) &&
                 put_source(plan, "problem", request->file->name, request->file->text) &&

@@ -24,6 +24,8 @@ typedef struct kf_torch_request {
     /* If not 0, the module keeps the weights that its constructor draws under this seed
      * (frozen.py). */
     uint32_t own_seed;
+    /* Each call's results are copied, before the next call begins. */
+    bool copies;
     /* The opposite of the task's mode. */
     bool other_mode;
     /* Path of the solution. NULL for the task's own roles. */
