@@ -525,7 +525,7 @@ const kf_command kf_command_import_sol_execbench = {
     .description = "DIR holds folders with definition.json, workload.jsonl and solution*.json. "
                    "Each definition becomes a task with its workloads. The solutions become "
                    "Python files in OUTPUT/solutions. docs/reference/import.md has the rules.\n\n"
-                   "Exit status: 1 no definition could be imported, 2 there is none, 3 no "
+                   "Exit status: 1 no definition could be imported, 2 no definition there, 3 no "
                    "PyTorch.",
     .examples = "kforge import sol-execbench ~/SOL-ExecBench/examples --scale 1000000\tsizes that "
                 "a CPU can judge\n"

@@ -6,8 +6,8 @@
  *   OUTPUT/provenance.json       hashes, and the licences of the definitions
  *
  * A candidate in CUDA C gets a binding for PyTorch in destination-passing style, for all sizes. A
- * ModelNew gets a function kforge_run() that calls it. A workload that was judged at another size than its
- * definition's (import --scale) has no trace. */
+ * ModelNew gets a function kforge_run() that calls it. A workload that was judged at another size
+ * than its definition's (import --scale) has no trace. */
 #ifndef KFORGE_EXPORT_FLASHINFER_H
 #define KFORGE_EXPORT_FLASHINFER_H
 

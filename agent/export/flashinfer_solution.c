@@ -4,6 +4,7 @@
 
 #include "export_flashinfer.h"
 #include "kforge/buffer.h"
+#include "kforge/build.h"
 #include "kforge/json.h"
 #include "modelnew_internal.h"
 
@@ -198,12 +199,19 @@ static bool add_sources(cJSON *solution, const kf_task *task, const kf_winner *w
         if (!write_python(&text, task, winner->source, error)) return false;
         made = sources && !text.failed && add_source(sources, "main.py", text.data);
     } else {
+        /* The judge includes this header before a candidate. */
+        kf_autofree char *header = kf_build_prototype_header(task, false);
         kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
-        if (!problem) return kf_fail_memory(error, "a solution");
+        kf_autobuffer kernel = {0};
+        if (!problem || !header) return kf_fail_memory(error, "a solution");
+        const char *pragma = strstr(header, "#pragma once\n");
+        kf_buffer_string(&kernel, pragma ? pragma + 13 : header);
+        kf_buffer_string(&kernel, winner->source);
         if (!kf_modelnew_resolve(task, winner->on_cpu, problem, NULL, error) ||
             !write_binding(&text, task, problem, error))
             return false;
-        made = sources && !text.failed && add_source(sources, "kernel.cu", winner->source) &&
+        made = sources && !text.failed && !kernel.failed &&
+               add_source(sources, "kernel.cu", kernel.data) &&
                add_source(sources, "main.cpp", text.data);
     }
     return made || kf_fail_memory(error, "a solution");
@@ -231,8 +239,15 @@ static bool add_spec(cJSON *solution, const kf_task *task, const kf_winner *winn
     if (!made || python) return made;
     kf_auto(cJSON) given = cJSON_Parse(winner->flags);
     cJSON *flags = cJSON_IsArray(given) ? kf_steal(&given) : cJSON_CreateArray();
-    cJSON_InsertItemInArray(flags, 0, cJSON_CreateString("-std=c++17"));
-    cJSON_InsertItemInArray(flags, 0, cJSON_CreateString("-O3"));
+    /* PyTorch takes the operators of half types away, and candidates may use them. */
+    static const char *const usual[] = {"-O3",
+                                        "-std=c++17",
+                                        "-U__CUDA_NO_HALF_OPERATORS__",
+                                        "-U__CUDA_NO_HALF_CONVERSIONS__",
+                                        "-U__CUDA_NO_HALF2_OPERATORS__",
+                                        "-U__CUDA_NO_BFLOAT16_CONVERSIONS__"};
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        cJSON_InsertItemInArray(flags, (int)i, cJSON_CreateString(usual[i]));
     return flags && cJSON_AddStringToObject(spec, "binding", "torch") &&
            (options = cJSON_AddObjectToObject(spec, "compile_options")) &&
            cJSON_AddItemToObject(options, "cuda_cflags", flags);
