@@ -1,5 +1,7 @@
 // CUB: each collective and each algorithm against a plain loop. nvcc reads it (library_nvcc.sh).
 // cpu-test: flags --exe -O0
+#include <iostream>
+
 #include <cub/cub.cuh>
 #include <cuda/std/functional>
 

@@ -15,4 +15,4 @@
 #define CUB_NS_QUALIFIER ::cub
 #define CubDebug(e) (e)
 #define CubDebugExit(e) ((e) ? exit(1) : (void)0)
-#pragma kforge include < cub / all.h>
+#pragma kforge include "cub/all.h"

@@ -2,4 +2,4 @@
 #pragma once
 #include "../cooperative_groups.h"
 #define _LIBCUDACXX_CUDA_API_VERSION 2007000
-#pragma kforge include < cuda / all.h>
+#pragma kforge include "cuda/all.h"

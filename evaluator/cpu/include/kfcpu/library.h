@@ -1,9 +1,7 @@
 // What CUB and Thrust share here: host calls run as kernels of the stream, so that captures and
 // later work see them in order. Within a kernel the same functions run in the calling thread.
 #pragma once
-#include <iterator>
-#include <utility>
-#include "../cuda_runtime.h"
+#include "../kforge_cpu.h"
 
 namespace kfcpu
 {

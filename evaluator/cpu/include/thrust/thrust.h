@@ -7,4 +7,4 @@
 #define THRUST_MAJOR_VERSION 2
 #define THRUST_MINOR_VERSION 7
 #define THRUST_SUBMINOR_VERSION 0
-#pragma kforge include < thrust / ordering.h>
+#pragma kforge include "thrust/ordering.h"
