@@ -189,7 +189,7 @@ bool kf_best_refresh(kf_search *s, bool quiet, kf_error *error);
 bool kf_best_note(kf_search *s, int64_t candidate, bool verified, bool quiet, kf_status status,
                   kf_interval speedup, kf_error *error);
 /* True if the interval leaves open whether a correct candidate is far slower or far faster, or
- * there is none. */
+ * if it is missing. */
 bool kf_says_nothing(kf_interval speedup);
 /* Notes that a correct candidate was measured for the first time, and whether its interval says
  * anything.
