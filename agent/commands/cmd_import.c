@@ -435,6 +435,9 @@ static int run_torch(const kf_invocation *invocation, const void *values, kf_err
     "input is refused with the reason. suite.json lists refused problems, so that `kforge bench` " \
     "counts them. A task folder is written completely or not at all; an equal one stays."
 
+/* of the other imports */
+#define AS_KERNELBENCH "The rest is as in `kforge import kernelbench`."
+
 #define NUMBER_ROWS                                                              \
     {.name = "level",                                                            \
      .letter = 'l',                                                              \
@@ -461,7 +464,7 @@ const kf_command kf_command_import_cuda_l1 = {
     .description = "FILE holds JSON lines with level_id, task_id and ref_code, for example "
                    "optimized_cuda_code/h100.json of CUDA-L1. Its problem texts are older than "
                    "today's KernelBench and have other sizes. `kforge bench DIR --solutions "
-                   "FILE.json` compares claimed and verified speedups.\n\n" HOW,
+                   "FILE.json` compares claimed and verified speedups. " AS_KERNELBENCH,
     .examples = "kforge import cuda-l1 ~/CUDA-L1/optimized_cuda_code/h100.json -o l1\tproblems of "
                 "its three levels\n"
                 "kforge bench l1 --solutions ~/CUDA-L1/optimized_cuda_code/h100.json --html "
@@ -507,7 +510,7 @@ const kf_command kf_command_import_robust = {
     .description =
         "Makes one task for each configuration, forward and backward. The inputs of a backward "
         "task are the gradient of the output, then the forward inputs. Its outputs are the "
-        "gradients of inputs and parameters. Its baseline computes forward, too.\n\n" HOW,
+        "gradients of inputs and parameters. Its baseline computes forward, too. " AS_KERNELBENCH,
     .examples = "kforge import robust-kbench ~/robust-kbench --multi\tall configurations",
     .least_arguments = 1,
     .most_arguments = 1,
@@ -561,9 +564,10 @@ const kf_command kf_command_import_gpu_mode = {
     .name = "import gpu-mode",
     .synopsis = "DIR",
     .summary = "Make tasks of GPU MODE's problems",
-    .description = "DIR is a checkout of reference-kernels, a folder in it, or a problem's folder "
-                   "with task.yml and reference.py. Benchmarks become timed workloads, tests "
-                   "untimed ones. A solution may be a submission.py with custom_kernel.\n\n" HOW,
+    .description =
+        "DIR is a checkout of reference-kernels, a folder in it, or a problem's folder "
+        "with task.yml and reference.py. Benchmarks become timed workloads, tests "
+        "untimed ones. A solution may be a submission.py with custom_kernel. " AS_KERNELBENCH,
     .examples =
         "kforge import gpu-mode ~/reference-kernels/problems/pmpp_v2 --scale 1000000\tsizes "
         "that a CPU can judge\n"
@@ -582,8 +586,9 @@ const kf_command kf_command_import_kernelbench_com = {
     .name = "import kernelbench.com",
     .synopsis = "DIR",
     .summary = "Make tasks of problems with reference.py and shapes.py",
-    .description = "DIR is a checkout of kernelbench.com, or a folder with problems in it. Each "
-                   "entry of SHAPES becomes a workload. A solution may define Model.\n\n" HOW,
+    .description =
+        "DIR is a checkout of kernelbench.com, or a folder with problems in it. Each "
+        "entry of SHAPES becomes a workload. A solution may define Model. " AS_KERNELBENCH,
     .examples = "kforge import kernelbench.com "
                 "~/kernelbench.com/benchmarks/hard/problems-h100\tits problems for one GPU",
     .least_arguments = 1,
@@ -600,7 +605,7 @@ const kf_command kf_command_import_raw = {
     .synopsis = "DIR",
     .summary = "Make tasks of CUDA kernels with a driver in C++",
     .description = "DIR holds folders with init.cu and driver.cpp, or is one. The driver's "
-                   "reference in libtorch becomes the oracle, init.cu a solution.\n\n" HOW,
+                   "reference in libtorch becomes the oracle, init.cu a solution. " AS_KERNELBENCH,
     .examples =
         "kforge import raw ~/KernelBlaster/data --scale 1000000\tsizes that a CPU can judge",
     .least_arguments = 1,
@@ -618,7 +623,7 @@ const kf_command kf_command_import_torch = {
     .summary = "Make a task of your own PyTorch module",
     .description = "The file defines class Model(torch.nn.Module) and get_inputs(), which returns "
                    "a list of example inputs. If the constructor has arguments, get_init_inputs() "
-                   "returns them. A folder stands for all files in it.\n\n" HOW,
+                   "returns them. A folder stands for all files in it. " AS_KERNELBENCH,
     .examples = "kforge import torch my_layer.py --mode eval\ttasks/my_layer",
     .least_arguments = 1,
     .most_arguments = 1,

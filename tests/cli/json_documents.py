@@ -183,7 +183,16 @@ class Gate(torch.nn.Module):
     def forward(self, x):
         return torch.sigmoid(x) * x
 """
-IMPORTS = ("kernelbench", "robust-kbench", "cuda-l1")
+IMPORTS = (
+    "kernelbench",
+    "robust-kbench",
+    "cuda-l1",
+    "flashinfer-bench",
+    "sol-execbench",
+    "gpu-mode",
+    "kernelbench.com",
+    "raw",
+)
 # Tables of documents that need a GPU, PyTorch or `task bundle`.
 NOT_HERE = {"counters", "kforge-import/1", "imported", "kforge-bundle/1"}
 # Imports that need no more than a missing folder are enough to see their errors.
