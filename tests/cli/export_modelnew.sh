@@ -135,8 +135,12 @@ expect 0 export --format kernelbench -o runs/stored --only correct
 "$python" -I -c 'import json; r = json.load(open("runs/stored/kforge_results_level_1.json")); assert sorted(r) == ["3", "6"] and r["3"][0]["correctness"] and r["3"][0]["sample_id"] == 0' ||
     fail "$(cat runs/stored/kforge_results_level_1.json)"
 expect 0 export --format kernelbench -o runs/sample --task level1_3_Linear
-python3 "$root/tests/python/doc_samples.py" "$root/docs/reference/datasets.md" modelnew stored/level1_3_Linear.py stored/provenance.json 2>err || fail "$(tail -1 err)"
-python3 "$root/tests/python/doc_samples.py" "$root/docs/reference/datasets.md" kernelbench runs/sample/kforge_results_level_1.json 2>err || fail "$(tail -1 err)"
+python3 "$root/tests/python/doc_samples.py" "$root/docs/reference/datasets.md" modelnew stored/level1_3_Linear.py 2>err || fail "$(tail -1 err)"
+# The documentation names each key of the provenance.
+for key in $("$python" -I -c 'import json; print(*json.load(open("stored/provenance.json"))["files"][0])'); do
+    sed -n '/^## modelnew$/,/^## /p' "$root/docs/reference/datasets.md" | grep -q "\`$key\`" || fail "datasets.md lacks $key"
+done
+"$python" -I -c 'import json; r = json.load(open("runs/sample/kforge_results_level_1.json"))["3"][0]; assert set(r) == {"sample_id", "compiled", "correctness", "metadata", "runtime", "runtime_stats"}, r' || fail "KernelBench's form"
 [ -z "$(compgen -G '*.part-*')" ] && [ ! -e two.py ] && [ ! -e x.py ] || fail "left over: $(ls)"
 
 # A package of such tasks: their baseline is PyTorch's, so its test only sees that outputs are written. It can fail.
