@@ -121,6 +121,32 @@ static bool is_everybodys(kf_error_code code)
            code == KF_ERROR_INTERNAL || code == KF_ERROR_BUSY;
 }
 
+/* Writes a task that needs no description. Returns false on an error that affects all problems. */
+static bool write_ready(const kf_import_suite *suite, const kf_import_problem *problem,
+                        const kf_import_options *options, const cJSON *translated,
+                        kf_import_result *result, kf_error *error)
+{
+    kf_error reason = {0};
+    bool unchanged = false;
+    const cJSON *ready = cJSON_GetObjectItemCaseSensitive(translated, "task"), *argument;
+    cJSON_ArrayForEach(argument, cJSON_GetObjectItemCaseSensitive(ready, "arguments"))
+    {
+        bool output = strcmp(text_in(argument, "kind"), "output") == 0;
+        if (cJSON_HasObjectItem(argument, "shape"))
+            *(output ? &result->outputs : &result->inputs) += 1;
+    }
+    kf_auto(cJSON) task = kf_import_ready_task(suite, problem, ready, &reason);
+    if (task && kf_import_write(problem, options, task,
+                                cJSON_GetObjectItemCaseSensitive(translated, "files"), NULL, 0,
+                                &unchanged, &reason)) {
+        result->status = unchanged ? KF_IMPORT_UNCHANGED : KF_IMPORT_MADE;
+        return true;
+    }
+    if (is_everybodys(reason.code)) return kf_fail_copy(error, &reason);
+    refuse(result, KF_IMPORT_FAILED, "task", reason.text);
+    return true;
+}
+
 /* Returns false on an error that affects all problems. */
 static bool import_one(const kf_import_suite *suite, const kf_import_problem *problem,
                        const kf_import_options *options, kf_import_result *result,
@@ -155,6 +181,8 @@ static bool import_one(const kf_import_suite *suite, const kf_import_problem *pr
     if (cJSON_IsObject(unfit))
         return refuse(result, KF_IMPORT_UNFIT, text_in(unfit, "rule"), text_in(unfit, "reason")),
                true;
+    if (cJSON_HasObjectItem(description, "task"))
+        return write_ready(suite, problem, options, description, result, error);
     summarise(result, description);
     if (problem->declared) size = cut_declaration(text);
     if (problem->bundle) {

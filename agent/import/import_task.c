@@ -333,6 +333,29 @@ cJSON *kf_import_task(const kf_import_suite *suite, const kf_import_problem *pro
     return kf_steal(&task);
 }
 
+cJSON *kf_import_ready_task(const kf_import_suite *suite, const kf_import_problem *problem,
+                            const cJSON *ready, kf_error *error)
+{
+    char entry[128];
+    entry_of(problem->task, entry, sizeof entry);
+    kf_auto(cJSON) task = cJSON_CreateObject();
+    bool good = task && cJSON_AddStringToObject(task, "schema", KF_TASK_SCHEMA) &&
+                cJSON_AddStringToObject(task, "name", problem->task) &&
+                cJSON_AddStringToObject(task, "entry", entry) &&
+                cJSON_AddStringToObject(task, "family", suite->name);
+    const cJSON *member;
+    cJSON_ArrayForEach(member, ready) if (good) good = copy_member(task, ready, member->string);
+    if (good && suite->license) good = cJSON_AddStringToObject(task, "license", suite->license);
+    cJSON *origin = good ? cJSON_AddObjectToObject(task, "origin") : NULL;
+    good = origin && cJSON_AddStringToObject(origin, "suite", suite->name) &&
+           cJSON_AddStringToObject(origin, "file", problem->relative) &&
+           (!suite->url || cJSON_AddStringToObject(origin, "url", suite->url)) &&
+           (!suite->commit || cJSON_AddStringToObject(origin, "commit", suite->commit));
+    if (good) return kf_steal(&task);
+    kf_fail_memory(error, "an imported task");
+    return NULL;
+}
+
 /* ---- the folder ------------------------------------------------------------------------------ */
 
 static bool is_same(const char *folder, const char *name, const char *text, size_t size)
@@ -409,7 +432,7 @@ bool kf_import_write(const kf_import_problem *problem, const kf_import_options *
                      const cJSON *task, const cJSON *files, const char *text, size_t size,
                      bool *unchanged, kf_error *error)
 {
-    bool copied = !options->link || problem->append || problem->text;
+    bool copied = text && (!options->link || problem->append || problem->text);
     kf_autofree char *json = cJSON_Print(task),
                      *target = kf_path_join(options->output, problem->task), *temporary = NULL;
     struct stat status;

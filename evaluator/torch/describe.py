@@ -129,6 +129,8 @@ def describe(path, patches, options):
 def describe_bundle(path, patches, options):
     """Translates a problem in a format of others, and describes the problem file."""
     translated = translate.read(path)
+    if "task" in translated:  # it needs no PyTorch
+        return translated
     os.chdir(tempfile.mkdtemp(prefix="kforge-problem-"))
     problem = "problem.py"  # as messages name it
     with open(problem, "w", encoding="utf-8") as file:

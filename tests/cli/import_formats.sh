@@ -64,6 +64,10 @@ complains "not imported with kforge import gpu-mode"
 
 # A driver in C++: its reference is the oracle, and init.cu a seed.
 expect 0 import raw "$formats/raw" -o raw
+expect 0 eval raw/scaled_product raw/scaled_product/baseline.cu --device cpu --check-only --no-keep
+sed 's/sum += A/sum -= A/' raw/scaled_product/baseline.cu >wrong.cu
+expect 1 eval raw/scaled_product wrong.cu --device cpu --check-only --no-keep --json
+json 'o["status"] == "wrong_result"'
 expect 0 eval raw/affine raw/affine/init.cu --device cpu --check-only --no-keep
 sed 's/+ other\[/- other[/' raw/affine/init.cu >wrong.cu
 expect 1 eval raw/affine wrong.cu --device cpu --check-only --no-keep --json

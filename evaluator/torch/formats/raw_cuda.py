@@ -678,6 +678,10 @@ def strip(code):
 
 def translate(bundle):
     files = bundle["files"]
+    if len(files) == 1 and "driver.cpp" not in files and "init.cu" not in files:
+        from formats import solve_cuda
+
+        return solve_cuda.translate(bundle)
     for name in ("driver.cpp", "init.cu"):
         if name not in files:
             raise load.LoadError("there is no %s" % name, bundle["folder"], "add it")
