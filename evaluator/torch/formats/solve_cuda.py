@@ -173,7 +173,7 @@ def extents(text, body, parameters, own, where):
             refuse(
                 "the extent of %s is not found" % parameter.name,
                 where,
-                "say it in a comment: // %s: %s" % (parameter.name, "*".join(sizes) or "16"),
+                "say it in a comment: // %s: %s" % (parameter.name, "*".join(names[n] for n in sizes) or "16"),
             )
 
 
