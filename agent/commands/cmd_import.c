@@ -556,9 +556,11 @@ const kf_command kf_command_import_gpu_mode = {
     .name = "import gpu-mode",
     .synopsis = "DIR",
     .summary = "Make tasks of GPU MODE's problems",
-    .description = "DIR is a checkout of reference-kernels, a folder in it, or a problem's folder "
-                   "with task.yml and reference.py. Benchmarks become timed workloads, tests "
-                   "untimed ones. A solution may be a submission.py with custom_kernel.\n\n" HOW,
+    .description =
+        "DIR is a checkout of reference-kernels, a folder in it, or a problem's folder "
+        "with task.yml and reference.py. Benchmarks become timed workloads, tests "
+        "untimed ones. A solution may be a submission.py with custom_kernel. Everything else is "
+        "as in `kforge import torch`.",
     .examples =
         "kforge import gpu-mode ~/reference-kernels/problems/pmpp_v2 --scale 1000000\tsizes "
         "that a CPU can judge\n"
@@ -577,8 +579,10 @@ const kf_command kf_command_import_kernelbench_com = {
     .name = "import kernelbench.com",
     .synopsis = "DIR",
     .summary = "Make tasks of problems with reference.py and shapes.py",
-    .description = "DIR is a checkout of kernelbench.com, or a folder with problems in it. Each "
-                   "entry of SHAPES becomes a workload. A solution may define Model.\n\n" HOW,
+    .description =
+        "DIR is a checkout of kernelbench.com, or a folder with problems in it. Each "
+        "entry of SHAPES becomes a workload. A solution may define Model. Everything else is "
+        "as in `kforge import torch`.",
     .examples = "kforge import kernelbench.com "
                 "~/kernelbench.com/benchmarks/hard/problems-h100\tits problems for one GPU",
     .least_arguments = 1,
@@ -594,8 +598,10 @@ const kf_command kf_command_import_raw = {
     .name = "import raw",
     .synopsis = "DIR",
     .summary = "Make tasks of CUDA kernels with a driver or a function solve",
-    .description = "DIR holds folders with init.cu and driver.cpp, or files with solve(). The "
-                   "driver's reference in libtorch becomes the oracle, init.cu a seed.\n\n" HOW,
+    .description =
+        "DIR holds folders with init.cu and driver.cpp, or files with solve(). The "
+        "driver's reference in libtorch becomes the oracle, init.cu a seed. Everything else is "
+        "as in `kforge import torch`.",
     .examples =
         "kforge import raw ~/KernelBlaster/data --scale 1000000\tsizes that a CPU can judge",
     .least_arguments = 1,
