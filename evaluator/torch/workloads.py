@@ -59,6 +59,9 @@ def sized(path, patches, options, shrinks):
     size = meta.size(problem, options)
     if size is not None and size.outputs is not None:
         return patches, size, ""
+    if size is not None and most and not shrinks and size.elements > most:
+        size.outputs = []  # too large to be asked for
+        return patches, size, ""
     if size is not None and size.broken:
         return patches, None, load.words_of(size.broken)
     if size is not None and size.elements > MOST_REAL_ELEMENTS:

@@ -1,9 +1,10 @@
 """Tests the translators of evaluator/torch/formats for gpu-mode, kernelbench.com and raw."""
 
-import os
 import unittest
 
+import describe
 import load
+import workloads
 from formats import gpu_mode, kernelbench_com, raw_cuda, translate
 
 TASK = "files: [{name: reference.py, source: reference.py}]\nbenchmarks: [{n: 8, seed: 3}]\n"
@@ -182,6 +183,24 @@ class Solve(unittest.TestCase):
             with self.assertRaises(load.LoadError) as caught:
                 solve(line, text)
             self.assertIn(words, str(caught.exception))
+
+
+class Workloads(unittest.TestCase):
+    def test_equal_rows_share_a_param(self):
+        params = workloads.Params(3)
+        self.assertEqual(params.name("n", [1, 2, 3], describe.c_name), "n")
+        self.assertEqual(params.name("other", [1, 2, 3], describe.c_name), "n")
+        self.assertEqual(params.name("n", [1, 2, 4], describe.c_name), "n_2")
+
+    def test_formula(self):
+        params = workloads.Params(3)
+        self.assertEqual(workloads.formula(params, "n", [4, 4, 4], describe.c_name), 4)
+        self.assertEqual(workloads.formula(params, "n", [4, 5, 4], describe.c_name), "n")
+        self.assertEqual(
+            workloads.formula(params, "p", [0.5, 0.25, 1], describe.c_name),
+            "workload == 0 ? 0.5 : workload == 1 ? 0.25 : 1",
+        )
+        self.assertEqual(params.rows["workload"], (0, 1, 2))
 
 
 class Translate(unittest.TestCase):
