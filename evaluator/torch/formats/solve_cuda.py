@@ -173,7 +173,8 @@ def extents(text, body, parameters, own, where):
             refuse(
                 "the extent of %s is not found" % parameter.name,
                 where,
-                "say it in a comment: // %s: %s" % (parameter.name, "*".join(names[n] for n in sizes) or "16"),
+                "say it in a comment: // %s: %s"
+                % (parameter.name, "*".join(names[n] for n in sizes) or "16"),
             )
 
 
@@ -301,7 +302,8 @@ def translate(bundle):
         ),
     }
     entry = (
-        '\n/* The entry of the task, added by the import. */\nextern "C" void KFORGE_ENTRY(%s, cudaStream_t)\n{\n    solve(%s);\n}\n'
+        "\n/* The entry of the task, added by the import. */\n"
+        'extern "C" void KFORGE_ENTRY(%s, cudaStream_t)\n{\n    solve(%s);\n}\n'
         % (", ".join(p.c for p in parameters), ", ".join(p.name for p in parameters))
     )
     return {
