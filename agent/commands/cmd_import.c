@@ -603,9 +603,10 @@ static const kf_option raw_options[] = {OUTPUT_ROW("raw"), COMMON_ROWS, {0}};
 const kf_command kf_command_import_raw = {
     .name = "import raw",
     .synopsis = "DIR",
-    .summary = "Make tasks of CUDA kernels with a driver in C++",
-    .description = "DIR holds folders with init.cu and driver.cpp, or is one. The driver's "
-                   "reference in libtorch becomes the oracle, init.cu a solution. " AS_KERNELBENCH,
+    .summary = "Make tasks of CUDA kernels with a driver or a function solve",
+    .description =
+        "DIR holds folders with init.cu and driver.cpp, or files with solve(). The "
+        "driver's reference in libtorch becomes the oracle, init.cu a seed. " AS_KERNELBENCH,
     .examples =
         "kforge import raw ~/KernelBlaster/data --scale 1000000\tsizes that a CPU can judge",
     .least_arguments = 1,

@@ -261,6 +261,15 @@ static void write_state(kf_buffer *text, const char *name)
     kf_buffer_string(text, path.data);
 }
 
+/* True if forward does not take the scalar. */
+static bool is_size(const kf_task *task, const char *scalar)
+{
+    const cJSON *name;
+    cJSON_ArrayForEach(name, torch_list(task, "sizes")) if (strcmp(name->valuestring, scalar) ==
+                                                            0) return true;
+    return false;
+}
+
 static void write_class(const kf_task *task, const kf_problem *problem, kf_buffer *text)
 {
     const cJSON *torch = cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "torch"),
@@ -305,7 +314,10 @@ static void write_class(const kf_task *task, const kf_problem *problem, kf_buffe
             const kf_problem_argument *argument = &problem->arguments[i];
             if (argument->kind != KF_SCALAR || kf_dtype_is_float(argument->dtype) != !kind)
                 continue;
-            kf_buffer_format(text, "%s%s(%s)", comma, kind ? "int" : "float", argument->name);
+            if (is_size(task, argument->name))
+                kf_buffer_format(text, "%s%lld", comma, (long long)argument->value.integer);
+            else
+                kf_buffer_format(text, "%s%s(%s)", comma, kind ? "int" : "float", argument->name);
             comma = ", ";
         }
     }
@@ -339,6 +351,12 @@ char *kf_modelnew_text(const kf_task *task, const kf_modelnew_source *given, kf_
     if (!problem_file || problem_file->kind != KF_SOURCE_TORCH)
         return kf_fail(error, KF_ERROR_INPUT,
                        "%s: not a task for PyTorch; only PyTorch tasks can be exported as modelnew",
+                       kf_task_name(task)),
+               NULL;
+    if (strstr(problem_file->text, "\nfrom formats"))
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "%s: its problem file uses modules of kforge, which KernelBench's evaluator "
+                       "lacks; use --format submission for a task of GPU MODE, else package",
                        kf_task_name(task)),
                NULL;
     kf_autofree kf_problem *problem = calloc(1, sizeof *problem);

@@ -160,11 +160,18 @@ typedef struct kf_import_options {
 cJSON *kf_import_task(const kf_import_suite *suite, const kf_import_problem *problem,
                       const kf_import_options *options, const cJSON *description, const char *text,
                       size_t size, kf_error *error);
+/* Returns the text of one of the further files, in which KFORGE_ENTRY became the task's entry. NULL
+ * without memory. */
+char *kf_import_file_text(const cJSON *task, const cJSON *file);
 /* Looks at the folder that is there already. *unchanged is true if it has this content.
  * KF_ERROR_INPUT if it has other content, and `force` is not set. */
 bool kf_import_look(const kf_import_problem *problem, const kf_import_options *options,
                     const cJSON *task, const char *text, size_t size, bool *unchanged,
                     kf_error *error);
+/* Makes the task.json of a task that a translator wrote whole, without PyTorch: adds name, entry,
+ * family, license and origin. NULL on an error. */
+cJSON *kf_import_ready_task(const kf_import_suite *suite, const kf_import_problem *problem,
+                            const cJSON *ready, kf_error *error);
 /* Writes the task folder options->output/TASK with problem file, task.json and the files of the
  * object `files` (name: text; may be NULL), and loads it before it gets its name. *unchanged is
  * true if it existed with the same content. KF_ERROR_INPUT if other content exists (without

@@ -40,7 +40,10 @@ static const format formats[] = {
      {"reference.py", "shapes.py"},
      {".py", ".yaml"},
      "reference.py and shapes.py"},
-    {"raw", {"init.cu", "driver.cpp"}, {".cu", ".cuh", ".cpp", ".h"}, "init.cu and driver.cpp"},
+    {"raw",
+     {"init.cu", "driver.cpp"},
+     {".cu", ".cuh", ".cpp", ".h"},
+     "init.cu and driver.cpp, or a .cu file with void solve(…)"},
 };
 
 typedef struct search {
@@ -106,13 +109,20 @@ static bool add_named(const search *s, cJSON *files, const char *folder, kf_erro
     return true;
 }
 
-static char *bundle_of(const search *s, const char *folder, kf_error *error)
+/* `only`: the one file that is read; NULL for all of the folder. */
+static char *bundle_of(const search *s, const char *folder, const char *only, kf_error *error)
 {
     kf_auto(cJSON) bundle = cJSON_CreateObject();
     cJSON *files = bundle ? cJSON_AddObjectToObject(bundle, "files") : NULL;
     if (!files || !cJSON_AddStringToObject(bundle, "format", s->format->name) ||
         !cJSON_AddStringToObject(bundle, "folder", strrchr(folder, '/') + 1))
         return kf_fail_memory(error, "a bundle"), NULL;
+    if (only) {
+        if (!add_file(s, files, folder, only, error)) return NULL;
+        char *single = cJSON_PrintUnformatted(bundle);
+        if (!single) kf_fail_memory(error, "a bundle");
+        return single;
+    }
     DIR *listing = opendir(folder);
     bool good = listing || kf_fail(error, KF_ERROR_IO, "%s: %s", folder, strerror(errno));
     for (struct dirent *entry; listing && good && (entry = readdir(listing));)
@@ -133,13 +143,16 @@ static bool is_problem(const format *f, const char *folder)
     return is_file_in(folder, f->mark[0]) && is_file_in(folder, f->mark[1]);
 }
 
-static bool add_problem(const search *s, const char *folder, kf_error *error)
+/* `only`: a file that is a problem alone, or NULL. */
+static bool add_problem(const search *s, const char *folder, const char *only, kf_error *error)
 {
-    kf_autofree char *path = kf_path_join(folder, s->format->mark[0]);
-    kf_autofree char *text = path ? bundle_of(s, folder, error) : NULL;
-    if (!text) return path ? false : kf_fail_memory(error, "a bundle");
-    if (!kf_import_add(s->suite, strrchr(folder, '/') + 1, path, -1, -1, NULL, NULL, error))
-        return false;
+    const char *mark = only ? only : s->format->mark[0], *end = strrchr(mark, '.');
+    kf_autofree char *path = kf_path_join(folder, mark),
+                     *name = only ? strndup(only, (size_t)(end - only))
+                                  : strdup(strrchr(folder, '/') + 1);
+    kf_autofree char *text = path && name ? bundle_of(s, folder, only, error) : NULL;
+    if (!text) return path && name ? false : kf_fail_memory(error, "a bundle");
+    if (!kf_import_add(s->suite, name, path, -1, -1, NULL, NULL, error)) return false;
     kf_import_problem *p = &s->suite->problems[s->suite->count - 1];
     /* messages name the problem file */
     free(p->path);
@@ -159,9 +172,18 @@ static int is_visible(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
+/* True for a file of CUDA with an entry solve. */
+static bool has_solve(const search *s, const char *path)
+{
+    if (strcmp(s->format->name, "raw") != 0 || !ends_with(path, ".cu")) return false;
+    kf_autofree char *text = kf_file_read(path, FILE_BYTES, NULL, NULL);
+    const char *found = text ? strstr(text, "solve(") : NULL;
+    return found && found > text && found[-1] == ' ';
+}
+
 static bool look_into(const search *s, const char *folder, int depth, kf_error *error)
 {
-    if (is_problem(s->format, folder)) return add_problem(s, folder, error);
+    if (is_problem(s->format, folder)) return add_problem(s, folder, NULL, error);
     struct dirent **entries = NULL;
     int count = depth ? scandir(folder, &entries, is_visible, by_name) : 0;
     bool good = true;
@@ -170,6 +192,8 @@ static bool look_into(const search *s, const char *folder, int depth, kf_error *
         kf_autofree char *path = kf_path_join(folder, entries[i]->d_name);
         if (good && path && lstat(path, &status) == 0 && S_ISDIR(status.st_mode))
             good = look_into(s, path, depth - 1, error);
+        else if (good && path && has_solve(s, path))
+            good = add_problem(s, folder, entries[i]->d_name, error);
         good = good && (path || kf_fail_memory(error, "the problems of the suite"));
         free(entries[i]);
     }

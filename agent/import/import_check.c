@@ -60,12 +60,17 @@ static kf_task *load(const cJSON *json, const cJSON *others, const char *text, k
     if (!copy || !cJSON_AddStringToObject(bundle, "schema", "kforge-bundle/1") ||
         !cJSON_AddItemToObject(bundle, "json", copy) ||
         !(files = cJSON_AddObjectToObject(bundle, "files")) ||
-        !cJSON_AddStringToObject(files, KF_IMPORT_FILE, text)) {
+        (text && !cJSON_AddStringToObject(files, KF_IMPORT_FILE, text))) {
         kf_fail_memory(error, "the checks of an import");
         return NULL;
     }
     cJSON_ArrayForEach(other, others)
-        cJSON_AddStringToObject(files, other->string, cJSON_GetStringValue(other));
+    {
+        kf_autofree char *content = kf_import_file_text(json, other);
+        if (content && cJSON_AddStringToObject(files, other->string, content)) continue;
+        kf_fail_memory(error, "the checks of an import");
+        return NULL;
+    }
     kf_error reason = {0};
     kf_task *task = kf_task_from_bundle(bundle, &reason);
     if (!task) kf_fail(error, reason.code, "it cannot become a task: %s", reason.text);

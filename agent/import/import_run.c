@@ -125,6 +125,7 @@ static bool is_everybodys(kf_error_code code)
 
 /* A problem between its description and its folder. */
 typedef struct described {
+    /* of the problem file; NULL for a task without one */
     char *text;
     size_t size;
     /* `files`: further files of the folder, or NULL */
@@ -139,6 +140,25 @@ static bool take_error(kf_import_result *result, const kf_error *reason, const c
 {
     if (is_everybodys(reason->code)) return kf_fail_copy(error, reason);
     refuse(result, KF_IMPORT_FAILED, reason->code == KF_ERROR_LIMIT ? "limit" : rule, reason->text);
+    return true;
+}
+
+/* Takes a task that a translator wrote whole. Returns false on an error that affects all problems.
+ */
+static bool take_ready(const kf_import_suite *suite, const kf_import_problem *problem,
+                       cJSON *translated, kf_import_result *result, described *out, kf_error *error)
+{
+    kf_error reason = {0};
+    const cJSON *ready = cJSON_GetObjectItemCaseSensitive(translated, "task"), *argument;
+    cJSON_ArrayForEach(argument, cJSON_GetObjectItemCaseSensitive(ready, "arguments"))
+    {
+        bool output = strcmp(text_in(argument, "kind"), "output") == 0;
+        if (cJSON_HasObjectItem(argument, "shape"))
+            *(output ? &result->outputs : &result->inputs) += 1;
+    }
+    out->task = kf_import_ready_task(suite, problem, ready, &reason);
+    if (!out->task) return take_error(result, &reason, "task", error);
+    out->files = cJSON_DetachItemFromObjectCaseSensitive(translated, "files");
     return true;
 }
 
@@ -171,6 +191,8 @@ static bool describe_one(const kf_import_suite *suite, const kf_import_problem *
     if (cJSON_IsObject(unfit))
         return refuse(result, KF_IMPORT_UNFIT, text_in(unfit, "rule"), text_in(unfit, "reason")),
                true;
+    if (cJSON_HasObjectItem(description, "task"))
+        return take_ready(suite, problem, description, result, out, error);
     summarise(result, description);
     if (problem->declared) out->size = cut_declaration(text);
     if (problem->bundle) {

@@ -365,6 +365,29 @@ cJSON *kf_import_task(const kf_import_suite *suite, const kf_import_problem *pro
     return kf_steal(&task);
 }
 
+cJSON *kf_import_ready_task(const kf_import_suite *suite, const kf_import_problem *problem,
+                            const cJSON *ready, kf_error *error)
+{
+    char entry[128];
+    entry_of(problem->task, entry, sizeof entry);
+    kf_auto(cJSON) task = cJSON_CreateObject();
+    bool good = task && cJSON_AddStringToObject(task, "schema", KF_TASK_SCHEMA) &&
+                cJSON_AddStringToObject(task, "name", problem->task) &&
+                cJSON_AddStringToObject(task, "entry", entry) &&
+                cJSON_AddStringToObject(task, "family", suite->name);
+    const cJSON *member;
+    cJSON_ArrayForEach(member, ready) if (good) good = copy_member(task, ready, member->string);
+    if (good && suite->license) good = cJSON_AddStringToObject(task, "license", suite->license);
+    cJSON *origin = good ? cJSON_AddObjectToObject(task, "origin") : NULL;
+    good = origin && cJSON_AddStringToObject(origin, "suite", suite->name) &&
+           cJSON_AddStringToObject(origin, "file", problem->relative) &&
+           (!suite->url || cJSON_AddStringToObject(origin, "url", suite->url)) &&
+           (!suite->commit || cJSON_AddStringToObject(origin, "commit", suite->commit));
+    if (good) return kf_steal(&task);
+    kf_fail_memory(error, "an imported task");
+    return NULL;
+}
+
 /* ---- the folder ------------------------------------------------------------------------------ */
 
 static bool is_same(const char *folder, const char *name, const char *text, size_t size)
@@ -375,25 +398,29 @@ static bool is_same(const char *folder, const char *name, const char *text, size
     return old && there == size && memcmp(old, text, size) == 0;
 }
 
-/* Writes further files of a task. KFORGE_ENTRY stands for the task's entry. */
-static bool write_others(const char *folder, const cJSON *task, const cJSON *files, kf_error *error)
+char *kf_import_file_text(const cJSON *task, const cJSON *file)
 {
     static const char mark[] = "KFORGE_ENTRY";
-    const char *entry = text_in(task, "entry");
+    kf_autobuffer text = {0};
+    const char *at = cJSON_IsString(file) ? file->valuestring : "";
+    for (const char *found; (found = strstr(at, mark)); at = found + strlen(mark)) {
+        kf_buffer_append(&text, at, (size_t)(found - at));
+        kf_buffer_string(&text, text_in(task, "entry"));
+    }
+    kf_buffer_string(&text, at);
+    return kf_buffer_take(&text);
+}
+
+static bool write_others(const char *folder, const cJSON *task, const cJSON *files, kf_error *error)
+{
     const cJSON *file;
     cJSON_ArrayForEach(file, files)
     {
-        kf_autobuffer text = {0};
+        kf_autofree char *text = kf_import_file_text(task, file);
         kf_autofree char *path =
             strchr(file->string, '/') ? NULL : kf_path_join(folder, file->string);
-        const char *at = cJSON_IsString(file) ? file->valuestring : "";
-        for (const char *found; (found = strstr(at, mark)); at = found + strlen(mark)) {
-            kf_buffer_append(&text, at, (size_t)(found - at));
-            kf_buffer_string(&text, entry);
-        }
-        kf_buffer_string(&text, at);
-        if (!path || text.failed) return kf_fail_memory(error, "an imported task");
-        if (!kf_file_write(path, text.data, text.size, error)) return false;
+        if (!path || !text) return kf_fail_memory(error, "an imported task");
+        if (!kf_file_write(path, text, strlen(text), error)) return false;
     }
     return true;
 }
@@ -441,7 +468,7 @@ bool kf_import_look(const kf_import_problem *problem, const kf_import_options *o
                     const cJSON *task, const char *text, size_t size, bool *unchanged,
                     kf_error *error)
 {
-    bool copied = !options->link || problem->append || problem->text;
+    bool copied = text && (!options->link || problem->append || problem->text);
     kf_autofree char *json = cJSON_Print(task),
                      *target = kf_path_join(options->output, problem->task);
     struct stat status;
@@ -460,7 +487,7 @@ bool kf_import_write(const kf_import_problem *problem, const kf_import_options *
                      const cJSON *task, const cJSON *files, const char *text, size_t size,
                      bool *unchanged, kf_error *error)
 {
-    bool copied = !options->link || problem->append || problem->text;
+    bool copied = text && (!options->link || problem->append || problem->text);
     kf_autofree char *json = cJSON_Print(task),
                      *target = kf_path_join(options->output, problem->task), *temporary = NULL;
     if (asprintf(&temporary, "%s/.%.60s.XXXXXX", options->output, problem->task) < 0)

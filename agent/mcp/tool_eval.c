@@ -116,7 +116,7 @@ static bool is_python(const kf_task *task, const char *path, const char *source)
 {
     size_t length = path ? strlen(path) : 0;
     if (path) return length > 3 && strcmp(path + length - 3, ".py") == 0;
-    return kf_task_is_torch(task) && strstr(source, "class ModelNew");
+    return kf_task_is_solution(task, source);
 }
 
 /* Reads the source of the argument "file" or "source"; the caller frees. */

@@ -94,7 +94,7 @@ static kf_job *make_job(kf_store *store, const kf_store_candidate *candidate, kf
     kf_autofree char *source = kf_store_source(store, candidate->id, &size, error);
     kf_task *task = source ? kf_mcp_stored_task(store, candidate->task, error) : NULL;
     if (!task) return NULL;
-    bool torch = kf_task_is_torch(task) && strstr(source, "class ModelNew");
+    bool torch = kf_task_is_solution(task, source);
     const char *flags[KF_JOB_FLAGS];
     size_t count = 0;
     kf_auto(cJSON) list = cJSON_Parse(candidate->flags);

@@ -21,6 +21,18 @@ const char *kf_task_solution_name(const kf_task *task)
                 : NULL;
 }
 
+bool kf_task_is_solution(const kf_task *task, const char *source)
+{
+    const char *name = kf_task_solution_name(task);
+    char function[KF_NAME_BYTES + 8], class[KF_NAME_BYTES + 8];
+    if (!kf_task_is_torch(task)) return false;
+    if (strstr(source, "class ModelNew")) return true;
+    if (!name) return false;
+    snprintf(function, sizeof function, "def %s(", name);
+    snprintf(class, sizeof class, "class %s(", name);
+    return strstr(source, function) || strstr(source, class);
+}
+
 bool kf_task_baseline_compiled(const kf_task *task, const char *name)
 {
     if (!name) return task->sources.compiled;

@@ -131,6 +131,8 @@ def describe(path, patches, options):
 def describe_bundle(path, patches, options):
     """Translates a problem in a format of others, and describes the problem file."""
     translated = translate.read(path)
+    if "task" in translated:  # it needs no PyTorch
+        return translated
     os.chdir(tempfile.mkdtemp(prefix="kforge-problem-"))
     problem = "problem.py"  # as messages name it
     with open(problem, "w", encoding="utf-8") as file:
@@ -369,14 +371,13 @@ def too_old(text):
     )
 
 
-def run(path, patches, options):
+def run(path, patches, options, how=describe):
     """Returns the description, {"unfit": …} or {"error": …}, with the time it took."""
     started = time.monotonic()
     warnings.simplefilter("ignore")
     try:
         with OnThisDevice():
-            chosen = describe_bundle if options.bundle else describe
-            result = chosen(path, patches, options)
+            result = how(path, patches, options)
     except Unfit as unfit:
         result = {
             "torch": str(torch.__version__),
@@ -500,7 +501,8 @@ def main(arguments):
     else:
         torch.set_num_threads(max(1, options.threads))
         with contextlib.redirect_stdout(sys.stderr):
-            result = run(options.file, read_patches(options.patch, parser), options)
+            how = describe_bundle if options.bundle else describe
+            result = run(options.file, read_patches(options.patch, parser), options, how)
     answer.write(json.dumps(result) + "\n")
     answer.flush()
     return 1 if "error" in result else 0

@@ -59,6 +59,9 @@ def sized(path, patches, options, shrinks):
     size = meta.size(problem, options)
     if size is not None and size.outputs is not None:
         return patches, size, ""
+    if size is not None and most and not shrinks and size.elements > most:
+        size.outputs = []  # too large to be asked for
+        return patches, size, ""
     if size is not None and size.broken:
         return patches, None, load.words_of(size.broken)
     if size is not None and size.elements > MOST_REAL_ELEMENTS:
@@ -181,6 +184,20 @@ class Params:
         return name
 
 
+def formula(params, wanted, row, c_name):
+    """Returns a number that varies as an expression: a param, or for decimals, which no param can
+    have, a choice by the workload's number."""
+    if len(set(row)) == 1:
+        return row[0]
+    if all(float(value) == int(value) for value in row):
+        return params.name(wanted, row, c_name)
+    workload = params.name("workload", range(len(row)), c_name)
+    text = repr(row[-1])
+    for number in reversed(range(len(row) - 1)):
+        text = "%s == %d ? %r : %s" % (workload, number, row[number], text)
+    return text
+
+
 def shapes_by(params, name, shapes, c_name):
     """Returns a shape with params for the extents that vary."""
     result = []
@@ -200,10 +217,7 @@ def complete(description, chosen, base, c_name):
     patches = dict(description["patches"])
     constants = {n: [w.patches.get(n) for w in chosen] for n in chosen[0].patches}
     for constant, row in constants.items():
-        if len(set(row)) == 1:
-            patches[constant] = row[0]
-        else:
-            patches[constant] = params.name(constant, row, c_name)
+        patches[constant] = formula(params, constant, row, c_name)
     rows = [
         (a, [tensors_of(w)[i].shape for w in chosen]) for i, a in enumerate(description["inputs"])
     ]
@@ -220,13 +234,13 @@ def complete(description, chosen, base, c_name):
     for i, argument in enumerate(description["scalars"]):
         row = [numbers_of(w)[i] for w in chosen]
         if len(set(row)) > 1:
-            argument["value"] = params.name(argument["name"], row, c_name)
+            argument["value"] = formula(params, argument["name"], row, c_name)
     description["patches"] = patches
-    description["params"] = {n: param_value(row[0]) for n, row in params.rows.items()}
+    description["params"] = {n: int(row[0]) for n, row in params.rows.items()}
     description["workloads"] = [
         {
             "name": w.name,
-            "params": {n: param_value(row[i]) for n, row in params.rows.items()},
+            "params": {n: int(row[i]) for n, row in params.rows.items()},
             **({} if w.timed else {"timed": False}),
             **({"distributions": w.specs} if w.specs else {}),
         }
@@ -236,11 +250,6 @@ def complete(description, chosen, base, c_name):
     description["sizes"] = [
         {"name": n, "dtype": "i64", "value": n} for n in params.rows if n in used
     ]
-
-
-def param_value(value):
-    """Returns a number as a param: an integer, or an expression for others."""
-    return int(value) if float(value) == int(value) else repr(float(value))
 
 
 def describe(path, patches, options, describe_one, c_name):

@@ -117,6 +117,8 @@ bool kf_task_is_torch(const kf_task *task);
 /* Returns the name that a solution in Python may define in place of class ModelNew
  * ("custom_kernel", "Model"); NULL without one. `task` may be NULL. */
 const char *kf_task_solution_name(const kf_task *task);
+/* True if the source is a solution in Python: it defines ModelNew or the task's other name. */
+bool kf_task_is_solution(const kf_task *task, const char *source);
 /* Returns the values of the problem file's constants for a workload on a device, for example
  * {"batch_size": 4}. The caller frees; NULL with the error. */
 cJSON *kf_task_torch_patches(const kf_task *task, int workload, const char *device,

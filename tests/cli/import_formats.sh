@@ -56,14 +56,23 @@ expect 0 export --format submission -t gpu/scaled_sum --candidate new.py -o call
 # kernelbench.com: each shape is a workload, and a solution defines Model.
 expect 0 import kernelbench.com "$formats/kernelbench_com" -o com
 expect 0 task show com/affine --json
-json '[w["params"] for w in o["task"]["workloads"]] == [{"BATCH": 16, "FEATURES": 32}, {"BATCH": 5, "FEATURES": 64}, {"BATCH": 16, "FEATURES": 33}]'
-json 'o["task"]["torch"]["patches"] == {"BATCH": "BATCH", "FEATURES": "FEATURES"}'
+json '[w["params"] for w in o["task"]["workloads"]] == [{"BATCH": 16, "FEATURES": 32, "workload": 0}, {"BATCH": 5, "FEATURES": 64, "workload": 1}, {"BATCH": 16, "FEATURES": 33, "workload": 2}]'
+json 'o["task"]["torch"]["patches"] == {"BATCH": "BATCH", "FEATURES": "FEATURES", "SLOPE": "workload == 0 ? 0.5 : workload == 1 ? 0.25 : 0.5"}'
 expect 0 eval com/affine "$formats/kernelbench_com/affine/solution.py" --device cpu --check-only --no-keep
+sed 's/scaled_sum(const float \*a, const float \*b,/affine(const float *x, const float *weight, const float *bias,/; s/rows, int64_t columns/FEATURES, int64_t BATCH/; /<<</d' sum.cu >affine.cu
+expect 0 export --format modelnew -t com/affine --candidate affine.cu -o sized.py
+grep -q 'kforge_run(given + outputs, \[\], \[[0-9]*, [0-9]*\]' sized.py || fail "sized.py: $(tail -5 sized.py)"
 expect 2 export --format submission -t com/affine --candidate sum.cu -o none.py
 complains "not imported with kforge import gpu-mode"
 
 # A driver in C++: its reference is the oracle, and init.cu a seed.
 expect 0 import raw "$formats/raw" -o raw
+expect 0 eval raw/scaled_product raw/scaled_product/baseline.cu --device cpu --check-only --no-keep
+expect 2 export --format modelnew -t raw/affine --candidate raw/affine/init.cu -o none.py
+complains "its problem file uses modules of kforge"
+sed 's/sum += A/sum -= A/' raw/scaled_product/baseline.cu >wrong.cu
+expect 1 eval raw/scaled_product wrong.cu --device cpu --check-only --no-keep --json
+json 'o["status"] == "wrong_result"'
 expect 0 eval raw/affine raw/affine/init.cu --device cpu --check-only --no-keep
 sed 's/+ other\[/- other[/' raw/affine/init.cu >wrong.cu
 expect 1 eval raw/affine wrong.cu --device cpu --check-only --no-keep --json

@@ -663,6 +663,10 @@ static void sizes_and_another_solution(void **state)
     if (!task) fail_msg("%s", error.text);
     assert_string_equal(kf_task_solution_name(task), "custom_kernel");
     assert_null(kf_task_solution_name(plain));
+    assert_true(kf_task_is_solution(task, "def custom_kernel(data):"));
+    assert_true(kf_task_is_solution(task, "class ModelNew(Model):"));
+    assert_false(kf_task_is_solution(task, "void custom_kernel(int x);"));
+    assert_false(kf_task_is_solution(plain, "class ModelNew(Model):"));
     assert_null(kf_task_solution_name(NULL));
     cJSON_ReplaceItemInObject(torch, "solution", cJSON_CreateString("no name"));
     kf_autofree char *unnamed = cJSON_PrintUnformatted(json);

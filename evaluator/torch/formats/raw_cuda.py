@@ -612,9 +612,10 @@ class Driver:
         found = re.match(r"^(.*?)(?:\.(contiguous|detach|clone)\(\))*\.data_ptr\(\)$", code)
         if found:
             return found.group(1)
-        found = re.match(r"^\(*(.+?)\)? if \(.*\) else \(None\)$", code)
+        found = re.match(r"^\(*(.+?)\)? if \((.*)\) else \(None\)$", code)
         if found:
-            return self.source_of(found.group(1))
+            absent = resolve(found.group(2), self.constants) in (False, 0)
+            return None if absent else self.source_of(found.group(1))
         for statement in reversed(self.statements):
             if (
                 statement.target == code
@@ -678,6 +679,10 @@ def strip(code):
 
 def translate(bundle):
     files = bundle["files"]
+    if len(files) == 1 and "driver.cpp" not in files and "init.cu" not in files:
+        from formats import solve_cuda
+
+        return solve_cuda.translate(bundle)
     for name in ("driver.cpp", "init.cu"):
         if name not in files:
             raise load.LoadError("there is no %s" % name, bundle["folder"], "add it")
@@ -735,14 +740,18 @@ def libtorch_div(a, b):
     return libtorch.div(a, b)
 
 
-def resolve(code, constants):
-    """Returns the value of an expression of constants; None for others."""
-    known = {}
+def resolve(code, constants, patches=()):
+    """Returns the value of an expression of constants; None for others. `patches`: other values of
+    constants, and of elements of lists ("sizes[0]")."""
+    known, patches = {}, dict(patches)
     for name, value in constants.items():
         try:
             known[name] = eval(value, {"__builtins__": {"div": libtorch_div}}, dict(known))
         except Exception:
-            pass
+            continue
+        known[name] = patches.get(name, known[name])
+        for i in range(len(known[name]) if isinstance(known[name], list) else 0):
+            known[name][i] = patches.get("%s[%d]" % (name, i), known[name][i])
     try:
         return eval(code, {"__builtins__": {"min": min, "max": max, "div": libtorch_div}}, known)
     except Exception:
@@ -835,9 +844,9 @@ def seed_of(text, driver, constants, description):
                 )
             given.append("(void *)" + name)
         else:
-            value = resolve(
-                code, {**constants, **{k: str(v) for k, v in description["patches"].items()}}
-            )
+            value = resolve(code, constants, description["patches"])
+            if code.endswith("else (None)"):
+                code = "None"
             if code == "None" or value is None and code == "nullptr":
                 given.append("nullptr")
             elif isinstance(value, bool):
@@ -866,12 +875,12 @@ def alias(driver, source):
     for statement in driver.statements:
         if statement.target == source and statement.kind == "compute":
             code = re.sub(r"(\.(detach|clone|contiguous)\(\))+", "", statement.code)
-            code = re.sub(r"^to\(([\w.]+),.*\)$", r"\1", code)
+            code = re.sub(r"^to\(([\w.]+),.*\)$|\.to\([\w.]*\)", r"\1", code)
             return code if re.match(r"^[\w.]+$", code) else source
         # a parameter that got the numbers of a tensor
         given = re.match(
             r"^(?:set_data\()?([\w.]+?)(?:\.copy_\(|,\s*)%s\b" % re.escape(source), statement.code
         )
         if statement.kind == "call" and given:
-            return given.group(1)
+            return re.sub(r"\.data$", "", given.group(1))
     return source

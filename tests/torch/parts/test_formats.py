@@ -1,9 +1,10 @@
 """Tests the translators of evaluator/torch/formats for gpu-mode, kernelbench.com and raw."""
 
-import os
 import unittest
 
+import describe
 import load
+import workloads
 from formats import gpu_mode, kernelbench_com, raw_cuda, translate
 
 TASK = "files: [{name: reference.py, source: reference.py}]\nbenchmarks: [{n: 8, seed: 3}]\n"
@@ -128,6 +129,78 @@ class Raw(unittest.TestCase):
             with self.assertRaises(load.LoadError) as caught:
                 driver(line, cut)
             self.assertIn(words, str(caught.exception))
+
+
+SOLVE = """
+__global__ void kernel(const float *x, float *y, int n) {}
+extern "C" void solve(const float *x, float *y, int n) { kernel<<<1, 1>>>(x, y, n); }
+static void on_processor(const float *in, float *out, int count)
+{
+    for (int i = 0; i < count; i++) %s
+}
+"""
+
+
+def solve(line, text=SOLVE):
+    return raw_cuda.translate(
+        {"folder": "own", "files": {"own.cu": text % line if "%s" in text else text}}
+    )
+
+
+class Solve(unittest.TestCase):
+    def shapes(self, line):
+        return [a.get("shape") for a in solve(line)["task"]["arguments"]]
+
+    def test_roles_and_extents(self):
+        self.assertEqual(self.shapes("out[i] = 2.0f * in[i];"), [["n"], ["n"], None])
+        self.assertEqual(self.shapes("out[0] += in[i];")[1], [1])
+        task = solve("out[i] = out[i] + in[i];")["task"]
+        self.assertEqual([a["kind"] for a in task["arguments"]], ["input", "inout", "scalar"])
+        self.assertEqual(solve("out[i] = in[i];")["task"]["arguments"][1]["kind"], "output")
+
+    def test_extent_in_a_comment(self):
+        text = SOLVE.replace("__global__", "// x: n * n\n__global__")
+        self.assertEqual(
+            solve("out[i] = in[other(i)];", text)["task"]["arguments"][0]["shape"], ["n * n"]
+        )
+
+    def test_oracle_is_wide(self):
+        oracle = solve("out[i] = expf(in[i]) + 0.5f;")["files"]["oracle.cu"]
+        self.assertIn("exp(in[i]) + 0.5;", oracle)
+        self.assertIn("double *out", oracle)
+
+    def test_refuses(self):
+        for line, text, words in (
+            (
+                "",
+                SOLVE.replace("int count", "long count"),
+                "void solve_cpu(const float *x, float *y, int n)",
+            ),
+            ("out[i] = in[other(i)];", SOLVE, "// x: n"),
+            ("", SOLVE.replace("float", "quad"), "the type of"),
+            ("", "void other() {}", "it has no function solve"),
+        ):
+            with self.assertRaises(load.LoadError) as caught:
+                solve(line, text)
+            self.assertIn(words, str(caught.exception))
+
+
+class Workloads(unittest.TestCase):
+    def test_equal_rows_share_a_param(self):
+        params = workloads.Params(3)
+        self.assertEqual(params.name("n", [1, 2, 3], describe.c_name), "n")
+        self.assertEqual(params.name("other", [1, 2, 3], describe.c_name), "n")
+        self.assertEqual(params.name("n", [1, 2, 4], describe.c_name), "n_2")
+
+    def test_formula(self):
+        params = workloads.Params(3)
+        self.assertEqual(workloads.formula(params, "n", [4, 4, 4], describe.c_name), 4)
+        self.assertEqual(workloads.formula(params, "n", [4, 5, 4], describe.c_name), "n")
+        self.assertEqual(
+            workloads.formula(params, "p", [0.5, 0.25, 1], describe.c_name),
+            "workload == 0 ? 0.5 : workload == 1 ? 0.25 : 1",
+        )
+        self.assertEqual(params.rows["workload"], (0, 1, 2))
 
 
 class Translate(unittest.TestCase):
