@@ -44,12 +44,12 @@ cat ../moved/share/kforge/tasks/axpy/baseline.cu >>copy.cu
 for i in 1 2 3; do "$program" eval axpy copy.cu --device cpu --check-only --no-keep >"out.$i" 2>&1 & done
 wait
 for i in 1 2 3; do grep -q correct "out.$i" || fail "$(cat "out.$i")"; done
-made=("$HOME"/.cache/kforge/headers/*/plain/*)
+made=("$HOME"/.cache/kforge/headers/*/light/*)
 [ "${#made[@]}" = 2 ] && [ -s "${made[1]}" ] && [ "${made[1]##*/}" = kforge_cpu.h.gch ] || fail "headers: ${made[*]}"
-folder=${made[0]%/plain/*}
+folder=${made[0]%/light/*}
 [ "$(stat -c %a "$folder")" = 700 ] || fail "others may write headers: $(stat -c %A "$folder")"
-"$work/moved/bin/kforge-cpucc" --precompiled "$folder" --keep kept -o copy.so copy.cu || fail "kforge-cpucc --precompiled"
-grep -q "pch_preprocess \"$folder/plain/kforge_cpu.h.gch\"" kept/0.ii || fail "the header does not fit"
+"$work/moved/bin/kforge-cpucc" --light --precompiled "$folder" --keep kept -o copy.so copy.cu || fail "kforge-cpucc --precompiled"
+grep -q "pch_preprocess \"$folder/light/kforge_cpu.h.gch\"" kept/0.ii || fail "the header does not fit"
 # Without a header: other users may write to the folder, or it does not exist.
 chmod 777 "$folder"
 expect_judged 0 eval axpy copy.cu --device cpu --check-only --no-keep
