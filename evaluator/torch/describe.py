@@ -50,6 +50,7 @@ UNVARIED = ("constant", "symmetric", "upper_triangular", "lower_triangular")
 CHECK_ELEMENTS = 1 << 22
 CHECK_FLOPS = 1 << 29
 MOST_ARGUMENTS = 512  # of a task
+MOST_OF_ARGUMENT = 1 << 40  # elements
 MOST_ELEMENTS = 1 << 28  # that anything is measured at
 # Names that a C++ parameter must not have, and names that task.json refuses.
 RESERVED = set(
@@ -196,6 +197,11 @@ def describe_at(path, patches, options, keep_state, times, tried):
                 % (found.elements, ", %.2g flop" % found.flops if found.flops else "")
             )
     size = declared_task.size_of(problem, task, meta.size(problem, options))
+    largest = max((t.numel() for t in size.tensors()), default=0) if size else 0
+    if largest > MOST_OF_ARGUMENT:
+        raise Unfit(
+            "size.large", "a tensor has %d elements; a task's has at most 2^40" % largest
+        )
     if size is not None and size.outputs is not None and not is_large(size.elements, size.flops):
         small, small_patches, smallest = problem, patches, size.elements
     else:
