@@ -160,7 +160,7 @@ def main(arguments):
     import torch
 
     import extensions
-    import this_device
+    from formats import this_device
     import virtual_fs
 
     text, name = plans[0]["candidate"]["text"], plans[0]["candidate"]["name"]

@@ -5,7 +5,7 @@ import mmap
 import os
 import weakref
 
-import this_device
+from formats import this_device
 
 READ_ONLY = 2  # evaluator/protocol/wire.h
 

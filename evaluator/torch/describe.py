@@ -39,9 +39,9 @@ try:
     import shrink
     import unseen
     from formats import flashinfer_task as declared_task
-    import workloads
+    from formats import workloads
     from formats import translate
-    from this_device import OnThisDevice
+    from formats.this_device import OnThisDevice
     from problem_measure import Arguments, Unfit, dtype_name, measure, one_line
 except ImportError as torch_missing_reason:
     torch, torch_missing = None, torch_missing_reason

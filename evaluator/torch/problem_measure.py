@@ -14,7 +14,7 @@ import distributions as dist
 import float64
 import load
 from flops import FlopCounter
-from this_device import OnThisDevice
+from formats.this_device import OnThisDevice
 
 FAINT = 0.01  # outputs that other inputs change by less are worth another look
 # Outputs that other inputs change by less are held to f32, whatever convolutions may: tf32 leaves

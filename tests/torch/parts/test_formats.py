@@ -4,7 +4,7 @@ import unittest
 
 import describe
 import load
-import workloads
+from formats import workloads
 from formats import gpu_mode, kernelbench_com, raw_cuda, translate
 
 TASK = "files: [{name: reference.py, source: reference.py}]\nbenchmarks: [{n: 8, seed: 3}]\n"
