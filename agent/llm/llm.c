@@ -387,9 +387,8 @@ bool kf_llm_check_budget(const kf_llm *llm, const kf_budget *budget, kf_error *e
 
 char *kf_llm_freeze(const char *spec, kf_error *error)
 {
-    if (!kf_api_keys_check_command("model", spec, error)) return NULL;
     kf_auto(kf_llm) llm = kf_llm_open(spec, error);
-    if (!llm) return NULL;
+    if (!llm || !kf_api_keys_check_command("model", spec, error)) return NULL;
     kf_autobuffer options = {0}, text = {0};
     bool frozen =
         llm->provider->freeze && llm->provider->freeze(llm->state, &options) && options.size;

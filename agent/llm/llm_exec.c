@@ -29,6 +29,7 @@
 #include "kforge/run_capture.h"
 #include "llm_dialect.h"
 #include "llm_provider.h"
+#include "api_key.h"
 
 #define MAX_PARALLEL 64
 /* Bytes of stderr kept for an error. */
@@ -384,7 +385,8 @@ static bool find_program(const char *command, kf_error *error)
 
 static void *exec_open(const char *argument, const double *options, kf_error *error)
 {
-    if (!find_program(argument, error)) return NULL;
+    if (!kf_api_keys_check_command("model", argument, error) || !find_program(argument, error))
+        return NULL;
     exec *e = calloc(1, sizeof *e);
     if (e) e->command = strdup(argument);
     if (!e || !e->command) {
