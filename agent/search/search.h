@@ -3,7 +3,7 @@
  *
  * Candidates come from the task (its baseline and seeds, each at its defaults), from the tuner
  * (points of sources with tunables), and from models (first drafts, repairs, improvements).
- * docs/internals/search.md says in which order and why.
+ * README.md says in which order and why.
  *
  * Each attempt is one transaction of the store together with the state of the search, so a run
  * goes on after kill -9 without losing a verdict. Decisions depend on the run's seed and the

@@ -1,7 +1,7 @@
 /* Strategies. One loop serves all of them. A strategy is a struct of settings, the levers. A named
  * strategy is a row of values (strategy.c). A user's own is a JSON file with the same keys. A
  * missing key has the value of `sample`, or of the strategy that "like" names.
- * docs/internals/search.md explains the levers and the sources of the named settings.
+ * agent/search/README.md explains the levers and the sources of the named settings.
  *
  * A run stores its strategy as JSON, so a later change of the table does not affect it.
  */

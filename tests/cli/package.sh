@@ -111,7 +111,11 @@ complains "define axpy()"
 expect 0 export --format package -o package --force --task axpy --license MIT
 [ "$(ls package/src | wc -l)" = 5 ] || fail "$(ls package/src)"
 tasks 't["axpy"]["entry"] == "axpy" and t["axpy"]["measured_on"] == "cpu Test Processor 9000" and o["license"] == "MIT"'
-python3 "$root/tests/python/doc_samples.py" "$root/docs/reference/datasets.md" package package/include/kforge_kernels.h package/provenance.json package/src/axpy.cu 2>err || fail "$(tail -1 err)"
+python3 "$root/tests/python/doc_samples.py" "$root/docs/reference/datasets.md" package package/include/kforge_kernels.h package/src/axpy.cu 2>err || fail "$(tail -1 err)"
+# The documentation names each key of the provenance.
+for key in $(python3 -c 'import json; o = json.load(open("package/provenance.json")); t = [t for t in o["tasks"] if t["task"] == "axpy"][0]; print(*o, *t, *t["kernels"][0])'); do
+    sed -n '/^## package$/,/^## /p' "$root/docs/reference/datasets.md" | grep -q "\`$key\`" || fail "datasets.md lacks $key"
+done
 # The workload that another kernel wins goes to it
 tasks 't["axpy"]["kernels"][0]["chosen_for"][0] == "main" and t["axpy"]["kernels"][1]["chosen_for"] == ["small"]'
 tasks 'all(k["speedup"]["low"] > 1 and k["as_judged"] for k in t["axpy"]["kernels"])'
