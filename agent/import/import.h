@@ -166,8 +166,8 @@ char *kf_import_file_text(const cJSON *task, const cJSON *file);
 /* Looks at the folder that is there already. *unchanged is true if it has this content.
  * KF_ERROR_INPUT if it has other content, and `force` is not set. */
 bool kf_import_look(const kf_import_problem *problem, const kf_import_options *options,
-                    const cJSON *task, const char *text, size_t size, bool *unchanged,
-                    kf_error *error);
+                    const cJSON *task, const cJSON *files, const char *text, size_t size,
+                    bool *unchanged, kf_error *error);
 /* Makes the task.json of a task that a translator wrote whole, without PyTorch: adds name, entry,
  * family, license and origin. NULL on an error. */
 cJSON *kf_import_ready_task(const kf_import_suite *suite, const kf_import_problem *problem,

@@ -132,9 +132,10 @@ static bool take_shapes(cJSON *json, cJSON *workload)
 }
 
 /* Deletes the workloads of a copied task.json that are too large for the device. If no given one is
- * left, an unseen one takes its place. Returns how many are left, -1 with the error set. */
+ * left, an unseen one takes its place, and *stands_in becomes true. Returns how many are left, -1
+ * with the error set. */
 static int keep_small(const kf_import_checker *checker, const kf_task *task, cJSON *json,
-                      double flops, kf_import_result *result, kf_error *error)
+                      double flops, bool *stands_in, kf_import_result *result, kf_error *error)
 {
     const char *device = is_on_cpu(checker) ? "cpu" : "cuda";
     double limit = is_on_cpu(checker) ? (double)KF_LINT_CPU_BYTES : (double)KF_LINT_CUDA_BYTES;
@@ -170,6 +171,7 @@ static int keep_small(const kf_import_checker *checker, const kf_task *task, cJS
         if (!cJSON_GetObjectItemCaseSensitive(row, "shapes")) continue;
         if (!take_shapes(json, row)) return kf_fail_memory(error, "the checks of an import"), -1;
         given++;
+        *stands_in = true;
     }
     return given ? left : 0;
 }
@@ -261,9 +263,24 @@ static void drop_failed(const kf_verdict *verdict, cJSON *json, kf_import_result
     }
 }
 
+/* True if constants of the module differ between workloads. As a solution it has one value each. */
+static bool has_several_constants(const cJSON *json)
+{
+    const cJSON *torch = cJSON_GetObjectItemCaseSensitive(json, "torch"), *patch;
+    cJSON_ArrayForEach(patch, cJSON_GetObjectItemCaseSensitive(torch, "patches"))
+    {
+        if (cJSON_IsString(patch)) return true;
+    }
+    return false;
+}
+
 static bool judge_module(kf_import_checker *checker, const kf_task *task, cJSON *json,
                          kf_import_result *result, const volatile int *stop, kf_error *error)
 {
+    if (has_several_constants(json)) {
+        add_note(result, "its module is not judged: constants differ between workloads");
+        return true;
+    }
     kf_auto(kf_job) job = kf_job_of_baseline("import", task, NULL, error);
     if (!job) return false;
     char key[17];
@@ -277,6 +294,10 @@ static bool judge_module(kf_import_checker *checker, const kf_task *task, cJSON 
     if (!verdict) return false;
     if (verdict->status == KF_CORRECT) return drop_failed(verdict, json, result), true;
     const char *rule = rule_of(verdict);
+    if (strcmp(rule, "aliasing.device") == 0) {
+        add_note(result, "its module is not judged: \"aliasing\": \"allow\" is for the CPU device");
+        return true;
+    }
     bool machine = verdict->blame == KF_BLAME_MACHINE || verdict->blame == KF_BLAME_JUDGE ||
                    verdict->status == KF_TIMEOUT || strcmp(rule, "time.budget") == 0;
     if (machine) {
@@ -318,11 +339,20 @@ bool kf_import_check(kf_import_checker *checker, cJSON *json, const cJSON *files
     found f = {.result = result};
     kf_task_lint_static(task, NULL, take_finding, &f);
     if (f.errors) return true;
-    int left = keep_small(checker, task, copy, flops, result, error);
+    bool stands_in = false;
+    kf_import_status before = result->status;
+    int left = keep_small(checker, task, copy, flops, &stands_in, result, error);
     if (left <= 0) return left == 0;
     double started = kf_now();
     kf_auto(kf_task) small = load(copy, files, text, error);
     bool good = small && check_small(checker, small, json, result, stop, error);
     result->check_seconds = kf_now() - started;
+    if (good && stands_in && result->status == KF_IMPORT_UNFIT) {
+        /* The problem itself has no such size. */
+        result->status = before;
+        add_note(result, "not checked: at a smaller size than its own it fails: %.300s",
+                 result->reason);
+        result->rule[0] = result->reason[0] = '\0';
+    }
     return good;
 }

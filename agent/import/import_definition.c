@@ -89,7 +89,7 @@ static bool take_answer(kf_import_suite *suite, const cJSON *answer, kf_error *e
 static void folder_of_file(char *folder)
 {
     char *last = NULL;
-    for (char *at = folder; (at = strstr(at, "/definitions/")); at++) last = last ? last : at;
+    for (char *at = folder; (at = strstr(at, "/definitions/")); at++) last = at;
     if (!last) last = strrchr(folder, '/');
     if (last > folder) *last = '\0';
 }

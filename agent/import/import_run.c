@@ -217,11 +217,11 @@ static bool finish_one(const kf_import_problem *problem, const kf_import_options
     kf_error reason = {0};
     bool unchanged = false;
     /* The checks may leave out workloads, so that a folder is the same only after them. */
-    if (!kf_import_look(problem, options, made->task, made->text, made->size, &unchanged,
-                        &reason) &&
+    if (!kf_import_look(problem, options, made->task, made->files, made->text, made->size,
+                        &unchanged, &reason) &&
         (reason.code != KF_ERROR_INPUT || !checker))
         return take_error(result, &reason, "task", error);
-    if (!unchanged && checker &&
+    if ((!unchanged || options->force) && checker &&
         !kf_import_check(checker, made->task, made->files, made->text, result->flops, result, stop,
                          &reason))
         return take_error(result, &reason, "task", error);

@@ -411,14 +411,23 @@ char *kf_import_file_text(const cJSON *task, const cJSON *file)
     return kf_buffer_take(&text);
 }
 
+/* True if a further file may have this name: it comes from code of the problem. */
+static bool is_free_name(const char *name)
+{
+    return name[0] && name[0] != '.' && !strchr(name, '/') && strcmp(name, "task.json") != 0 &&
+           strcmp(name, KF_IMPORT_FILE) != 0;
+}
+
 static bool write_others(const char *folder, const cJSON *task, const cJSON *files, kf_error *error)
 {
     const cJSON *file;
     cJSON_ArrayForEach(file, files)
     {
         kf_autofree char *text = kf_import_file_text(task, file);
-        kf_autofree char *path =
-            strchr(file->string, '/') ? NULL : kf_path_join(folder, file->string);
+        kf_autofree char *path = kf_path_join(folder, file->string);
+        if (!is_free_name(file->string))
+            return kf_fail(error, KF_ERROR_INPUT, "a translator named a file \"%.80s\"",
+                           file->string);
         if (!path || !text) return kf_fail_memory(error, "an imported task");
         if (!kf_file_write(path, text, strlen(text), error)) return false;
     }
@@ -464,9 +473,21 @@ static bool put_in_place(const char *temporary, const char *target, kf_error *er
     return true;
 }
 
+/* True if the folder has these further files. */
+static bool has_files(const char *folder, const cJSON *task, const cJSON *files)
+{
+    const cJSON *file;
+    cJSON_ArrayForEach(file, files)
+    {
+        kf_autofree char *text = kf_import_file_text(task, file);
+        if (!text || !is_same(folder, file->string, text, strlen(text))) return false;
+    }
+    return true;
+}
+
 bool kf_import_look(const kf_import_problem *problem, const kf_import_options *options,
-                    const cJSON *task, const char *text, size_t size, bool *unchanged,
-                    kf_error *error)
+                    const cJSON *task, const cJSON *files, const char *text, size_t size,
+                    bool *unchanged, kf_error *error)
 {
     bool copied = text && (!options->link || problem->append || problem->text);
     kf_autofree char *json = cJSON_Print(task),
@@ -476,7 +497,8 @@ bool kf_import_look(const kf_import_problem *problem, const kf_import_options *o
     if (!json || !target) return kf_fail_memory(error, "an imported task");
     if (lstat(target, &status) != 0) return true;
     *unchanged = is_same(target, "task.json", json, strlen(json)) &&
-                 (!copied || is_same(target, KF_IMPORT_FILE, text, size));
+                 (!copied || is_same(target, KF_IMPORT_FILE, text, size)) &&
+                 has_files(target, task, files);
     return *unchanged || options->force ||
            kf_fail(error, KF_ERROR_INPUT,
                    "%s exists and differs; --force replaces it, --output names another folder",
@@ -493,7 +515,7 @@ bool kf_import_write(const kf_import_problem *problem, const kf_import_options *
     if (asprintf(&temporary, "%s/.%.60s.XXXXXX", options->output, problem->task) < 0)
         temporary = NULL;
     if (!json || !target || !temporary) return kf_fail_memory(error, "an imported task");
-    if (!kf_import_look(problem, options, task, text, size, unchanged, error)) return false;
+    if (!kf_import_look(problem, options, task, files, text, size, unchanged, error)) return false;
     if (*unchanged) return true;
     if (!kf_directory_make(options->output, error)) return false;
     if (!mkdtemp(temporary))

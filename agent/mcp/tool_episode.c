@@ -102,10 +102,9 @@ static question *find(kf_mcp_questions *questions, const char *job, kf_error *er
     return NULL;
 }
 
-/* Makes the tool's content of the server's answer, which it takes over. */
+/* Makes the tool's content of the server's answer, out of which it takes parts. */
 static cJSON *content_of(cJSON *answer, kf_error *error)
 {
-    kf_auto(cJSON) owned = answer;
     const char *why = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(answer, "error"));
     cJSON *result = cJSON_DetachItemFromObjectCaseSensitive(answer, "result");
     if (why || !result) {
@@ -149,7 +148,7 @@ static cJSON *await(kf_mcp_call *call, question *q, double seconds, kf_error *er
     for (;;) {
         double waited = kf_now() - begun, left = seconds - waited;
         double next = left < LOOK_SECONDS ? left : LOOK_SECONDS;
-        cJSON *answer =
+        kf_auto(cJSON) answer =
             kf_episode_receive(q->connection, &q->answer, next > 0 ? next : 0, &failure);
         bool cancelled = kf_mcp_is_cancelled(call);
         if (!answer && !failure.text[0] && !cancelled) {

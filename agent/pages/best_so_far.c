@@ -46,18 +46,21 @@ bool kf_best_so_far_add(kf_best_so_far *best, const kf_store_attempt *attempt)
         strcmp(attempt->step, "baseline") == 0)
         return true;
     bool again = attempt->outcome == KF_ATTEMPT_REVERIFIED,
-         timed = attempt->status == KF_CORRECT && !isnan(attempt->speedup.value);
+         timed = attempt->status == KF_CORRECT && !isnan(attempt->speedup.value),
+         fault = attempt->blame != KF_BLAME_NOBODY && attempt->blame != KF_BLAME_CANDIDATE;
     kf_ranked *known = find(best, attempt->candidate);
     if (!known && !timed) return true;
-    /* A candidate that was measured again stands as that measurement says. */
-    if (known && known->verified && !again) return true;
+    /* A candidate that was measured again stands as that measurement says, unless another part
+     * than the candidate failed. */
+    if (known && ((known->again && !again) || fault)) return true;
     if (!known) {
         if (!kf_list_grow(&best->ranked, best->ranked_count)) return false;
         known = &best->ranked[best->ranked_count++];
     }
     *known = (kf_ranked){.candidate = attempt->candidate,
                          .speedup = timed ? attempt->speedup : (kf_interval){NAN, NAN, NAN},
-                         .verified = again};
+                         .again = again,
+                         .verified = again && timed && attempt->reverified};
     return add_step(best, attempt->created);
 }
 

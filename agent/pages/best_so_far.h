@@ -21,7 +21,8 @@ typedef struct kf_best_step {
 typedef struct kf_ranked {
     int64_t candidate;
     kf_interval speedup;
-    bool verified;
+    /* It was measured again, and both measurements agree. */
+    bool again, verified;
 } kf_ranked;
 
 typedef struct kf_best_so_far {

@@ -76,6 +76,7 @@ static cJSON *attempt_json(const kf_store_attempt *a)
         cJSON_AddStringToObject(json, "status", kf_status_name(a->status));
         if (a->blame != KF_BLAME_NOBODY && a->blame != KF_BLAME_CANDIDATE)
             cJSON_AddStringToObject(json, "blame", kf_blame_name(a->blame));
+        if (a->reverified) cJSON_AddTrueToObject(json, "agrees");
         kf_page_add_interval(json, "x", a->speedup);
     }
     return json;

@@ -145,6 +145,22 @@ static bool is_late(const kf_search *s, double *ending_since)
     return s->jobs.in_flight && kf_now() - *ending_since > ENDING_SECONDS;
 }
 
+/* Notes replies that came too late to be judged. */
+static void note_replies(const kf_search *s, kf_error *text)
+{
+    int count = 0;
+    for (const kf_call *c = s->calls.replies; c; c = c->next) count++;
+    if (count && !*text->text)
+        kf_fail(text, KF_ERROR_LIMIT, "%d model %s not judged: the run had ended", count,
+                count == 1 ? "reply was" : "replies were");
+}
+
+/* True if a run without models found nothing to judge. */
+static bool is_idle(const kf_search *s)
+{
+    return !s->models.count && !s->progress.judged && !s->progress.known;
+}
+
 static bool search(kf_search *s, kf_search_result *result, kf_error *error)
 {
     double ending_since = 0;
@@ -179,7 +195,9 @@ static bool search(kf_search *s, kf_search_result *result, kf_error *error)
         kf_fail(&result->why, KF_ERROR_NONE, "%s",
                 over                    ? over
                 : s->models.why.text[0] ? s->models.why.text
-                                        : "nothing is left to try: the tuner has converged");
+                : is_idle(s) ? "this task has nothing to tune: give a model with --model, or "
+                               "judge a file of your own with kforge eval"
+                             : "nothing is left to try: the tuner has converged");
     return true;
 }
 
@@ -214,6 +232,7 @@ static bool conclude(kf_search *s, kf_search_result *result, kf_error *error)
     if (result->end == KF_SEARCH_INTERRUPTED) return true;
     if (!kf_verify_left_out(s, &result->left_out, error)) return false;
     result->settled = result->settled && !*result->left_out.text;
+    if (!result->settled) note_replies(s, &result->left_out);
     return true;
 }
 

@@ -80,13 +80,23 @@ static bool check_spec(kf_exchange *exchange, const cJSON *solution, const kf_ta
     return false;
 }
 
-/* True if all workloads are asked for. kforge judges a task as a whole. */
+/* True if clients see the workload. */
+static bool is_listed(const kf_task *task, int index)
+{
+    bool applies;
+    kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
+    if (kf_task_is_unseen(task, index)) return false;
+    return !problem || !kf_task_resolve(task, index, "cpu", problem, &applies, NULL) ||
+           !problem->hidden;
+}
+
+/* True if all listed workloads are asked for. kforge judges a task as a whole. */
 static bool wants_all(const cJSON *uuids, const kf_task *task)
 {
     if (!uuids || cJSON_IsNull(uuids)) return true;
     for (int i = 0; i < kf_task_workload_count(task); i++) {
         const cJSON *uuid = NULL;
-        bool found = false;
+        bool found = !is_listed(task, i);
         cJSON_ArrayForEach(uuid, uuids) found =
             found || (cJSON_IsString(uuid) &&
                       strcmp(uuid->valuestring, kf_task_workload_name(task, i)) == 0);

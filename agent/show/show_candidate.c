@@ -199,9 +199,16 @@ static bool print_disagreement(const kf_view *view, const kf_verdict *verdict, c
     return true;
 }
 
+/* True for flags about unseen workloads. The message of a verdict says the same in words. */
+static bool is_on_unseen(const char *flag)
+{
+    return strncmp(flag, "sizes.", 6) == 0 || strncmp(flag, "data.", 5) == 0;
+}
+
 static void print_findings(const kf_view *view, const kf_verdict *verdict)
 {
-    size_t count = verdict->finding_count + verdict->flag_count;
+    size_t count = verdict->finding_count;
+    for (size_t i = 0; i < verdict->flag_count; i++) count += !is_on_unseen(verdict->flags[i]);
     for (size_t i = 0; i < verdict->workload_count; i++)
         count += verdict->workloads[i].finding_count;
     if (!count) return;
@@ -213,7 +220,7 @@ static void print_findings(const kf_view *view, const kf_verdict *verdict)
             print_finding(view, verdict->workloads[i].workload, &verdict->workloads[i].findings[f]);
     for (size_t i = 0; i < verdict->flag_count; i++) {
         const char *flag = verdict->flags[i];
-        if (print_disagreement(view, verdict, flag)) continue;
+        if (is_on_unseen(flag) || print_disagreement(view, verdict, flag)) continue;
         fprintf(view->out, "  %s: %s\n",
                 strcmp(flag, KF_FLAG_FROZEN) == 0
                     ? "with frozen weights: it transforms them once and keeps the result"

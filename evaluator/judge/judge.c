@@ -125,6 +125,9 @@ typedef struct judge_round {
     bool full_f32;
     /* Result: in tf32 the baseline is too far from the oracle to give tolerances. */
     bool coarse;
+    /* Unseen workloads of this kind end the candidate's process, or hang. The others are left out.
+     */
+    bool broken[KF_UNSEEN_COUNT];
     /* Result: a signal from outside ended the round. */
     bool outside;
     /* Rounds that ended so; of them, those in which it met the candidate. */
@@ -279,6 +282,18 @@ static void say_step(const kf_judge *judge, const kf_problem *problem, int numbe
 }
 
 /* Measures the workloads in their turns. The first failure ends the round. */
+/* True if a finding says that the candidate's process ended or hung. */
+static bool ends_process(const kf_workload_verdict *result)
+{
+    for (size_t i = 0; i < result->finding_count; i++) {
+        kf_status status = result->findings[i].status;
+        if (status == KF_CRASH || status == KF_TIMEOUT || status == KF_LAUNCH_FAILURE ||
+            status == KF_OUT_OF_MEMORY)
+            return true;
+    }
+    return false;
+}
+
 static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
 {
     const kf_task *task = r->job->task;
@@ -296,13 +311,14 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
                   r->judge->device->operations->expect_count &&
                   r->judge->device->operations->expect_count(r->judge->device, r->judge->pool,
                                                              options->counters);
+    memset(r->broken, 0, sizeof r->broken);
     for (int turn = 0; turn < TURNS; turn++)
         for (int workload = 0; workload < kf_task_workload_count(task); workload++) {
             bool applies;
             if (!kf_task_resolve(task, workload, r->judge->device->operations->kind, problem,
                                  &applies, error))
                 return false;
-            if (!applies || turn_of(problem) != turn) continue;
+            if (!applies || turn_of(problem) != turn || r->broken[problem->unseen]) continue;
             if (has_other_signature(r->job, problem)) {
                 if (!kf_verdict_add_flag(verdict, KF_FLAG_SIZES_FIXED))
                     return kf_fail_memory(error, "a verdict");
@@ -374,6 +390,7 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
             for (size_t i = 0; i < result->finding_count; i++)
                 if (kf_finding_decides(result, &result->findings[i])) return true;
             if (result->finding_count) kf_verdict_remove_flags(verdict, KF_FLAG_SUSPECTED);
+            if (problem->unseen) r->broken[problem->unseen] |= ends_process(result);
         }
     return true;
 }

@@ -173,13 +173,17 @@ bool kf_job_knows(const kf_job *job, const char *code_hash)
 
 /* Returns the baseline's source as a candidate's: a problem file for PyTorch defines Model, and a
  * solution ModelNew. The caller frees it. */
-static char *as_candidate(const kf_task_file *baseline)
+static char *as_candidate(const kf_task *task, const kf_task_file *baseline)
 {
     char *text = NULL;
-    const char *solution =
-        baseline->kind == KF_SOURCE_TORCH ? "\n\nclass ModelNew(Model):\n    pass\n" : "";
-    return asprintf(&text, "%.*s%s", (int)baseline->size, baseline->text, solution) < 0 ? NULL
-                                                                                        : text;
+    const cJSON *torch = cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "torch"),
+                *class = cJSON_GetObjectItemCaseSensitive(torch, "class");
+    const char *name = cJSON_IsString(class) ? class->valuestring : "Model";
+    int made = baseline->kind == KF_SOURCE_TORCH
+                   ? asprintf(&text, "%.*s\n\nclass ModelNew(%s):\n    pass\n", (int)baseline->size,
+                              baseline->text, name)
+                   : asprintf(&text, "%.*s", (int)baseline->size, baseline->text);
+    return made < 0 ? NULL : text;
 }
 
 kf_job *kf_job_of_baseline(const char *id, const kf_task *task, const char *name, kf_error *error)
@@ -190,7 +194,7 @@ kf_job *kf_job_of_baseline(const char *id, const kf_task *task, const char *name
     if (!copy) return NULL;
     const kf_task_file *baseline =
         name ? kf_task_baseline_named(copy, name) : kf_task_baseline(copy);
-    kf_autofree char *source = baseline ? as_candidate(baseline) : NULL;
+    kf_autofree char *source = baseline ? as_candidate(copy, baseline) : NULL;
     if (!source) {
         if (baseline)
             kf_fail_memory(error, "a job");

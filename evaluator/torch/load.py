@@ -402,7 +402,8 @@ class Problem:
         """Returns the module-level integers that can be patched: {"batch_size": 16,
         "input_shape[0]": 4096}. In a file with KFORGE (formats/flashinfer_task.py) only its own."""
         declared = getattr(self.module, "KFORGE", None)
-        names = declared["patches"] if isinstance(declared, dict) else self.module.kforge_assigned
+        own = isinstance(declared, dict)
+        names = declared.get("patches", {}) if own else self.module.kforge_assigned
         values = ((name, self._value(name)) for name in names)
         return {
             name: value

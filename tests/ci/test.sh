@@ -129,7 +129,7 @@ run_stage() {
         ;;
     asan)
         build_now asan
-        UBSAN_OPTIONS=print_stacktrace=1 run_ctest asan asan -j $((2 * jobs)) -L '^gate$'
+        UBSAN_OPTIONS=print_stacktrace=1 run_ctest asan asan -j $((jobs + 1)) -L '^gate$'
         ;;
     release-full)
         build_now release-full

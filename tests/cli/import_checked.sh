@@ -95,6 +95,12 @@ json 'o["status"] == "correct" and {"sizes.given_only:ragged", "sizes.given_only
 sed -i 's/"aliasing":\t*"allow"/"aliasing": "forbid"/' tasks/rows/task.json
 expect 1 eval tasks/rows given.py --device cpu --check-only --no-keep --json
 json 'o["findings"] or [f["rule"] for w in o["workloads"] for f in w["findings"]] == ["output.aliased"]'
+# A class of another name is judged, too. Checks run again with --force.
+sed 's/class Model(/class Rows(/' mine/rows.py >rows_class.py
+expect 0 import torch rows_class.py --class Rows -o named --device cpu --json
+json 'o["problems"][0]["status"] == "made" and o["problems"][0]["check_seconds"] > 0'
+expect 0 import torch rows_class.py --class Rows -o named --device cpu --json
+json 'o["problems"][0]["status"] == "unchanged" and o["problems"][0]["check_seconds"] == 0'
 # No signature in CUDA C passes other sizes.
 cat >rows.cu <<'EOF'
 __global__ void f(const float *x, const float *by, const float *scale, float *out)

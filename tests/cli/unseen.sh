@@ -25,6 +25,16 @@ kernel twice float 'if (i < n) y[i] = x[0] == x[n / 2] && x[0] == x[n - 1] && n 
 kernel twice float 'if (i < n) y[i] = 3 * x[i];' >wrong.cu
 expect 0 eval twice fours.cu --device cpu --check-only --no-keep
 says "generalises: not to other sizes (odd, one); to other data"
+expect 0 eval twice fours.cu --device cpu --check-only --no-keep -v
+case $out in *suspicious*) fail "it looks accused: $out" ;; esac
+# The first crash at unseen sizes leaves the others out.
+kernel twice float 'if (n < 2000) __builtin_trap(); if (i < n) y[i] = 2 * x[i];' >crash.cu
+expect 0 eval twice crash.cu --device cpu --check-only --no-keep --json
+json 'sum(w.get("unseen") == "sizes" for w in o["workloads"]) == 1 and any(f.startswith("sizes.given_only") for f in o["flags"])'
+# A function with another name, in the words of the prototype
+kernel thrice float 'if (i < n) y[i] = 2 * x[i];' >named.cu
+expect 1 eval twice named.cu --device cpu --check-only --no-keep
+says 'does not define extern "C" void twice('
 expect 1 eval twice twice/baseline.cu fours.cu equal.cu wrong.cu --device cpu --check-only --no-keep --json
 python3 - out <<'EOF' || fail "unseen workloads are judged in another way: $out"
 import json, sys

@@ -101,9 +101,20 @@ static void the_best_is_verified_first(void **state)
     /* Measured again, candidate 2 is slower than 4 seems, but sure. */
     a = judged(2, 1.9, 0.1);
     a.outcome = KF_ATTEMPT_REVERIFIED;
+    a.reverified = true;
     assert_true(kf_best_so_far_add(&best, &a));
     assert_int_equal(last_step(&best)->candidate, 2);
     assert_true(last_step(&best)->verified);
+    /* A fault of the machine says nothing, and two measurements that disagree verify nothing. */
+    a = judged(2, NAN, 0);
+    a.outcome = KF_ATTEMPT_REVERIFIED;
+    a.status = KF_JUDGE_ERROR;
+    a.blame = KF_BLAME_MACHINE;
+    assert_true(kf_best_so_far_add(&best, &a));
+    a = judged(4, 4, 0.1);
+    a.outcome = KF_ATTEMPT_REVERIFIED;
+    assert_true(kf_best_so_far_add(&best, &a));
+    assert_int_equal(last_step(&best)->candidate, 2);
     /* A later single measurement changes nothing. */
     a = judged(2, 7, 0.1);
     a.outcome = KF_ATTEMPT_KNOWN;

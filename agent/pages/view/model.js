@@ -85,6 +85,7 @@ class Model {
         parent: null,
         children: [],
         x: null,
+        again: false,
         verified: false,
         refuted: false,
         result: a.result,
@@ -100,14 +101,17 @@ class Model {
     if (a.status) this.judge(node, a, again);
   }
 
-  /* Takes a verdict on a candidate. One that was measured again stands as that says. */
+  /* Takes a verdict on a candidate, as agent/show/refuted.c does. One that was measured again stands
+   * as that says, unless the machine, the task or the judge failed. */
   judge(node, a, again) {
-    if (node.verified && !again) return;
+    if ((node.again && !again) || (a.blame && node.x)) return;
     const before = node.x;
+    node.again = again;
     node.result = a.result;
     node.x = a.status === "correct" && a.x ? a.x : null;
-    node.verified = again;
-    node.refuted = again && before !== null && (!node.x || node.x[2] < lowOf(before));
+    node.verified = again && !!node.x && !!a.agrees;
+    const high = node.x ? node.x[2] : null;
+    node.refuted = again && before !== null && (!node.verified || (high !== null && high < lowOf(before)));
     if (node.first.step !== "baseline") this.rank(node, a);
   }
 

@@ -25,11 +25,13 @@ void kf_build_free(kf_build *build)
 /* Returns the reason in one line: the missing entry, or the first line with "error". */
 static char *first_complaint(const kf_build_request *request, const char *log)
 {
-    char symbol[256], *text = NULL;
-    snprintf(symbol, sizeof symbol, "undefined reference to `%s%s'", kf_task_entry(request->task),
-             request->oracle ? "_oracle" : "");
-    kf_autofree char *prototype =
-        strstr(log, symbol) ? kf_task_prototype(request->task, request->oracle) : NULL;
+    char symbol[256], gold[256], *text = NULL;
+    const char *entry = kf_task_entry(request->task), *end = request->oracle ? "_oracle" : "";
+    snprintf(symbol, sizeof symbol, "undefined reference to `%s%s'", entry, end);
+    snprintf(gold, sizeof gold, "undefined reference to '%s%s'", entry, end);
+    kf_autofree char *prototype = strstr(log, symbol) || strstr(log, gold)
+                                      ? kf_task_prototype(request->task, request->oracle)
+                                      : NULL;
     if (prototype)
         return asprintf(&text, "%s does not define %s", request->name, prototype) < 0 ? NULL : text;
     const char *line = strstr(log, "error:");
