@@ -1,6 +1,7 @@
 /* The judge's parts alone: secrets, the digest, shared loops, buffer sets of the CPU device,
  * generated files, the ELF reader. */
 #include <setjmp.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,6 +21,7 @@
 #include "parallel.h"
 #include "paths.h"
 #include "input_secret.h"
+#include "kforge/installation.h"
 #include "kforge/file.h"
 #include "stream_page.h"
 
@@ -165,6 +167,14 @@ static void python_maps_known_code(void **state)
     }
     const kf_mapped unnamed = {NULL, first, "", NULL, none};
     assert_true(kf_python_library_forbidden("7f-80 r-xp" SITE "nvidia_cutlass_dsl/lib/libcute.so\n",
+                                            &unnamed, name));
+    /* kforge's own runtime of CUDA on a processor, in its own folder alone */
+    char line[PATH_MAX + 80], *runtime = kf_root_file("lib/kforge/libkfcpu.so", NULL);
+    assert_non_null(runtime);
+    snprintf(line, sizeof line, "7f-80 r-xp" AT "%s\n", runtime);
+    assert_false(kf_python_library_forbidden(line, &unnamed, name));
+    free(runtime);
+    assert_true(kf_python_library_forbidden("7f-80 r-xp" AT "/home/me/lib/kforge/libkfcpu.so\n",
                                             &unnamed, name));
     kf_mapped as_oracle = {NULL, "", "7f-80 r-xp" AT "/opt/fast/libfast.so\n", NULL, none};
     assert_false(

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kforge/installation.h"
+
 /* One batch in so many is looked at while it runs: in timed pairs, before them, and one in so many
  * when it has stopped. All batches of a workload that is not timed are looked at. Both sides of a
  * timed pair are, since a look may delay the process. */
@@ -219,6 +221,14 @@ static bool is_named(const region *r, size_t package, const char *const *allowed
     return false;
 }
 
+/* True for kforge's runtime of CUDA on a processor. Extensions of a solution run on it. */
+static bool is_cpu_runtime(const region *r)
+{
+    kf_autofree char *file = kf_root_file("lib/kforge/libkfcpu.so", NULL);
+    kf_autofree char *real = file ? realpath(file, NULL) : NULL;
+    return real && strlen(real) == r->path_size && memcmp(real, r->path, r->path_size) == 0;
+}
+
 /* True for code that a solution in Python may load. Its own results lie below /tmp. */
 static bool is_allowed_in_python(const region *r, const kf_mapped *mapped)
 {
@@ -226,7 +236,7 @@ static bool is_allowed_in_python(const region *r, const kf_mapped *mapped)
     size_t package = package_of(r), base = base_of(r);
     if (is_allowed(r, mapped) || has_object(mapped->oracle, r) || begins(r, 0, own)) return true;
     if (package) return begins(r, package, packages) || is_named(r, package, mapped->allowed);
-    if (begins(r, base, python_system)) return true;
+    if (begins(r, base, python_system) || is_cpu_runtime(r)) return true;
     char path[512]; /* a module of the standard library */
     snprintf(path, sizeof path, "%.*s", (int)r->path_size, r->path);
     return strstr(path, "/lib-dynload/") != NULL;
