@@ -52,6 +52,7 @@ static cJSON *run_json(const kf_store_run *run, const kf_store_spent *spent)
     cJSON_AddBoolToObject(json, "bestVerified", run->best_reverified);
     kf_page_add_number(json, "calls", (double)spent->calls);
     kf_page_add_number(json, "cost", spent->cost_usd);
+    cJSON_AddBoolToObject(json, "unpriced", spent->unpriced > 0);
     kf_page_add_number(json, "deviceSeconds", spent->device_seconds);
     return json;
 }

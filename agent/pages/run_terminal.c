@@ -128,8 +128,9 @@ static void draw_head(FILE *out, const kf_store_run *run, const kf_store_spent *
         kf_buffer_string(&text, "no correct candidate yet");
     print_wrapped(out, "best", text.data ? text.data : "", s);
     kf_buffer_clear(&text);
-    kf_buffer_format(&text, "%lld model calls, $%.2f, %s of devices", (long long)spent->calls,
-                     spent->cost_usd, kf_figure_seconds(spent->device_seconds, figure));
+    kf_buffer_format(&text, "%lld model calls, %s, %s of devices", (long long)spent->calls,
+                     kf_figure_cost(spent->cost_usd, spent->unpriced > 0, other),
+                     kf_figure_seconds(spent->device_seconds, figure));
     print_wrapped(out, "spent", text.data ? text.data : "", s);
 }
 
@@ -249,7 +250,8 @@ static bool draw_models(FILE *out, const watcher *w, const screen *s, kf_error *
         kf_table_cell(&table, "%s",
                       kf_figure_speedup((kf_interval){p.best_speedup, NAN, NAN}, figure));
         kf_table_cell(&table, p.calls ? "%lld" : "", (long long)p.calls);
-        kf_table_cell(&table, p.calls ? "$%.2f" : "", p.cost_usd);
+        kf_table_cell(&table, "%s",
+                      p.calls ? kf_figure_cost(p.cost_usd, p.unpriced > 0, figure) : "");
     }
     if (table.cell_count) fputc('\n', out);
     kf_table_print(&table, out, s->width, 0, s->color);

@@ -159,6 +159,10 @@ static bool find_json(const char *path, kf_task *task, kf_error *error)
     if (stat(path, &status) < 0)
         return kf_fail(error, errno == ENOENT || errno == ENOTDIR ? KF_ERROR_INPUT : KF_ERROR_IO,
                        "%s: %s; expected a task.json or the folder of one", path, strerror(errno));
+    const char *end = strrchr(path, '.');
+    if (end && S_ISREG(status.st_mode) && (strcmp(end, ".cu") == 0 || strcmp(end, ".py") == 0))
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "%s: a source is no task; expected a task.json or the folder of one", path);
     if (S_ISDIR(status.st_mode)) {
         task->folder = strdup(path);
         task->where = kf_path_join(path, "task.json");

@@ -88,7 +88,7 @@ function drawTiles() {
   }
   tiles.push(tile(count(model.attempts.length), "attempts, " + count(judged) + " candidates"));
   tiles.push(tile(count(model.results.get("correct") || 0), "correct"));
-  if (run.calls) tiles.push(tile(money(run.cost), count(run.calls) + " model calls"));
+  if (run.calls) tiles.push(tile(run.unpriced && !run.cost ? "cost unknown" : money(run.cost), count(run.calls) + " model calls"));
   tiles.push(tile(seconds(Math.round(elapsed())), isLive() ? "so far" : "of time", "elapsed"));
   tiles.push(tile(seconds(run.deviceSeconds), "of devices"));
   byId("tiles").replaceChildren(...tiles);
