@@ -126,8 +126,10 @@ stream speaking.db
 says spoke
 
 # An agent that tries to leave its folder, to read the oracle and the store, and to take keys.
+# The folders above the program itself are there.
+case $bin in /root/*) home= ;; *) home=/root ;; esac
 cat >agents/escaping <<END
-for file in "$root/tasks/axpy" "$root/tests" "$work/escaping.db" "$bin/../share" "$bin/kforge-runner" "$root/README.md" /etc/shadow /root "$work/home"; do
+for file in "$root/tasks/axpy" "$root/tests" "$work/escaping.db" "$bin/../share" "$bin/kforge-runner" "$root/README.md" /etc/shadow $home "$work/home"; do
     ls "\$file" >/dev/null 2>&1 && echo "LEAK: \$file"
     cat "\$file" >/dev/null 2>&1 && echo "LEAK: \$file"
 done
