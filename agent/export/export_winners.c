@@ -4,6 +4,7 @@
 
 #include "export_names.h"
 #include "kforge/list.h"
+#include "modelnew_internal.h"
 #include "output.h"
 
 /* best candidates of a task that are read */
@@ -88,7 +89,7 @@ static int take(kf_store *store, const kf_store_candidate *candidate, const kf_w
     int64_t count = 0;
     kf_autofree char *source = kf_store_source(store, candidate->id, &size, error);
     if (!source) return -1;
-    if (query->cuda_only && strstr(source, "class ModelNew")) return 0;
+    if (query->cuda_only && kf_modelnew_is_python(source)) return 0;
     *winner = (kf_winner){.verdict = candidate->verdict,
                           .speedup = candidate->speedup,
                           .status = candidate->status,
