@@ -229,12 +229,32 @@ static void an_arena_is_kept_for_a_problem_of_its_size(void **state)
      * of 2 GiB and its GELU in between. */
     assert_int_equal(kf_cuda_device_pool_bytes(&small, KF_ROLE_CANDIDATE, 100 * GIB, &h200),
                      common);
-    assert_true(kf_cuda_device_pool_bytes(&small, KF_ROLE_CANDIDATE, 8 * GIB, &h200) >= of_small);
+    assert_true(kf_cuda_device_pool_bytes(&small, KF_ROLE_CANDIDATE, 10 * GIB, &h200) >= of_small);
     assert_true(kf_cuda_device_pool_bytes(&small, KF_ROLE_BASELINE, 20 * GIB, &h200) <= 10 * GIB);
     static kf_problem medium;
     medium = problem_of(1024, 65536); /* 256 MiB each way */
     assert_true(kf_cuda_device_pool_suits(given, &medium, &h200));
     assert_false(kf_cuda_device_pool_suits(given, &medium, &a_gpu));
+}
+
+/* Each side has buffers of its own, except where that would leave too little for runners. */
+static void sides_are_apart_if_memory_is_there(void **state)
+{
+    (void)state;
+    static kf_problem small, large, huge;
+    const uint64_t h100 = 79 * GIB;
+    small = problem_of(64, 4096);
+    large = problem_of(4096, 65536); /* 1 GiB each way */
+    huge = problem_of(4096, 393216); /* 6 GiB each way */
+    assert_true(kf_cuda_has_room_for_sides(&small, 1024, h100));
+    assert_true(kf_cuda_has_room_for_sides(&large, 3, h100));
+    assert_true(kf_cuda_has_room_for_sides(&large, 6, h100));
+    assert_false(kf_cuda_has_room_for_sides(&huge, 3, h100));
+    assert_true(kf_cuda_has_room_for_sides(&huge, 3, 4 * h100));
+    /* A pool leaves the memory that later sets of both sides need. */
+    const kf_cuda_memory memory = {h100, 12 * GIB, 1024, 0};
+    uint64_t pool = kf_cuda_device_pool_bytes(&large, KF_ROLE_CANDIDATE, 40 * GIB, &memory);
+    assert_true(pool + (6 - 3) * (2 * large.total_bytes + 2 * GIB) <= 40 * GIB);
 }
 
 static kf_output_directory_entry entry_at(uint64_t address, int64_t rows, int64_t columns,
@@ -312,6 +332,7 @@ int test_program(void)
         cmocka_unit_test(the_largest_problems_have_two_sets),
         cmocka_unit_test(what_lies_between_has_what_is_there),
         cmocka_unit_test(what_is_too_large_for_a_device),
+        cmocka_unit_test(sides_are_apart_if_memory_is_there),
         cmocka_unit_test(an_arena_is_kept_for_a_problem_of_its_size),
         cmocka_unit_test(a_ledger_says_where_a_result_lies),
     };

@@ -463,7 +463,7 @@ static void sides_share_no_buffer(void **state)
         assert_true(buffers->fill(b.sets, secret, none, NULL));
         const kf_role roles[] = {KF_ROLE_CANDIDATE, KF_ROLE_BASELINE, KF_ROLE_CANDIDATE};
         for (size_t i = 0; i < 3; i++) {
-            buffers->turn_to(b.sets, roles[i]);
+            assert_true(buffers->turn_to(b.sets, roles[i], NULL));
             if (i == 2) { /* its damage of its first turn is still there */
                 assert_int_not_equal(inspect(&b, chosen).kind, KF_DAMAGE_NONE);
                 continue;

@@ -66,6 +66,7 @@ static struct {
     const struct behaviour *failing;
     /* A candidate changes inputs while the oracle reads them. */
     bool changes, changed;
+    bool shared; /* the sides map the same buffers */
     bool starved; /* only while a candidate lives, and there is no memory for sets then */
     int failure;  /* the error's code; 0: no error */
     /* seconds for which the driver clears memory after a call of the oracle, which frees its
@@ -555,6 +556,19 @@ static kf_runner_event hand_over(kf_sets *sets, kf_runner *runner, kf_role role)
     return KF_RUNNER_OK;
 }
 
+static bool turn_to(kf_sets *sets, kf_role side, kf_error *error)
+{
+    (void)sets, (void)error;
+    assert_true(side == KF_ROLE_CANDIDATE || side == KF_ROLE_BASELINE);
+    return true;
+}
+
+static bool sides_share(const kf_sets *sets)
+{
+    (void)sets;
+    return world.shared;
+}
+
 static bool fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variations,
                  kf_error *error)
 {
@@ -826,6 +840,8 @@ static const kf_device_operations operations = {.kind = "cuda",
                                                 .buffers.sets_new = sets_new,
                                                 .buffers.sets_free = sets_free,
                                                 .buffers.hand_over = hand_over,
+                                                .buffers.turn_to = turn_to,
+                                                .buffers.sides_share = sides_share,
                                                 .buffers.fill = fill,
                                                 .buffers.poison = poison,
                                                 .buffers.cache_flush = cache_flush,
@@ -1737,8 +1753,8 @@ static void work_before_the_clock_gains_nothing(void **state)
     }
 }
 
-/* Inputs that change while the oracle reads them are the candidate's doing, also if the oracle then
- * fails. */
+/* Where sides share buffers, inputs that change while the oracle reads them are the candidate's
+ * doing, also if the oracle then fails. The verdict says that they share. */
 static void inputs_are_inspected_after_the_oracle(void **state)
 {
     (void)state;
@@ -1747,12 +1763,24 @@ static void inputs_are_inspected_after_the_oracle(void **state)
         world.failing = &oracle_does;
         world.failure = code;
         world.starved = code; /* fails only while the candidate lives */
-        world.changes = true;
+        world.changes = world.shared = true;
         kf_verdict *v = judged(m, code);
         assert_int_equal(v->workloads->finding_count, 1);
         const kf_finding *f = &v->workloads->findings[0];
         assert_int_equal(f->status, KF_CONTRACT_VIOLATION);
         assert_string_equal(f->rule, "input.mutated");
+        kf_verdict_free(v);
+        stopped(m);
+    }
+    for (int shared = 0; shared < 2; shared++) {
+        machine *m = started(108e-6);
+        world.shared = shared;
+        kf_verdict *v = judged(m, 0);
+        assert_int_equal(v->workloads->finding_count, 0);
+        bool said = false;
+        for (size_t i = 0; i < v->flag_count; i++)
+            said = said || strcmp(v->flags[i], "buffers.shared:main") == 0;
+        assert_int_equal(said, shared);
         kf_verdict_free(v);
         stopped(m);
     }

@@ -31,7 +31,7 @@ bool kf_cpu_fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variati
                  kf_error *error);
 bool kf_cpu_poison(kf_sets *sets, uint64_t secret, kf_error *error);
 void kf_cpu_cache_flush(kf_sets *sets, const uint32_t *list, uint32_t count);
-void kf_cpu_turn_to(kf_sets *sets, kf_role side);
+bool kf_cpu_turn_to(kf_sets *sets, kf_role side, kf_error *error);
 bool kf_cpu_inspect(kf_sets *sets, const bool *chosen, kf_damage *damage, kf_error *error);
 bool kf_cpu_fetch(kf_sets *sets, kf_runner *runner, kf_role role, const uint32_t *list,
                   uint32_t count, const bool *chosen, kf_fetch_fault *fault, kf_error *error);

@@ -381,14 +381,16 @@ static void give_one(void *context, size_t entry)
     if (!inout) poison_guards(sets, b, key_of(sets->secret, set, i));
 }
 
-void kf_cpu_turn_to(kf_sets *handle, kf_role side)
+bool kf_cpu_turn_to(kf_sets *handle, kf_role side, kf_error *error)
 {
     kf_cpu_sets *sets = (kf_cpu_sets *)handle;
+    (void)error;
     sets->side = side;
     size_t entries = (size_t)sets->count * (size_t)sets->problem->argument_count, stale = 0;
     for (size_t entry = 0; entry < entries && !stale; entry++)
         stale = sets->buffers[entry].given[side] != sets->buffers[entry].drawn;
     if (stale) kf_parallel_for(sets->device->parallel, entries, give_one, sets);
+    return true;
 }
 
 static void poison_one(void *context, size_t entry)
@@ -412,10 +414,9 @@ static void poison_one(void *context, size_t entry)
 bool kf_cpu_poison(kf_sets *handle, uint64_t secret, kf_error *error)
 {
     kf_cpu_sets *sets = (kf_cpu_sets *)handle;
-    (void)error;
     sets->poison_secret[sets->side] = secret;
     kf_output_directory_clear(sets->output_directories[sets->side == KF_ROLE_BASELINE]);
-    kf_cpu_turn_to(handle, sets->side);
+    kf_cpu_turn_to(handle, sets->side, error);
     kf_parallel_for(sets->device->parallel,
                     (size_t)sets->count * (size_t)sets->problem->argument_count, poison_one, sets);
     return true;

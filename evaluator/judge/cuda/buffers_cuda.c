@@ -42,15 +42,15 @@ uint64_t kf_cuda_truth_bytes(const kf_problem *problem)
     return bytes;
 }
 
-bool kf_cuda_digests(kf_cuda_sets *sets, const size_t *entries, size_t count, uint64_t *digests,
-                     kf_error *error)
+bool kf_cuda_digests(kf_cuda_sets *sets, kf_role side, const size_t *entries, size_t count,
+                     uint64_t *digests, kf_error *error)
 {
     kf_cuda_device *gpu = sets->gpu;
     kf_autowork b = {0};
     if (!count) return true;
     if (!kf_cuda_work_begin(&b, sizeof(kf_digest_task), count, error)) return false;
     for (size_t i = 0; i < count; i++) {
-        const kf_cuda_buffer *buffer = &sets->buffers[entries[i]];
+        const kf_cuda_buffer *buffer = &sets->sides[side][entries[i]];
         kf_digest_task *task = kf_cuda_work_add(&b, buffer->bytes / 16 + 1);
         *task = (kf_digest_task){
             .data = kf_cuda_address(sets, buffer), .bytes = buffer->bytes, .key = sets->digest_key};

@@ -13,13 +13,13 @@ void kf_cuda_forget_copies(kf_cuda_sets *sets)
     sets->copy_count = 0;
 }
 
-/* Copies a buffer to the host. The copy is valid until the next fill or poison. */
-static const void *host_copy(kf_cuda_sets *sets, uint32_t set, int argument, bool truth,
-                             kf_error *error)
+/* Copies one of the buffers to the host. The copy is valid until the next fill or poison. */
+static const void *host_copy(kf_cuda_sets *sets, const kf_cuda_buffer *buffers, uint32_t set,
+                             int argument, kf_error *error)
 {
     kf_cuda_device *gpu = sets->gpu;
-    size_t entry = (size_t)set * (size_t)sets->problem->argument_count + (size_t)argument;
-    const kf_cuda_buffer *b = truth ? &sets->truths[entry] : &sets->buffers[entry];
+    const kf_cuda_buffer *b =
+        &buffers[(size_t)set * (size_t)sets->problem->argument_count + (size_t)argument];
     bool grown = kf_list_grow(&sets->copies, sets->copy_count);
     void *data = grown ? malloc(b->bytes ? b->bytes : 1) : NULL;
     if (!data) {
@@ -27,7 +27,7 @@ static const void *host_copy(kf_cuda_sets *sets, uint32_t set, int argument, boo
                 (unsigned long long)b->bytes, sets->problem->arguments[argument].name);
         return NULL;
     }
-    sets->copies[sets->copy_count++] = (kf_cuda_copy){set, argument, truth, data};
+    sets->copies[sets->copy_count++] = (kf_cuda_copy){set, argument, buffers == sets->truths, data};
     if (!kf_cuda_check(gpu,
                        gpu->cuda.copy_out(data, kf_cuda_address(sets, b), b->bytes, gpu->stream),
                        "copying to the host", error) ||
@@ -39,19 +39,22 @@ static const void *host_copy(kf_cuda_sets *sets, uint32_t set, int argument, boo
 const void *kf_cuda_output(kf_sets *handle, uint32_t set, int argument, kf_error *error)
 {
     kf_cuda_sets *sets = (kf_cuda_sets *)handle;
-    return host_copy(sets, set, argument, false, error);
+    return host_copy(sets, sets->buffers, set, argument, error);
 }
 
+/* Those that the oracle read. */
 const void *kf_cuda_input(kf_sets *handle, uint32_t set, int argument, kf_error *error)
 {
     kf_cuda_sets *sets = (kf_cuda_sets *)handle;
-    return host_copy(sets, set, argument, false, error);
+    bool input = sets->problem->arguments[argument].kind == KF_INPUT;
+    return host_copy(sets, input ? sets->sides[KF_ROLE_BASELINE] : sets->buffers, set, argument,
+                     error);
 }
 
 const void *kf_cuda_truth(kf_sets *handle, uint32_t set, int argument, kf_error *error)
 {
     kf_cuda_sets *sets = (kf_cuda_sets *)handle;
-    return host_copy(sets, set, argument, true, error);
+    return host_copy(sets, sets->truths, set, argument, error);
 }
 
 /* Changes the input on the CPU, so that both devices have the same numbers. That happens only for
@@ -63,8 +66,8 @@ bool kf_cuda_nudge_input(kf_sets *handle, uint32_t set, int argument, uint64_t s
     kf_cuda_device *gpu = sets->gpu;
     const kf_problem_argument *a = &sets->problem->arguments[argument];
     size_t entry = (size_t)set * (size_t)sets->problem->argument_count + (size_t)argument;
-    kf_cuda_buffer *b = &sets->buffers[entry];
-    if (!host_copy(sets, set, argument, false, error)) return false;
+    kf_cuda_buffer *b = &sets->sides[KF_ROLE_BASELINE][entry];
+    if (!kf_cuda_input(handle, set, argument, error)) return false;
     void *data = sets->copies[sets->copy_count - 1].data;
     kf_nudge(a->dtype, data, a->elements, seed, share);
     bool done =
@@ -72,7 +75,8 @@ bool kf_cuda_nudge_input(kf_sets *handle, uint32_t set, int argument, uint64_t s
                       "copying from the host", error) &&
         kf_cuda_wait(gpu, "copying from the host", error);
     kf_cuda_forget_copies(sets);
-    return done && kf_cuda_digests(sets, &entry, 1, &b->digest, error);
+    if (!kf_cuda_sides_share(handle)) sets->sides[KF_ROLE_CANDIDATE][entry].stale = true;
+    return done && kf_cuda_digests(sets, KF_ROLE_BASELINE, &entry, 1, &b->digest, error);
 }
 
 void kf_cuda_poison_read(kf_sets *handle, uint32_t set, int argument, uint64_t first,
@@ -81,6 +85,6 @@ void kf_cuda_poison_read(kf_sets *handle, uint32_t set, int argument, uint64_t f
     kf_cuda_sets *sets = (kf_cuda_sets *)handle;
     const kf_cuda_buffer *b =
         &sets->buffers[(size_t)set * (size_t)sets->problem->argument_count + (size_t)argument];
-    kf_poison_read(kf_cuda_key(sets->poison_secret, set, argument), bytes, b->data_offset + first,
+    kf_poison_read(kf_cuda_key(sets->poison_secret[sets->side], set, argument), bytes, b->data_offset + first,
                    count);
 }

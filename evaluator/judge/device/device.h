@@ -5,8 +5,8 @@
  * the front guard ends at element 0, and the back guard begins after the last byte. Before a batch,
  * the guards and all that a runner may write (outputs, inouts, workspace) hold random bits. Inputs
  * are filled from a secret and digested. The truth, which the oracle computes, has buffers of its
- * own. Only the oracle's runner maps them. On the CPU device candidate, baseline and oracle share
- * no buffer.
+ * own. Only the oracle's runner maps them. The candidate shares no buffer with the others, unless a
+ * GPU is too small.
  */
 #ifndef KFORGE_DEVICE_H
 #define KFORGE_DEVICE_H
@@ -116,9 +116,11 @@ typedef struct kf_buffer_operations {
      * Other runners get everything but the truth. */
     kf_runner_event (*hand_over)(kf_sets *sets, kf_runner *runner, kf_role role);
     /* Selects a side, candidate or baseline: the functions below mean its buffers. Gives it the
-     * inputs that were filled since its last turn. Comes before cache_flush. NULL if the sides
-     * share buffers. At first it is the baseline's turn. */
-    void (*turn_to)(kf_sets *sets, kf_role side);
+     * inputs that were filled since its last turn. Comes before cache_flush. At first it is the
+     * baseline's turn. */
+    bool (*turn_to)(kf_sets *sets, kf_role side, kf_error *error);
+    /* True if memory is too short for buffers of each side. NULL: never. */
+    bool (*sides_share)(const kf_sets *sets);
     /* Fills the inputs of every set from `secret`, with their guards. Remembers the initial values
      * of inouts, which `poison` writes. `variations` has one entry for each set. */
     bool (*fill)(kf_sets *sets, uint64_t secret, const kf_set_variation *variations,
@@ -327,6 +329,8 @@ struct kf_device {
     double most_sets;
     /* The memory of all sets of a problem together. */
     uint64_t set_bytes;
+    /* Set by the judge: sets made from now on take less memory, and their sides share buffers. */
+    bool sides_share;
 };
 
 /* Opens the CPU device. `parallel` is borrowed. `cache`: a folder for precompiled headers, or
