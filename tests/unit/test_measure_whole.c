@@ -605,8 +605,9 @@ static bool read_part(kf_sets *sets, uint32_t set, int argument, const kf_part *
 }
 
 static bool write_part(kf_sets *sets, uint32_t set, int argument, const kf_part *part,
-                       const void *data, kf_error *error)
+                       const void *data, bool live, kf_error *error)
 {
+    (void)live;
     unsigned char before[4096];
     uint64_t holds = world.holds[set];
     (void)argument;

@@ -220,6 +220,12 @@ static unsigned char *oracle_data_of(const kf_cpu_sets *sets, const buffer *b)
     return sets->bases[KF_ROLE_ORACLE] + b->offset + b->data_offset;
 }
 
+/* Returns what the oracle gets of an input or inout. */
+static unsigned char *initial_of(const kf_cpu_sets *sets, const buffer *b, bool inout)
+{
+    return inout ? sets->kept + b->kept : oracle_data_of(sets, b);
+}
+
 static uint32_t count_outputs(const kf_problem *problem)
 {
     uint32_t outputs = 0;
@@ -327,7 +333,7 @@ static void generate(kf_cpu_sets *sets, uint32_t set, int i)
     buffer *b = &sets->buffers[entry];
     uint32_t source = sets->sources[entry];
     bool inout = argument->kind == KF_INOUT;
-    unsigned char *data = inout ? sets->kept + b->kept : oracle_data_of(sets, b);
+    unsigned char *data = initial_of(sets, b, inout);
     kf_input_fill(argument, key_of(sets->secret, source, i), variation_of(sets, source, i), data, 0,
                   argument->elements);
     b->digest = kf_digest(sets->digest_key, data, b->bytes);
@@ -377,7 +383,7 @@ static void give_one(void *context, size_t entry)
     buffer *b = &sets->buffers[entry];
     if (!is_filled(&sets->problem->arguments[i]) || b->given[sets->side] == b->drawn) return;
     b->given[sets->side] = b->drawn;
-    memcpy(data_of(sets, b), inout ? sets->kept + b->kept : oracle_data_of(sets, b), b->bytes);
+    memcpy(data_of(sets, b), initial_of(sets, b, inout), b->bytes);
     if (!inout) poison_guards(sets, b, key_of(sets->secret, set, i));
 }
 
@@ -600,14 +606,15 @@ bool kf_cpu_read_part(kf_sets *handle, uint32_t set, int argument, const kf_part
 }
 
 bool kf_cpu_write_part(kf_sets *handle, uint32_t set, int argument, const kf_part *part,
-                       const void *data, kf_error *error)
+                       const void *data, bool live, kf_error *error)
 {
     const kf_cpu_sets *sets = (const kf_cpu_sets *)handle;
     const buffer *b =
         &sets->buffers[(size_t)set * (size_t)sets->problem->argument_count + (size_t)argument];
+    bool inout = sets->problem->arguments[argument].kind == KF_INOUT;
     (void)error;
-    memcpy(data_of(sets, b) + part->offset, data, part->bytes);
-    memcpy(oracle_data_of(sets, b) + part->offset, data, part->bytes);
+    if (live || !inout) memcpy(data_of(sets, b) + part->offset, data, part->bytes);
+    memcpy(initial_of(sets, b, inout) + part->offset, data, part->bytes);
     /* The caller then looks at what has begun. */
     static int order;
     __atomic_fetch_add(&order, 1, __ATOMIC_SEQ_CST);
@@ -620,7 +627,8 @@ bool kf_cpu_accept_input(kf_sets *handle, uint32_t set, int argument, kf_error *
     (void)error;
     buffer *b =
         &sets->buffers[(size_t)set * (size_t)sets->problem->argument_count + (size_t)argument];
-    b->digest = kf_digest(sets->digest_key, oracle_data_of(sets, b), b->bytes);
+    bool inout = sets->problem->arguments[argument].kind == KF_INOUT;
+    b->digest = kf_digest(sets->digest_key, initial_of(sets, b, inout), b->bytes);
     /* write_part has given it to this side. The other one, and a side that lacks the rest of the
      * input, get it at their next turn. */
     bool current = b->given[sets->side] == b->drawn;

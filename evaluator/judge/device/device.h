@@ -166,11 +166,13 @@ typedef struct kf_buffer_operations {
      * `from` KF_FRESH_INPUT: new numbers of the same distribution. */
     bool (*copy_input)(kf_sets *sets, uint32_t from, uint32_t to, int argument, kf_error *error);
     /* Read and write some bytes of a buffer, also while a batch runs. All calls that begin after
-     * write_part has returned see the new bytes. NULL: no batch is watched (measure_watch.c). */
+     * write_part has returned see the new bytes. Not `live`: an inout that a call has changed keeps
+     * its results, and only its initial values change. NULL: no batch is watched
+     * (measure_watch.c). */
     bool (*read_part)(kf_sets *sets, uint32_t set, int argument, const kf_part *part, void *data,
                       kf_error *error);
     bool (*write_part)(kf_sets *sets, uint32_t set, int argument, const kf_part *part,
-                       const void *data, kf_error *error);
+                       const void *data, bool live, kf_error *error);
     /* Makes the present content of an input its right one, until the next fill. */
     bool (*accept_input)(kf_sets *sets, uint32_t set, int argument, kf_error *error);
     /* Moves a share of an input's elements to neighbouring numbers (kf_nudge). Not for inouts. */
