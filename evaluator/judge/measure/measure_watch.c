@@ -43,6 +43,8 @@ typedef struct change {
     kf_part part;
     /* The call began meanwhile. */
     bool raced;
+    /* Of an inout: the call left the new values as they were. */
+    bool left;
     _Alignas(16) unsigned char before[MOST_BYTES], after[MOST_BYTES];
 } change;
 
@@ -153,8 +155,6 @@ static int64_t draw_place(kf_watch *w, const kf_problem_argument *argument, int6
 {
     int64_t most = most_elements(argument),
             count = (int64_t)draw_magnitude(&w->choices, (uint64_t)most);
-    /* Few elements of a structure cannot change alone. */
-    if (kf_input_is_structured(argument) && kf_choices_below(&w->choices, 2)) count = most;
     *start = (int64_t)(draw_part(&w->choices) * (double)(argument->elements - count + 1));
     count = kf_input_part(argument, start, count);
     return count < most ? count : most;
@@ -178,8 +178,7 @@ static bool draw_elements(kf_watch *w, change *c, bool *found)
     if (!r->device->buffers.read_part(r->sets, set, c->argument, &c->part, c->before, w->error))
         return false;
     kf_variation variation = varied->argument == c->argument ? varied->variation : KF_VARY_NONE;
-    if (!kf_input_part_draw(argument, key, variation, start, count, c->before, c->after))
-        return kf_fail_memory(w->error, "a watched batch");
+    kf_input_part_draw(argument, key, variation, start, count, c->before, c->after);
     *found = memcmp(c->before, c->after, c->part.bytes) != 0;
     return true;
 }
@@ -191,15 +190,12 @@ static bool change_later_call(kf_watch *w)
     const kf_problem *problem = r->bench->problem;
     change *c = &w->changes[w->change_count];
     c->argument = draw_argument(problem, &w->choices, is_replaceable);
-    /* A call must not meet half of a changed structure, so not the next call. */
-    uint32_t first = begun(w),
-             from = first + kf_input_is_structured(&problem->arguments[c->argument]);
-    uint32_t place = from < w->calls ? draw_later_call(w, from) : w->calls;
+    uint32_t first = begun(w), place = first < w->calls ? draw_later_call(w, first) : w->calls;
     bool found;
     if (place == w->calls) return true;
     c->place = place;
     if (!draw_elements(w, c, &found)) return false;
-    if (!found || begun(w) + (from - first) > place) return true;
+    if (!found || begun(w) > place) return true;
     w->change_count++;
     if (!r->device->buffers.write_part(r->sets, r->lists.order[place], c->argument, &c->part,
                                        c->after, true, w->error))
@@ -295,17 +291,18 @@ static bool repeat(kf_measurement *r, uint32_t from, uint32_t to, kf_error *erro
  * show all other changes. Inouts hold results now. */
 static bool restore_inputs(kf_measurement *r, kf_error *error)
 {
-    const kf_watch *w = r->watching.watch;
+    kf_watch *w = r->watching.watch;
     const kf_buffer_operations *buffers = &r->device->buffers;
     for (int i = 0; i < w->change_count && !r->over; i++) {
-        const change *c = &w->changes[i];
+        change *c = &w->changes[i];
         unsigned char now[MOST_BYTES];
         uint32_t set = r->lists.order[c->place];
         if (!buffers->read_part(r->sets, set, c->argument, &c->part, now, error)) return false;
         const kf_damage damage = {
             .kind = KF_DAMAGE_INPUT, .set = (int)set, .argument = c->argument, .byte = -1};
         bool inout = r->bench->problem->arguments[c->argument].kind == KF_INOUT;
-        if (!inout && memcmp(now, c->after, c->part.bytes) != 0) {
+        c->left = memcmp(now, c->after, c->part.bytes) == 0;
+        if (!inout && !c->left) {
             r->over = true;
             return kf_checker_damage(r->checker, &damage) || kf_fail_memory(error, "a finding");
         }
@@ -375,8 +372,9 @@ static bool find_right(kf_measurement *r, bool right[LOOKS], kf_error *error)
 }
 
 /* Compares the changed calls with the truth of their new and of their old inputs, with all findings
- * in a verdict that is thrown away. *stale: one of them is right for the old ones only. Most
- * changes alter no result of some tasks, for example of topk. */
+ * in a verdict that is thrown away. *stale: one of them is right for the old ones only, or is wrong
+ * and has left the new values of an inout. Most changes alter no result of some tasks, for example
+ * of topk. */
 static bool compare_with_old(kf_measurement *r, bool *stale, kf_error *error)
 {
     kf_workbench *bench = r->bench;
@@ -392,7 +390,10 @@ static bool compare_with_old(kf_measurement *r, bool *stale, kf_error *error)
     bool now[LOOKS] = {false}, before[LOOKS] = {false};
     bool done = put_all(r, true, error) && find_right(r, now, error) && put_all(r, false, error) &&
                 find_right(r, before, error);
-    for (int i = 0; i < w->change_count && done; i++) *stale = *stale || (before[i] && !now[i]);
+    for (int i = 0; i < w->change_count && done; i++) {
+        bool inout = bench->problem->arguments[w->changes[i].argument].kind == KF_INOUT;
+        *stale = *stale || (!now[i] && (before[i] || (inout && w->changes[i].left)));
+    }
     r->over = true;
     bench->verdict = verdict;
     bench->result = result;
