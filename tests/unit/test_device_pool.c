@@ -1,5 +1,5 @@
-/* Tests of the result pools of a GPU that need no GPU: the size of a pool, and the entries of the
- * output directory. */
+/* Tests of parts for a GPU that need no GPU: the size of a result pool, the entries of the output
+ * directory, looks into the cache. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "test_main.h"
+#include "cache_look.h"
 #include "output_directory_wire.h"
 #include "device_pool_cuda.h"
 #include "output_directory.h"
@@ -323,6 +324,44 @@ static void a_ledger_says_where_a_result_lies(void **state)
     kf_output_directory_free(output_directory);
 }
 
+/* Returns a look at inputs of 2,000 words, of which these shares are cached. */
+static kf_cache_shares looked(double first, double second)
+{
+    return (kf_cache_shares){
+        .count = 2,
+        .inputs = {{2000, (uint32_t)(2000 * first)}, {2000, (uint32_t)(2000 * second)}}};
+}
+
+/* Each input is compared with itself: flushing may leave much of one and little of another. */
+static void reads_between_two_looks_are_seen(void **state)
+{
+    (void)state;
+    static const struct {
+        double before[2], now[2], read;
+    } cases[] = {
+        {{0.01, 0.01}, {0.01, 0.02}, 0},
+        {{0.02, 0.36}, {0.03, 0.36}, 0},
+        {{0.03, 0.69}, {0.03, 0.71}, 0},
+        {{0.02, 0.75}, {0.02, 1}, 0},
+        {{0.02, 0.36}, {0.02, 0.68}, 0.5},
+        {{0.01, 0.01}, {0.505, 0.01}, 0.5},
+        {{0, 0}, {1, 0}, 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        kf_cache_shares before = looked(cases[i].before[0], cases[i].before[1]),
+                        now = looked(cases[i].now[0], cases[i].now[1]);
+        assert_float_equal(kf_cache_read_since(&before, &now), cases[i].read, 0.001);
+    }
+    kf_cache_shares none = {0}, now = looked(1, 1);
+    assert_float_equal(kf_cache_read_since(&none, &now), 0, 0);
+    static const kf_cache_sample samples[] = {
+        {.first = 300, .again = 300}, {.first = 350, .again = 300}, {.first = 390, .again = 300},
+        {.first = 700, .again = 300}, {.first = 290, .again = 300},
+    };
+    assert_int_equal(kf_cache_count(samples, 5).cached, 3);
+    assert_int_equal(kf_cache_count(samples, 5).words, 5);
+}
+
 int test_program(void)
 {
     const struct CMUnitTest tests[] = {
@@ -335,6 +374,7 @@ int test_program(void)
         cmocka_unit_test(sides_are_apart_if_memory_is_there),
         cmocka_unit_test(an_arena_is_kept_for_a_problem_of_its_size),
         cmocka_unit_test(a_ledger_says_where_a_result_lies),
+        cmocka_unit_test(reads_between_two_looks_are_seen),
     };
     return TEST_GROUP(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #ifndef KFORGE_BUFFERS_CUDA_H
 #define KFORGE_BUFFERS_CUDA_H
 
+#include "cache_look.h"
 #include "device_cuda.h"
 #include "stream_page.h"
 
@@ -52,9 +53,8 @@ typedef struct kf_cuda_order {
     /* Samples since the last poison: at most KF_CUDA_SAMPLES. */
     uint32_t sample_count;
     kf_cuda_sample *samples;
-    /* The share of words that flushing left in the cache, and how many the first look was at. */
-    double usually_cached;
-    uint32_t first_look;
+    /* The first look of a held batch, right after flushing. */
+    kf_cache_shares flushed;
 } kf_cuda_order;
 
 typedef struct kf_cuda_sets {

@@ -1,9 +1,9 @@
 /* The order of calls in the candidate's stream: gates that hold the stream, and samples of what it
  * sees (stream_page.h). evaluator/judge/measure/measure_order.c decides when. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cache_look.h"
 #include "cuda_calls.h"
 #include "device_pool_cuda.h"
 #include "kforge/file.h"
@@ -76,15 +76,6 @@ bool kf_cuda_release(kf_sets *handle, const uint32_t *list, uint32_t count, kf_e
 #define CACHE_BYTES (128 * CACHE_BLOCK)
 /* Pages of device memory. */
 #define PAGE_BYTES (2ull << 20)
-/* A word is in the cache if its first read takes less than this many times as long as the second.
- * From memory it takes 1.3 times as long, or 2.4 times where the word lies in the nearer half of
- * the cache (H100). */
-#define CACHED_FACTOR 1.18
-/* If flushing leaves more than this share cached, times do not show what was read since. */
-#define MOST_CACHED 0.7
-/* Shares differ by less than so many standard deviations by chance. */
-#define DEVIATIONS 4.5
-
 /* Chooses words of a buffer, one in each of `count` equal parts, in blocks with an even or odd
  * number. */
 static void choose_words(uint64_t address, uint64_t bytes, bool odd, uint32_t count,
@@ -166,43 +157,23 @@ static bool time_reads(kf_cuda_device *gpu, cache_look *look, kf_error *error)
            kf_cuda_wait(gpu, "looking into the cache", error);
 }
 
-/* Returns the share of words in the cache, of those from `first` to `end`. */
-static double cached_share(const cache_look *look, uint32_t first, uint32_t end)
-{
-    uint32_t cached = 0;
-    for (uint32_t i = first; i < end; i++)
-        cached += look->samples[i].first < CACHED_FACTOR * look->samples[i].again;
-    return end > first ? (double)cached / (end - first) : 0;
-}
-
-/* Returns which part of the words from `first` to `end` was read since the first look. 0 if that
- * may be chance. */
-static double excess(const kf_cuda_order *order, const cache_look *look, uint32_t first,
-                     uint32_t end)
-{
-    double usual = order->usually_cached, share = cached_share(look, first, end),
-           deviation = sqrt(fmax(usual, 0.05) * (1 - usual) *
-                            (1.0 / (end - first) + 1.0 / order->first_look));
-    return share - usual > DEVIATIONS * deviation ? (share - usual) / (1 - usual) : 0;
-}
-
 bool kf_cuda_cached(kf_sets *handle, uint32_t set, bool again, double *share, kf_error *error)
 {
     kf_cuda_sets *sets = (kf_cuda_sets *)handle;
     kf_cuda_order *order = &sets->order;
     cache_look look = {0};
+    kf_cache_shares shares = {0};
     *share = 0;
+    if (!again) kf_cuda_cache_flush(handle, &set, 1);
     bool done = plan_look(sets, set, again, &look, error) &&
                 (!look.count || time_reads(sets->gpu, &look, error));
-    if (done && !again) {
-        order->first_look = look.count;
-        order->usually_cached = cached_share(&look, 0, look.count);
+    for (uint32_t first = 0; done && shares.count < look.inputs; shares.count++) {
+        uint32_t end = look.ends[shares.count];
+        shares.inputs[shares.count] = kf_cache_count(look.samples + first, end - first);
+        first = end;
     }
-    if (done && again && look.count && order->first_look && order->usually_cached <= MOST_CACHED) {
-        *share = excess(order, &look, 0, look.count);
-        for (uint32_t input = 0, first = 0; input < look.inputs; first = look.ends[input++])
-            *share = fmax(*share, excess(order, &look, first, look.ends[input]));
-    }
+    if (done && again) *share = kf_cache_read_since(&order->flushed, &shares);
+    if (done && !again) order->flushed = shares;
     free(look.samples);
     free(look.ends);
     return done;

@@ -189,10 +189,9 @@ typedef struct kf_order_operations {
     /* Prepares the candidate's stream page for its next batch: opens the gates of the first `open`
      * calls, closes the others, and clears the samples. */
     bool (*hold)(kf_sets *sets, uint32_t open, kf_error *error);
-    /* Looks into the device's cache for the inputs of a set. The first look comes after
-     * `cache_flush`, the one with `again` later. *share: which part of one input, or of all of
-     * them, has been read since. 0 if no input is large enough, or if the device does not show
-     * it. */
+    /* Looks into the device's cache for the inputs of a set. The first look flushes the cache, the
+     * one with `again` comes later. *share: which part of one input has been read since. 0 if no
+     * input is large enough, or if the device does not show it. */
     bool (*cached)(kf_sets *sets, uint32_t set, bool again, double *share, kf_error *error);
     /* Gives the listed sets new numbers of the same distribution, then opens all gates. For a batch
      * that is held. */

@@ -1,0 +1,40 @@
+#include "cache_look.h"
+
+#include <math.h>
+
+/* A word is in the cache if its first read takes less than this many times as long as the second.
+ * From memory it takes 1.3 times as long, or 2.4 times where the word lies in the nearer half of
+ * the cache (H100). */
+#define CACHED_FACTOR 1.18
+/* If more than this share is cached before, times do not show what was read since. */
+#define MOST_CACHED 0.7
+/* Shares differ by less than so many standard deviations by chance. */
+#define DEVIATIONS 4.5
+/* For the deviation, at least this share counts as cached: near 0 the normal distribution fails. */
+#define LEAST_SHARE 0.05
+
+kf_cache_share kf_cache_count(const kf_cache_sample *samples, uint32_t count)
+{
+    kf_cache_share share = {.words = count};
+    for (uint32_t i = 0; i < count; i++)
+        share.cached += samples[i].first < CACHED_FACTOR * samples[i].again;
+    return share;
+}
+
+static double read_since(const kf_cache_share *before, const kf_cache_share *now)
+{
+    if (!before->words || !now->words) return 0;
+    double usual = (double)before->cached / before->words, share = (double)now->cached / now->words,
+           deviation = sqrt(fmax(usual, LEAST_SHARE) * (1 - usual) *
+                            (1.0 / now->words + 1.0 / before->words));
+    if (usual > MOST_CACHED || share - usual <= DEVIATIONS * deviation) return 0;
+    return (share - usual) / (1 - usual);
+}
+
+double kf_cache_read_since(const kf_cache_shares *before, const kf_cache_shares *now)
+{
+    double most = 0;
+    for (uint32_t i = 0; i < now->count && i < before->count; i++)
+        most = fmax(most, read_since(&before->inputs[i], &now->inputs[i]));
+    return most;
+}
