@@ -355,8 +355,8 @@ static void reads_between_two_looks_are_seen(void **state)
     kf_cache_shares none = {0}, now = looked(1, 1);
     assert_float_equal(kf_cache_read_since(&none, &now), 0, 0);
     static const kf_cache_sample samples[] = {
-        {.first = 300, .again = 300}, {.first = 350, .again = 300}, {.first = 390, .again = 300},
-        {.first = 700, .again = 300}, {.first = 290, .again = 300},
+        {.first = 300, .again = 300}, {.first = 490, .again = 300}, {.first = 560, .again = 300},
+        {.first = 770, .again = 300}, {.first = 250, .again = 280},
     };
     assert_int_equal(kf_cache_count(samples, 5).cached, 3);
     assert_int_equal(kf_cache_count(samples, 5).words, 5);
