@@ -142,7 +142,9 @@ typedef struct behaviour {
      * it was also this process's */
     double frees;
     /* begins work before its turn in the stream; ends it after its turn */
-    bool too_early, too_late, cached_seldom;
+    bool too_early, too_late;
+    /* Inputs are read early in one of so many held batches. 0: in all. */
+    int cached_seldom;
     double cached_share;
     /* wrong in the first held batch, whatever the order */
     bool unsteady;
@@ -775,7 +777,7 @@ static bool cached(kf_sets *sets, uint32_t set, bool again, double *share, kf_er
     assert_true(set < sets->count);
     assert_true(again == (world.open != UINT32_MAX));
     *share = !again ? 0
-             : candidate_does.cached_seldom && world.cache_looks++ % 3
+             : candidate_does.cached_seldom && world.cache_looks++ % candidate_does.cached_seldom
                  ? 0
                  : candidate_does.cached_share;
     return true;
@@ -1839,13 +1841,14 @@ static void inputs_are_read_in_their_call(void **state)
                                           .check_samples = check_samples};
     static const struct {
         double ahead;
-        bool seldom;
-        int held;
+        /* In one of so many batches; 0: in all. */
+        int seldom, held;
         const char *rule;
-    } rows[] = {{0, false, 1, NULL},
-                {0.05, false, 1, NULL},
-                {0.5, false, 3, "calls.early"},
-                {1, true, 5, NULL}};
+    } rows[] = {{0, 0, 1, NULL},
+                {0.005, 0, 1, NULL},
+                {0.02, 0, 3, "calls.early"},
+                {1, 4, 9, "calls.early"},
+                {1, 30, 12, NULL}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         machine *m = started(108e-6);
         m->device.operations = &ordered;
