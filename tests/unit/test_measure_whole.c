@@ -66,7 +66,7 @@ static struct {
     const struct behaviour *failing;
     /* A candidate changes inputs while the oracle reads them. */
     bool changes, changed;
-    bool shared; /* the sides map the same buffers */
+    bool shared;  /* the sides map the same buffers */
     bool starved; /* only while a candidate lives, and there is no memory for sets then */
     int failure;  /* the error's code; 0: no error */
     /* seconds for which the driver clears memory after a call of the oracle, which frees its

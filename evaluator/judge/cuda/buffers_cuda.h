@@ -27,12 +27,16 @@ typedef struct kf_cuda_buffer {
     bool stale;
 } kf_cuda_buffer;
 
-typedef struct kf_cuda_copy {
-    uint32_t set;
-    int argument;
-    bool truth;
-    void *data;
-} kf_cuda_copy;
+/* Host copies of buffers. They are valid until the next fill or poison. */
+typedef struct kf_cuda_copies {
+    void **data;
+    size_t count;
+} kf_cuda_copies;
+
+typedef struct kf_cuda_secrets {
+    /* Of digests, of inputs and, by side, of poison. */
+    uint64_t digests, inputs, poison[2];
+} kf_cuda_secrets;
 
 /* A sample of an output, as the candidate's stream saw it. */
 typedef struct kf_cuda_sample {
@@ -69,20 +73,17 @@ typedef struct kf_cuda_sets {
     /* [set * argument_count + argument]. By side, KF_ROLE_CANDIDATE or KF_ROLE_BASELINE: equal if
      * memory is short. The oracle reads the baseline's inputs. */
     kf_cuda_buffer *sides[2], *truths;
-    /* Those of the side whose turn it is. */
-    kf_cuda_buffer *buffers;
+    /* The side that has its turn, and its buffers. */
     kf_role side;
-    /* poison_secret: by side. */
-    uint64_t digest_key, secret, poison_secret[2];
+    kf_cuda_buffer *buffers;
+    kf_cuda_secrets secrets;
     /* By side: true if its inouts were digested since the last fill. */
     bool inouts_digested[2];
     kf_set_variation *variations;
     /* By entry, the set from which the numbers of a buffer are drawn: its own, except for copies.
      */
     uint32_t *sources;
-    /* Host copies. They are valid until the next fill or poison. */
-    kf_cuda_copy *copies;
-    size_t copy_count;
+    kf_cuda_copies copies;
     /* The snapshot at the end of the last batch. Its bytes are in the device's `snapshots`. */
     kf_snapshot_task *snapshot_tasks;
     uint32_t *snapshot_sets;
@@ -105,7 +106,6 @@ kf_sets *kf_cuda_sets_new(kf_device *device, const kf_problem *problem, uint32_t
 void kf_cuda_sets_free(kf_sets *sets);
 kf_runner_event kf_cuda_hand_over(kf_sets *sets, kf_runner *runner, kf_role role);
 bool kf_cuda_turn_to(kf_sets *sets, kf_role side, kf_error *error);
-bool kf_cuda_sides_share(const kf_sets *sets);
 bool kf_cuda_fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variations,
                   kf_error *error);
 bool kf_cuda_poison(kf_sets *sets, uint64_t secret, kf_error *error);
@@ -113,6 +113,8 @@ uint32_t kf_cuda_truth_room(const kf_sets *sets);
 void kf_cuda_cache_flush(kf_sets *sets, const uint32_t *list, uint32_t count);
 bool kf_cuda_prepare_truth(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
 bool kf_cuda_copy_input(kf_sets *sets, uint32_t from, uint32_t to, int argument, kf_error *error);
+/* buffers_cuda.c */
+bool kf_cuda_sides_share(const kf_sets *sets);
 /* occupy_cuda.c */
 bool kf_cuda_occupy(kf_sets *sets, kf_error *error);
 bool kf_cuda_withhold(kf_sets *sets, kf_error *error);

@@ -74,7 +74,7 @@ bool kf_cuda_release(kf_sets *handle, const uint32_t *list, uint32_t count, kf_e
 #define CACHE_LINE 128
 /* Pages of device memory. */
 #define PAGE_BYTES (2ull << 20)
-/* A word whose page was read lately, in front of the first element. */
+/* In front of the first element: a word of the guard, in the same page. */
 #define GUARD_OFFSET 512
 /* Chooses words of a buffer, one in each of `count` equal parts, in lines with an even or odd
  * number. A word's neighbour is in its page, and in no line that is looked at. */

@@ -100,8 +100,8 @@ static bool make_region(kf_cuda_sets *sets, kf_cuda_region *r, kf_error *error)
                          "access to buffers", error);
 }
 
-/* Chooses if the candidate has buffers of its own, and how many sets have a truth of their own: all,
- * or one if that leaves too little memory for the oracle, which computes in float64, and for
+/* Chooses if the candidate has buffers of its own, and how many sets have a truth of their own:
+ * all, or one if that leaves too little memory for the oracle, which computes in float64, and for
  * runners in Python. */
 static bool choose_rooms(kf_cuda_sets *sets, kf_error *error)
 {
@@ -112,23 +112,16 @@ static bool choose_rooms(kf_cuda_sets *sets, kf_error *error)
         return false;
     uint64_t buffers = sets->count * problem->total_bytes, truth = kf_cuda_truth_bytes(problem),
              runners = kf_cuda_runners_need(problem, sets->count);
-    bool apart = sets->truth && !sets->gpu->head.sides_share &&
-                 kf_cuda_has_room_for_sides(problem, sets->count,
-                                            sets->gpu->properties.memory_bytes);
+    bool apart =
+        sets->truth && !sets->gpu->head.sides_share &&
+        kf_cuda_has_room_for_sides(problem, sets->count, sets->gpu->properties.memory_bytes);
     if (apart) buffers *= 2;
     sets->truth_room = buffers + sets->count * truth + runners < free_bytes ? sets->count : 1;
     sets->sides[KF_ROLE_CANDIDATE] = sets->sides[KF_ROLE_BASELINE];
     size_t entries = (size_t)sets->count * (size_t)problem->argument_count;
-    if (apart &&
-        !(sets->sides[KF_ROLE_CANDIDATE] = calloc(entries + 1, sizeof(kf_cuda_buffer))))
+    if (apart && !(sets->sides[KF_ROLE_CANDIDATE] = calloc(entries + 1, sizeof(kf_cuda_buffer))))
         return kf_fail_memory(error, "buffer sets");
     return true;
-}
-
-bool kf_cuda_sides_share(const kf_sets *handle)
-{
-    const kf_cuda_sets *sets = (const kf_cuda_sets *)handle;
-    return sets->sides[KF_ROLE_CANDIDATE] == sets->sides[KF_ROLE_BASELINE];
 }
 
 uint32_t kf_cuda_truth_room(const kf_sets *handle)
@@ -196,11 +189,8 @@ kf_sets *kf_cuda_sets_new(kf_device *device, const kf_problem *problem, uint32_t
         kf_fail_memory(error, "buffer sets");
         return NULL;
     }
-    *sets = (kf_cuda_sets){.gpu = gpu,
-                           .problem = problem,
-                           .count = count,
-                           .truth = truth,
-                           .side = KF_ROLE_BASELINE};
+    *sets = (kf_cuda_sets){
+        .gpu = gpu, .problem = problem, .count = count, .truth = truth, .side = KF_ROLE_BASELINE};
     size_t entries = (size_t)count * (size_t)problem->argument_count;
     sets->buffers = sets->sides[KF_ROLE_BASELINE] = calloc(entries, sizeof *sets->buffers);
     sets->truths = calloc(entries, sizeof *sets->truths);
@@ -212,7 +202,7 @@ kf_sets *kf_cuda_sets_new(kf_device *device, const kf_problem *problem, uint32_t
     sets->snapshot_sets = calloc(entries, sizeof *sets->snapshot_sets);
     if (!sets->buffers || !sets->truths || !sets->regions || !sets->variations || !sets->sources ||
         !sets->snapshot_tasks || !sets->snapshot_sets || !sets->order.samples ||
-        !kf_random(&sets->digest_key, sizeof sets->digest_key)) {
+        !kf_random(&sets->secrets.digests, sizeof sets->secrets.digests)) {
         kf_fail(error, KF_ERROR_MEMORY, "out of memory for %u sets of buffers", count);
         kf_cuda_sets_free((kf_sets *)sets);
         return NULL;
@@ -388,10 +378,10 @@ static void add_fill(kf_cuda_sets *sets, fill_works *f, uint32_t set, int i, uin
     /* Fresh numbers have a source beyond the last set. */
     const kf_set_variation *varied = &sets->variations[source % sets->count];
     kf_variation variation = varied->argument == i ? varied->variation : KF_VARY_NONE;
-    kf_fill_task task = {
-        .plan = kf_input_plan_make(argument, kf_cuda_key(sets->secret, source, i), variation),
-        .data = address,
-        .wide = wide};
+    kf_fill_task task = {.plan = kf_input_plan_make(
+                             argument, kf_cuda_key(sets->secrets.inputs, source, i), variation),
+                         .data = address,
+                         .wide = wide};
     task.route = route_of(&task.plan, wide);
     kf_cuda_work *work = task.route == KF_FILL_ANY ? &f->any : &f->quick;
     *(kf_fill_task *)kf_cuda_work_add(work, ((uint64_t)argument->elements + 3) / 4) = task;
@@ -454,7 +444,7 @@ bool kf_cuda_fill(kf_sets *handle, uint64_t secret, const kf_set_variation *vari
            entries = (size_t)sets->count * arguments;
     autofills fills = {0};
     kf_autowork guards = {0};
-    sets->secret = secret;
+    sets->secrets.inputs = secret;
     sets->snapshot_count = 0;
     sets->late = (kf_damage){0};
     kf_cuda_forget_copies(sets);
@@ -486,8 +476,7 @@ bool kf_cuda_fill(kf_sets *handle, uint64_t secret, const kf_set_variation *vari
  */
 static bool digest_inouts(kf_cuda_sets *sets, kf_error *error)
 {
-    if (!sets->inouts_digested[sets->side] &&
-        !remember_digests(sets, sets->side, KF_INOUT, error))
+    if (!sets->inouts_digested[sets->side] && !remember_digests(sets, sets->side, KF_INOUT, error))
         return false;
     sets->inouts_digested[sets->side] = true;
     return true;
@@ -549,7 +538,7 @@ bool kf_cuda_poison(kf_sets *handle, uint64_t secret, kf_error *error)
            entries = (size_t)sets->count * arguments;
     autofills fills = {0};
     kf_autowork poison = {0};
-    sets->poison_secret[sets->side] = secret;
+    sets->secrets.poison[sets->side] = secret;
     sets->order.sample_count = 0;
     for (int i = 0; i < 2; i++) kf_output_directory_clear(sets->output_directories[i]);
     sets->snapshot_count = 0;
@@ -617,7 +606,7 @@ bool kf_cuda_prepare_truth(kf_sets *handle, const uint32_t *list, uint32_t count
                 add_fill(sets, &fills, list[k], i, address, kf_cuda_is_widened(argument));
             else /* Random bits, so that an oracle that forgets an element is not right by luck. */
                 add_poison(&poison, address, 0, b->bytes,
-                           kf_cuda_key(sets->poison_secret[sets->side] ^ 1, list[k], i));
+                           kf_cuda_key(sets->secrets.poison[sets->side] ^ 1, list[k], i));
         }
     return run_fills(sets->gpu, &fills, error) &&
            kf_cuda_work_run(sets->gpu, KF_KERNEL_POISON, &poison, NULL, 0, error) &&
@@ -644,8 +633,7 @@ static bool fill_entries(kf_cuda_sets *sets, const size_t *entries, size_t count
         !kf_cuda_digests(sets, KF_ROLE_BASELINE, entries, count, digests, error))
         return false;
     for (size_t k = 0; k < count; k++)
-        for (int side = 0; side < sides; side++)
-            sets->sides[side][entries[k]].digest = digests[k];
+        for (int side = 0; side < sides; side++) sets->sides[side][entries[k]].digest = digests[k];
     return true;
 }
 

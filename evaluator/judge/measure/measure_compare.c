@@ -269,7 +269,8 @@ bool kf_measurement_run_baseline_on(kf_measurement *r, uint32_t doubtful, kf_dou
     r->lists.true_known[other] = false;
     if (!kf_measurement_batch(r, BASELINE, at, 1, 0, -1, &batch, error)) return false;
     /* Buffers of its own are not as before a batch now, since nothing was poisoned. */
-    if (kf_measurement_shares_buffers(r) && !kf_measurement_inspect(r, BASELINE, error)) return false;
+    if (kf_measurement_shares_buffers(r) && !kf_measurement_inspect(r, BASELINE, error))
+        return false;
     if (r->over || !kf_measurement_find_truth(r, &other, 1, error)) return r->over;
     if (r->over || !kf_measurement_compare(r, BASELINE, &other, 1, NULL, error)) return r->over;
     return r->over || measure_change(r, doubtful, other, error);

@@ -61,9 +61,8 @@ static void release_later(void *context)
                                    .tv_nsec = (long)((h->delay - floor(h->delay)) * 1e9)};
     const kf_order_operations *order = &h->r->device->order;
     nanosleep(&delay, NULL);
-    h->released =
-        (!h->looks || order->cached(h->r->sets, h->list[0], true, &h->ahead, h->error)) &&
-        order->release(h->r->sets, h->list, h->count, h->error);
+    h->released = (!h->looks || order->cached(h->r->sets, h->list[0], true, &h->ahead, h->error)) &&
+                  order->release(h->r->sets, h->list, h->count, h->error);
 }
 
 static void look(void *context)
@@ -104,8 +103,7 @@ static bool run(kf_measurement *r, held *h, int number, bool closed, bool *wrong
     h->ahead = 0;
     if (!kf_measurement_refresh(r, number, CANDIDATE, h->calls, error)) return false;
     h->looks = closed && order->cached && r->schedule.timed;
-    if (h->looks && !order->cached(r->sets, h->list[0], false, &h->ahead, error))
-        return false;
+    if (h->looks && !order->cached(r->sets, h->list[0], false, &h->ahead, error)) return false;
     if (!closed && !order->release(r->sets, h->list, h->count, error)) return false;
     if (!order->hold(r->sets, closed ? h->from : UINT32_MAX, error)) return false;
     h->released = h->looked = true;

@@ -174,7 +174,8 @@ static bool draw_elements(kf_watch *w, change *c, bool *found)
         .secret = kf_choices_next(&w->choices), .set = set, .argument = (uint32_t)c->argument};
     *found = false;
     if (!count) return true;
-    c->part = (kf_part){.offset = (uint64_t)start * size, .bytes = (uint32_t)count * (uint32_t)size};
+    c->part =
+        (kf_part){.offset = (uint64_t)start * size, .bytes = (uint32_t)count * (uint32_t)size};
     if (!r->device->buffers.read_part(r->sets, set, c->argument, &c->part, c->before, w->error))
         return false;
     kf_variation variation = varied->argument == c->argument ? varied->variation : KF_VARY_NONE;
