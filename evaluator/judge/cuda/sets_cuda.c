@@ -10,6 +10,10 @@
  * longer than the calls. Inputs, writable buffers and the truth have separate regions: the oracle's
  * runner maps inputs without write access, and other runners do not get the truth.
  *
+ * The candidate has buffers of its own, in the same places of other regions. Inputs are filled in
+ * the baseline's, which the oracle reads, and copied at the candidate's turn. If memory is short,
+ * all have the same buffers.
+ *
  * The stagger is a different multiple of 256 bytes for each buffer. Without it all buffers would
  * start in the same memory channel. */
 #include <stdio.h>
