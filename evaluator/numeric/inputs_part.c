@@ -1,7 +1,8 @@
 /* Draws other values for a part of an input, legal together with those around it. Pure.
  *
  * The judge writes a part while a call may begin that reads it. So each mixture of old and new
- * values is legal, too, if two neighbours are written at once. */
+ * values is legal, too, if two neighbours are written at once. Only a permutation may have a number
+ * twice, for some 0.1 us. */
 #include <math.h>
 #include <string.h>
 
@@ -44,9 +45,9 @@ int64_t kf_input_part(const kf_problem_argument *a, int64_t *start, int64_t coun
     case KF_POSITIVE_DEFINITE: /* one element of a diagonal: the others are in two places */
         *start = *start / (rows * n) * (rows * n) + *start / n % rows * (n + 1);
         return rows == n && count ? 1 : 0;
-    case KF_PERMUTATION: /* two neighbours */
-        *start -= *start % 2;
-        return count > 0 && *start + 1 < all ? 2 : 0;
+    case KF_PERMUTATION:
+        if (*start > all - 2) *start = all - 2;
+        return all < 2 ? 0 : at_most(count > 2 ? count : 2, all - *start);
     case KF_ONE_HOT: return at_most(count, *start / n * n + n - *start);
     case KF_SORTED:
     case KF_OFFSETS:
@@ -101,10 +102,13 @@ void kf_input_part_draw(const kf_problem_argument *a, kf_key key, kf_variation v
 {
     size_t size = kf_dtype_size(a->dtype);
     switch (a->distribution.kind) {
-    case KF_PERMUTATION:
-        memcpy(after, (const char *)before + size, size);
-        memcpy((char *)after + size, before, size);
+    case KF_PERMUTATION: { /* a rotation of the part */
+        size_t bytes = (size_t)count * size,
+               turn = (size_t)(1 + (int64_t)(random_unit(key, 0) * (double)(count - 1))) * size;
+        memcpy(after, (const char *)before + turn, bytes - turn);
+        memcpy((char *)after + bytes - turn, before, turn);
         return;
+    }
     case KF_ONE_HOT: move_one(a, start, before, after, count); return;
     case KF_SORTED:
     case KF_OFFSETS: draw_between(a, key, before, after, count); return;
