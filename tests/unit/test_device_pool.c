@@ -371,10 +371,10 @@ int test_program(void)
         cmocka_unit_test(the_largest_problems_have_two_sets),
         cmocka_unit_test(what_lies_between_has_what_is_there),
         cmocka_unit_test(what_is_too_large_for_a_device),
-        cmocka_unit_test(sides_are_apart_if_memory_is_there),
         cmocka_unit_test(an_arena_is_kept_for_a_problem_of_its_size),
         cmocka_unit_test(a_ledger_says_where_a_result_lies),
         cmocka_unit_test(reads_between_two_looks_are_seen),
+        cmocka_unit_test(sides_are_apart_if_memory_is_there),
     };
     return TEST_GROUP(tests, NULL, NULL);
 }

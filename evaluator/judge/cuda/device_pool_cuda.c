@@ -77,11 +77,6 @@ uint64_t kf_cuda_least_bytes(const kf_problem *problem, uint64_t device_bytes)
     return needed_bytes(problem, FEWEST_SETS, device_bytes);
 }
 
-bool kf_cuda_has_room_for_sides(const kf_problem *problem, uint32_t sets, uint64_t device_bytes)
-{
-    return needed_bytes(problem, sets, device_bytes) + sets * problem->total_bytes <= device_bytes;
-}
-
 uint64_t kf_cuda_device_pool_least(const kf_problem *problem, uint32_t first_sets)
 {
     return MIN_DEVICE_POOL + first_sets * result_bytes(problem);
@@ -131,6 +126,14 @@ uint64_t kf_cuda_runners_need(const kf_problem *problem, uint32_t sets)
                  ORACLE_PART * problem->total_bytes,
              plain = PLAIN_PART * problem->total_bytes;
     return device_pools > plain ? device_pools : plain;
+}
+
+bool kf_cuda_has_room_for_sides(const kf_problem *problem, uint32_t sets, uint64_t device_bytes)
+{
+    return 2 * sets * problem->total_bytes + kf_cuda_truth_bytes(problem) +
+               kf_cuda_runners_need(problem, sets) + 2 * result_bytes(problem) +
+               device_bytes / CONTEXTS_PART <=
+           device_bytes;
 }
 
 /* Returns the oracle's part of `room` next to `device_pools` pools. It gets half of the memory that
