@@ -355,8 +355,9 @@ static void reads_between_two_looks_are_seen(void **state)
     kf_cache_shares none = {0}, now = looked(1, 1);
     assert_float_equal(kf_cache_read_since(&none, &now), 0, 0);
     static const kf_cache_sample samples[] = {
-        {.first = 300, .again = 300}, {.first = 490, .again = 300}, {.first = 560, .again = 300},
-        {.first = 770, .again = 300}, {.first = 250, .again = 280},
+        {.first = 300, .again = 300, .third = 310}, {.first = 490, .again = 480, .third = 300},
+        {.first = 560, .again = 300, .third = 500}, {.first = 770, .again = 480, .third = 290},
+        {.first = 250, .again = 280, .third = 280},
     };
     assert_int_equal(kf_cache_count(samples, 5).cached, 3);
     assert_int_equal(kf_cache_count(samples, 5).words, 5);

@@ -17,7 +17,7 @@ kf_cache_share kf_cache_count(const kf_cache_sample *samples, uint32_t count)
 {
     kf_cache_share share = {.words = count};
     for (uint32_t i = 0; i < count; i++)
-        share.cached += samples[i].first < CACHED_FACTOR * samples[i].again;
+        share.cached += samples[i].first < CACHED_FACTOR * fmin(samples[i].again, samples[i].third);
     return share;
 }
 

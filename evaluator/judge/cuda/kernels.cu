@@ -565,9 +565,8 @@ extern "C" __global__ void kf_cached(kf_cache_sample *samples, uint32_t count)
     for (uint32_t i = blockIdx.x; i < count; i += gridDim.x) {
         read_cycles(samples[i].neighbour, &sink);
         samples[i].first = read_cycles(samples[i].address, &sink);
-        const uint32_t second = read_cycles(samples[i].address, &sink),
-                       third = read_cycles(samples[i].address, &sink);
-        samples[i].again = second < third ? second : third;
+        samples[i].again = read_cycles(samples[i].address, &sink);
+        samples[i].third = read_cycles(samples[i].address, &sink);
     }
 }
 
