@@ -343,7 +343,8 @@ static void check_sides(fixture *f)
         if (!o->buffers.poison(f->sets, 30 + (uint64_t)turn, &error) ||
             !o->buffers.inspect(f->sets, chosen, &damage, &error))
             fail(f, "sides", error.text);
-        if (damage.kind != KF_DAMAGE_NONE) fail(f, "sides", "damage was found where there is none");
+        if (damage.kind != KF_DAMAGE_NONE)
+            fail(f, "sides", "damage was found in buffers that are as before");
     }
     if (!has_inputs(f, KF_ROLE_CANDIDATE)) fail(f, "sides", "a new input is not there");
     for (int i = 0; i < 4; i++)
