@@ -1,6 +1,5 @@
 // The CUDA runtime API of the CPU device, as launchers of candidates use it. Every call does its
-// work at once. Streams allow this order, and docs/internals/cpu-device.md, "Host API", describes
-// the consequences.
+// work at once. Streams allow this order. evaluator/cpu/README.md describes the consequences.
 #pragma once
 #include "driver_types.h"
 

@@ -45,16 +45,18 @@ static const struct {
     {"cusparse", {"libcusparse.so", "libnvJitLink.so", "libnvrtc"}},
     {"nvrtc", {"libnvrtc"}},
 };
-/* Folders of packages of Python that a solution may use: PyTorch with what it needs, and compilers,
- * which make code of the solution's own text. A task can name others, by the name of their folder
- * (cutlass: nvidia_cutlass_dsl). */
+/* Folders of packages of Python that a solution may use: PyTorch with what it needs or imports
+ * where it is installed (setuptools imports Cython, sympy gmpy2), and compilers, which make code of
+ * the solution's own text. A task can name others, by the name of their folder (cutlass:
+ * nvidia_cutlass_dsl). */
 static const char *const packages[] = {
-    "torch/",      "torch.libs/", "functorch/", "numpy/",      "numpy.libs/",
-    "numpy.core/", "nvidia/",     "triton/",    "tilelang/",   "tvm/",
-    "tvm_ffi/",    "apache_tvm",  "cupy/",      "cupyx/",      "cupy_backends/",
-    "numba/",      "llvmlite/",   "pycuda/",    "taichi/",     "warp/",
-    "yaml/",       "_yaml/",      "ml_dtypes/", "mkl/",        "intel_openmp/",
-    "tbb/",        "z3/",         "psutil/",    "markupsafe/", "cuda/",
+    "torch/",      "torch.libs/", "functorch/",  "numpy/",      "numpy.libs/",
+    "numpy.core/", "nvidia/",     "triton/",     "tilelang/",   "tvm/",
+    "tvm_ffi/",    "apache_tvm",  "cupy/",       "cupyx/",      "cupy_backends/",
+    "numba/",      "llvmlite/",   "pycuda/",     "taichi/",     "warp/",
+    "yaml/",       "_yaml/",      "ml_dtypes/",  "mkl/",        "intel_openmp/",
+    "tbb/",        "z3/",         "psutil/",     "markupsafe/", "cuda/",
+    "Cython/",     "gmpy2/",      "gmpy2.libs/", "optree/",     "setuptools/",
     NULL};
 /* Libraries of the system that modules of the standard library, BLAS and OpenMP consist of. */
 static const char *const python_system[] = {
