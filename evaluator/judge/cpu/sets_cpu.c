@@ -40,8 +40,8 @@ typedef struct buffer {
     uint64_t digest;
     /* How often it was drawn, and which of these numbers candidate and baseline have. */
     uint32_t drawn, given[2];
-    /* The drawn values may be in a cache. */
-    bool cached;
+    /* The drawn values may be in a cache, and not yet in memory. */
+    bool dirty;
     /* Of an inout: the offset of its initial values in sets->kept. */
     uint64_t kept;
 } buffer;
@@ -311,7 +311,7 @@ static void generate(kf_cpu_sets *sets, uint32_t set, int i)
                   argument->elements);
     b->digest = kf_digest(sets->digest_key, data, b->bytes);
     b->drawn++;
-    b->cached = true;
+    b->dirty = true;
 }
 
 static void poison_guards(const kf_cpu_sets *sets, const buffer *b, kf_key key)
@@ -355,7 +355,6 @@ static void give_one(void *context, size_t entry)
     buffer *b = &sets->buffers[entry];
     if (!is_filled(&sets->problem->arguments[i]) || b->given[sets->side] == b->drawn) return;
     b->given[sets->side] = b->drawn;
-    b->cached = true;
     memcpy(data_of(sets, b), inout ? sets->kept + b->kept : oracle_data_of(sets, b), b->bytes);
     if (!inout) poison_guards(sets, b, key_of(sets->secret, set, i));
 }
@@ -383,7 +382,6 @@ static void poison_one(void *context, size_t entry)
         poison_guards(sets, b, key);
         memcpy(data_of(sets, b), sets->kept + b->kept, b->bytes);
         b->given[sets->side] = b->drawn;
-        b->cached = true;
     } else {
         kf_poison_fill(key, sets->memory[sets->side].base + b->offset, 0, b->length);
     }
@@ -420,11 +418,11 @@ static void flush_drawn(void *context, size_t entry)
 {
     kf_cpu_sets *sets = context;
     buffer *b = &sets->buffers[entry];
-    if (!b->cached) return;
+    if (!b->dirty) return;
     bool inout =
         sets->problem->arguments[entry % (size_t)sets->problem->argument_count].kind == KF_INOUT;
     kf_cache_flush(inout ? sets->kept + b->kept : oracle_data_of(sets, b), b->bytes);
-    b->cached = false;
+    b->dirty = false;
 }
 
 void kf_cpu_cache_flush(kf_sets *handle, const uint32_t *list, uint32_t count)
