@@ -1858,9 +1858,36 @@ static void held_memory_is_the_candidates_fault(void **state)
     }
 }
 
+/* Returns how often the inputs of all sets were drawn for one job. */
+static int fills_of(machine *m, int number, bool check_only)
+{
+    int before = world.fills;
+    m->options.check_only = check_only;
+    kf_verdict *v = judged(m, number);
+    assert_int_equal(v->workloads->finding_count, 0);
+    kf_verdict_free(v);
+    return (int)world.fills - before;
+}
+
+/* A check takes the time of the baseline's call from an earlier check. It fills the sets for its
+ * three pairs alone. Jobs with times in between keep figures of their own. */
+static void a_later_check_measures_no_baseline(void **state)
+{
+    (void)state;
+    machine *m = started(1e-3);
+    assert_int_equal(fills_of(m, 0, true), 4);
+    assert_int_equal(fills_of(m, 1, true), 3);
+    int first = fills_of(m, 2, false);
+    assert_int_equal(fills_of(m, 3, true), 3);
+    assert_true(fills_of(m, 4, false) < first);
+    assert_int_equal(fills_of(m, 5, true), 3);
+    stopped(m);
+}
+
 int test_program(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_later_check_measures_no_baseline),
         cmocka_unit_test(honest_candidates_are_judged_rightly),
         cmocka_unit_test(who_computes_in_python_rehearses),
         cmocka_unit_test(both_sides_hand_over_what_they_computed),

@@ -8,6 +8,8 @@
 #ifndef KFORGE_PRECOMPILED_HEADER_H
 #define KFORGE_PRECOMPILED_HEADER_H
 
+#include <stddef.h>
+
 /* The sets of flags, or of headers, that kforge-cpucc has a header for. */
 typedef enum kf_header_variant {
     KF_HEADER_PLAIN,
@@ -23,5 +25,9 @@ typedef enum kf_header_variant {
  * build without, because the installation has its own, `cache` is NULL, or the header cannot be
  * made. */
 char *kf_precompiled_header(const char *cache, kf_header_variant variant);
+
+/* Returns the object of a shim, malloc'd, from CACHE/headers/KEY/shims. Compiles it where it is
+ * missing, in a jail without a candidate. NULL: compile the text with the candidate. */
+char *kf_compiled_shim(const char *cache, const char *text, size_t *size);
 
 #endif

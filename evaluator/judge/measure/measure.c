@@ -128,6 +128,7 @@ static bool know_baseline(kf_measurement *r, kf_error *error)
     kf_measurement_memory_settle(r);
     if (!kf_measurement_size_batches(r, error)) return false;
     if (!r->over && (r->schedule.timed || bench->round.last)) kf_measurement_expect_spares(r);
+    if (!r->over && !r->schedule.timed) kf_measurement_learn(r);
     if (r->over || !r->schedule.timed) return true;
     double seconds;
     if (!kf_measurement_warm_up(r, BASELINE, &seconds, error)) return false;
@@ -196,7 +197,8 @@ static bool measure(kf_measurement *r, kf_error *error)
     /* Before the first call: what it is linked to, and what its constructors opened. */
     if (!r->over && !kf_measurement_audit(r, r->runners[CANDIDATE], error)) return false;
     /* Not earlier: a driver that starts processes maps buffers slowly. */
-    if (!r->over && r->history.recalled) kf_measurement_expect_spares(r);
+    if (!r->over && r->history.recalled && (r->schedule.timed || bench->round.last))
+        kf_measurement_expect_spares(r);
     if (!r->over && r->schedule.timed && !kf_measurement_start_idle(r, error)) return false;
     double seconds;
     if (!r->over && r->schedule.timed && !kf_measurement_first_calls(r, error)) return false;
