@@ -1,7 +1,7 @@
-/* Hardware counters of one call (KF_WIRE_COUNT): after the answer the runner sends one header, then
- * `launches` records, all of fixed size. They are information and never part of a verdict, since
- * the candidate lives in the process that writes them. The judge checks every field
- * (kforge/counters.h). */
+/* Hardware counters and device time of one call (KF_WIRE_COUNT): after the answer the runner sends
+ * one header, then `launches` records and `works` records, all of fixed size. They are information
+ * and never part of a verdict, since the candidate lives in the process that writes them. The judge
+ * checks every field (kforge/counters.h, device_work.h). */
 #ifndef KFORGE_COUNTERS_WIRE_H
 #define KFORGE_COUNTERS_WIRE_H
 
@@ -14,6 +14,10 @@
 /* Bytes of a kernel's name with its NUL. Longer names are cut. */
 #define KF_COUNT_NAME 256
 #define KF_COUNT_NOTE 200
+/* The most rows of device time. Later ones are summed up in the header. */
+#define KF_COUNT_WORKS 64
+/* Bytes of a file's path with its NUL. Of a longer path the end is kept. */
+#define KF_COUNT_MODULE 200
 /* More passes than any set of metrics should need. */
 #define KF_COUNT_PASSES 128
 
@@ -28,6 +32,8 @@ enum kf_count_stage {
     KF_COUNT_NO_METRIC,
     /* The passes did not end. */
     KF_COUNT_UNFINISHED,
+    /* A runner in Python: it measures device time only. */
+    KF_COUNT_WORK_ONLY,
 };
 
 /* The state of a requested metric. */
@@ -68,7 +74,24 @@ typedef struct kf_count_header {
     char note[KF_COUNT_NOTE];
     /* enum kf_count_metric of the requested metrics, in their order. */
     uint8_t metrics[KF_COUNT_METRICS];
+    /* Rows of device time that follow, and the seconds of work without a row. */
+    uint32_t works;
+    double work_rest_seconds;
+    /* Why device time was not measured. "" if it was. */
+    char work_note[KF_COUNT_NOTE];
 } kf_count_header;
+
+enum kf_count_work_kind { KF_COUNT_KERNEL = 0, KF_COUNT_COPY, KF_COUNT_FILL };
+
+/* Device time of all work of one kind with one name from one file. */
+typedef struct kf_count_work {
+    /* The mangled name of a kernel. "" for copies and fills. */
+    char name[KF_COUNT_NAME];
+    /* The file with the code that called the launch function. "" if unknown. */
+    char module[KF_COUNT_MODULE];
+    uint32_t kind, launches;
+    double seconds;
+} kf_count_work;
 
 typedef struct kf_count_launch {
     /* The mangled name. "" if unknown. */

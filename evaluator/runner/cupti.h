@@ -1,6 +1,6 @@
-/* CUPTI 13's range profiler and callbacks, loaded at run time: types and numbers are those of
- * cupti_range_profiler.h, cupti_profiler_host.h, cupti_profiler_target.h, cupti_target.h and
- * cupti_callbacks.h, of which the C compiler cannot read the second. Every parameter struct begins
+/* CUPTI's range profiler, callbacks and activity records, loaded at run time: types and numbers are
+ * those of cupti_range_profiler.h, cupti_profiler_host.h, cupti_profiler_target.h, cupti_target.h,
+ * cupti_activity.h and cupti_callbacks.h, of which the C compiler cannot read the second. Every parameter struct begins
  * with its size up to the last field, so that the library knows which version the caller speaks. */
 #ifndef KFORGE_CUPTI_H
 #define KFORGE_CUPTI_H
@@ -21,9 +21,19 @@ enum {
     CUPTI_LAUNCH_GRAPH_PTSZ = 515,
     CUPTI_LAUNCH_EX = 652,
     CUPTI_LAUNCH_EX_PTSZ = 653,
+    CUPTI_RECORD_COPY = 1, /* CUPTI_ACTIVITY_KIND_MEMCPY */
+    CUPTI_RECORD_FILL = 2,
+    CUPTI_RECORD_KERNEL = 3,
+    CUPTI_RECORD_CONCURRENT_KERNEL = 10,
     CUPTI_AUTO_RANGE = 1,  /* a range a kernel */
     CUPTI_USER_REPLAY = 3, /* the caller repeats the work for each pass */
 };
+
+/* All ids of functions that launch kernels. */
+#define KF_CUPTI_LAUNCHES                                                                 \
+    CUPTI_LAUNCH_KERNEL, CUPTI_LAUNCH_KERNEL_PTSZ, CUPTI_LAUNCH_COOPERATIVE,              \
+        CUPTI_LAUNCH_COOPERATIVE_PTSZ, CUPTI_LAUNCH_GRAPH, CUPTI_LAUNCH_GRAPH_PTSZ,       \
+        CUPTI_LAUNCH_EX, CUPTI_LAUNCH_EX_PTSZ
 
 #define CUPTI_SIZE(type, last) (offsetof(type, last) + sizeof(((type *)0)->last))
 
@@ -194,6 +204,47 @@ typedef struct cupti_data_info {
       (void **subscriber, cupti_callback_function function, void *user))             \
     X(enable_callback, "cuptiEnableCallback",                                        \
       (uint32_t enable, void *subscriber, int domain, uint32_t number))              \
+    X(result_text, "cuptiGetResultString", (cupti_result result, const char **text))
+
+/* Activity records. The layout of their first fields is the same in CUDA 11 to 13
+ * (CUpti_ActivityKernel4 to 10, CUpti_ActivityMemcpy to 6, CUpti_ActivityMemset to 4). */
+typedef struct cupti_record {
+    int kind;
+} cupti_record;
+typedef struct cupti_kernel_record {
+    int kind;
+    uint8_t caches, shared_config;
+    uint16_t registers;
+    int global_cache[2];
+    uint64_t start, end, completed;
+    uint32_t device, context, stream;
+    int32_t grid[3], block[3], static_shared, dynamic_shared;
+    uint32_t local, local_total, correlation;
+    int64_t number;
+    const char *name;
+} cupti_kernel_record;
+typedef struct cupti_copy_record { /* and of a fill */
+    int kind;
+    uint8_t kinds[4];
+    uint64_t bytes, start, end;
+} cupti_copy_record;
+
+typedef void (*cupti_give_buffer)(uint8_t **buffer, size_t *size, size_t *records);
+typedef void (*cupti_take_buffer)(cu_context context, uint32_t stream, uint8_t *buffer, size_t size,
+                                  size_t valid);
+
+#define KF_CUPTI_ACTIVITY(X)                                                            \
+    X(set_buffers, "cuptiActivityRegisterCallbacks",                                    \
+      (cupti_give_buffer give, cupti_take_buffer take))                                 \
+    X(enable, "cuptiActivityEnable", (int kind))                                        \
+    X(disable, "cuptiActivityDisable", (int kind))                                      \
+    X(flush, "cuptiActivityFlushAll", (uint32_t flags))                                 \
+    X(next_record, "cuptiActivityGetNextRecord",                                        \
+      (uint8_t * buffer, size_t valid, cupti_record * *record))                         \
+    X(subscribe, "cuptiSubscribe",                                                      \
+      (void **subscriber, cupti_callback_function function, void *user))                \
+    X(enable_callback, "cuptiEnableCallback",                                           \
+      (uint32_t on, void *subscriber, int domain, uint32_t number))                     \
     X(result_text, "cuptiGetResultString", (cupti_result result, const char **text))
 
 typedef struct kf_cupti {

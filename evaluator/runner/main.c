@@ -228,12 +228,14 @@ static int run_count(const kf_wire_command *command)
 {
     static kf_count_header header;
     static kf_count_launch launches[KF_COUNT_LAUNCHES];
+    static kf_count_work works[KF_COUNT_WORKS];
     uint32_t set = command->set;
     if (set >= KF_WIRE_MAX_SETS || !runner.entry ||
-        !kf_runner_count(call_one, &set, command->count, &header, launches))
+        !kf_runner_count(call_one, &set, command->count, &header, launches, works))
         return answer(command->nonce, KF_WIRE_BAD_COMMAND, 0, 0, 0);
     return answer(command->nonce, KF_WIRE_OK, 0, 0, 0) && send_all(&header, sizeof header) &&
-           send_all(launches, header.launches * sizeof *launches);
+           send_all(launches, header.launches * sizeof *launches) &&
+           send_all(works, header.works * sizeof *works);
 }
 
 static int serve(void)

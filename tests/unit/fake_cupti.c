@@ -1,4 +1,5 @@
-/* A CUPTI that needs no GPU, with the functions that evaluator/runner/counters.c calls. It knows
+/* A CUPTI that needs no GPU, with the functions that cupti_counters.c and kernel_work.c call. The
+ * records of a call are one for each launch of 1, 2, … microseconds, a copy and a fill. It knows
  * every metric except names that begin with "lacks". It puts a fixed number of metrics into a pass.
  * A metric's value is the number in its name plus a hundred for each earlier range. It refuses
  * calls out of order. */
@@ -17,6 +18,13 @@ void fake_launch(const char *symbol);
 #define X(name, symbol, arguments) cupti_result name arguments __asm__(symbol);
 KF_CUPTI_FUNCTIONS(X)
 #undef X
+cupti_result set_buffers(cupti_give_buffer give, cupti_take_buffer take) __asm__(
+    "cuptiActivityRegisterCallbacks");
+cupti_result enable_records(int kind) __asm__("cuptiActivityEnable");
+cupti_result disable_records(int kind) __asm__("cuptiActivityDisable");
+cupti_result flush_records(uint32_t flags) __asm__("cuptiActivityFlushAll");
+cupti_result next_record(uint8_t *buffer, size_t valid,
+                         cupti_record **record) __asm__("cuptiActivityGetNextRecord");
 
 typedef struct fake_host {
     size_t metrics;
@@ -28,6 +36,12 @@ static struct {
     /* of the configuration in force; the last: of the first pass */
     size_t metrics, pass, ranges_in_pass, ranges;
     int running, decoded;
+    cupti_give_buffer give;
+    cupti_take_buffer take;
+    int records; /* bits: the kinds that are on */
+    uint32_t correlation;
+    cupti_kernel_record kernels[64];
+    size_t kernel_count;
 } now;
 
 static size_t passes_of(size_t metrics)
@@ -184,6 +198,56 @@ cupti_result enable_callback(uint32_t on, void *subscriber, int domain, uint32_t
     return 0;
 }
 
+cupti_result set_buffers(cupti_give_buffer give, cupti_take_buffer take)
+{
+    now.give = give;
+    now.take = take;
+    return 0;
+}
+
+cupti_result enable_records(int kind)
+{
+    if (fake.refuses_records || now.running) return REFUSED;
+    now.records |= 1 << kind;
+    return 0;
+}
+
+cupti_result disable_records(int kind)
+{
+    now.records &= ~(1 << kind);
+    return 0;
+}
+
+/* Each buffer has one record, copied to its begin. */
+static void give_record(const void *record, size_t size)
+{
+    uint8_t *buffer;
+    size_t room, most;
+    now.give(&buffer, &room, &most);
+    memcpy(buffer, record, size);
+    now.take(NULL, 0, buffer, room, size);
+}
+
+cupti_result flush_records(uint32_t flags)
+{
+    static const cupti_copy_record copy = {.kind = CUPTI_RECORD_COPY, .start = 10, .end = 5010},
+                                   fill = {.kind = CUPTI_RECORD_FILL, .start = 10, .end = 3010};
+    (void)flags;
+    for (size_t i = 0; i < now.kernel_count; i++)
+        give_record(&now.kernels[i], sizeof now.kernels[i]);
+    if (now.kernel_count && now.records & 1 << CUPTI_RECORD_COPY) give_record(&copy, sizeof copy);
+    if (now.kernel_count && now.records & 1 << CUPTI_RECORD_FILL) give_record(&fill, sizeof fill);
+    now.kernel_count = 0;
+    return 0;
+}
+
+cupti_result next_record(uint8_t *buffer, size_t valid, cupti_record **record)
+{
+    if (!valid || *record) return REFUSED;
+    *record = (cupti_record *)buffer;
+    return 0;
+}
+
 cupti_result result_text(cupti_result result, const char **text)
 {
     (void)result;
@@ -194,7 +258,16 @@ cupti_result result_text(cupti_result result, const char **text)
 void fake_launch(const char *symbol)
 {
     cupti_launch parameters = {.grid = {8, 1, 1}, .block = {32, 1, 1}};
-    cupti_callback callback = {.parameters = &parameters, .symbol = symbol};
+    cupti_callback callback = {
+        .parameters = &parameters, .symbol = symbol, .correlation = ++now.correlation};
+    if (symbol && now.records & 1 << CUPTI_RECORD_CONCURRENT_KERNEL && now.kernel_count < 64) {
+        cupti_kernel_record *kernel = &now.kernels[now.kernel_count++];
+        *kernel = (cupti_kernel_record){.kind = CUPTI_RECORD_CONCURRENT_KERNEL,
+                                        .start = 100,
+                                        .end = 100 + 1000 * now.kernel_count,
+                                        .correlation = fake.late_records ? 0 : now.correlation,
+                                        .name = strdup(symbol)};
+    }
     if (!now.running) fake.outside++;
     if (now.running && now.ranges_in_pass < fake.ranges) now.ranges_in_pass++;
     now.callback(now.user, CUPTI_CALLBACKS_DRIVER,

@@ -25,12 +25,14 @@ typedef struct setting {
     const char *metrics;
     uint32_t most_passes;
     int warm_up, kernels, graph; /* calls ahead; launches of a call; and a graph */
+    bool twice;                  /* a call launches each kernel twice */
     fake_cupti fake;
 } setting;
 
 typedef struct outcome { /* shared with the process that counts */
     kf_count_header header;
     kf_count_launch launches[KF_COUNT_LAUNCHES];
+    kf_count_work works[KF_COUNT_WORKS];
     fake_cupti fake;
     size_t calls, flushes;
 } outcome;
@@ -43,8 +45,8 @@ static void call(void *context)
     const setting *s = context;
     char name[32];
     seen->calls++;
-    for (int i = 0; i < s->kernels; i++) {
-        snprintf(name, sizeof name, "kernel%d", i);
+    for (int i = 0; i < s->kernels * (1 + s->twice); i++) {
+        snprintf(name, sizeof name, "kernel%d", i % s->kernels);
         launch(name);
     }
     if (s->graph) launch(NULL);
@@ -91,7 +93,8 @@ static int in_child(setting *s)
     setenv(KF_COUNT_NAMES, s->metrics, 1);
     kf_count_prepare(&cuda, NULL, NULL);
     for (int i = 0; i < s->warm_up; i++) call(s);
-    kf_count_calls(call, s, s->most_passes, &seen->header, seen->launches);
+    kf_count_calls(call, s, s->most_passes, &seen->header, seen->launches,
+                   seen->works);
     seen->fake = *fake;
     return 0;
 }
@@ -120,8 +123,8 @@ static void everything_where_there_is_time(void **state)
     assert_int_equal(seen->header.stage, KF_COUNT_DONE);
     assert_int_equal(seen->header.passes, 4);
     assert_int_equal(seen->header.all_passes, 4);
-    assert_int_equal(seen->calls, 1 + 4); /* one each, and the one ahead */
-    assert_int_equal(seen->flushes, 4);
+    assert_int_equal(seen->calls, 2 + 4); /* one each, the one ahead, and the one for times */
+    assert_int_equal(seen->flushes, 1 + 4);
     assert_int_equal(seen->fake.configured, 1);
     assert_int_equal(seen->fake.started, 4);
     assert_int_equal(seen->fake.decoded, 1);
@@ -153,7 +156,7 @@ static void the_first_where_there_is_little(void **state)
         int counted = rows[r].counted;
         assert_int_equal(seen->header.passes, rows[r].passes);
         assert_int_equal(seen->header.all_passes, 4);
-        assert_int_equal(seen->calls, 1 + rows[r].passes);
+        assert_int_equal(seen->calls, 2 + rows[r].passes);
         assert_int_equal(seen->fake.set_up, counted);
         assert_int_equal(seen->fake.evaluated_names, counted);
         for (int i = 0; i < 10; i++) {
@@ -227,7 +230,7 @@ static void one_that_takes_more_is_counted(void **state)
     (void)state;
     count(&(setting){.metrics = "m7", .most_passes = 1, .kernels = 1});
     assert_int_equal(seen->header.stage, KF_COUNT_DONE);
-    assert_int_equal(seen->calls, 1);
+    assert_int_equal(seen->calls, 1 + 1);
     assert_true(seen->launches[0].values[0] == 7);
 }
 
@@ -264,6 +267,61 @@ static void room_for_what_a_call_launches(void **state)
     }
 }
 
+/* The sum of each kernel, of all copies and of all fills, and the file that launches. */
+static void the_time_of_all_work(void **state)
+{
+    (void)state;
+    for (int late = 0; late < 2; late++) {
+        count(&(setting){.metrics = TEN,
+                         .most_passes = 1,
+                         .warm_up = 1,
+                         .kernels = 2,
+                         .twice = true,
+                         .fake = {.late_records = late}});
+        assert_string_equal(seen->header.work_note, "");
+        assert_int_equal(seen->header.works, 4);
+        assert_true(seen->header.work_rest_seconds == 0);
+        for (int i = 0; i < 4; i++) {
+            static const char *const names[] = {"kernel0", "kernel1", "", ""};
+            static const double times[] = {4e-6, 6e-6, 5e-6, 3e-6};
+            static const uint32_t kinds[] = {KF_COUNT_KERNEL, KF_COUNT_KERNEL, KF_COUNT_COPY,
+                                             KF_COUNT_FILL};
+            const kf_count_work *row = &seen->works[i];
+            assert_string_equal(row->name, names[i]);
+            assert_int_equal(row->kind, kinds[i]);
+            assert_int_equal(row->launches, i < 2 ? 2 : 1);
+            assert_true(fabs(row->seconds - times[i]) < 1e-12);
+            const char *file = strrchr(row->module, '/');
+            assert_string_equal(i < 2 ? file : "", i < 2 ? strrchr(FAKE_CUPTI, '/') : "");
+        }
+    }
+}
+
+static void work_beyond_the_rows_is_summed_up(void **state)
+{
+    (void)state;
+    count(&(setting){.metrics = TEN, .most_passes = 1, .kernels = KF_COUNT_WORKS});
+    assert_int_equal(seen->header.works, KF_COUNT_WORKS);
+    assert_true(fabs(seen->header.work_rest_seconds - 8e-6) < 1e-12);
+}
+
+/* Counters do not need records, and records do not need counters. */
+static void times_and_counters_fail_apart(void **state)
+{
+    (void)state;
+    count(&(setting){
+        .metrics = TEN, .most_passes = 1, .kernels = 1, .fake = {.refuses_records = 1}});
+    assert_int_equal(seen->header.stage, KF_COUNT_DONE);
+    assert_int_equal(seen->header.works, 0);
+    assert_non_null(strstr(seen->header.work_note, "it was made to"));
+    count(&(setting){.metrics = "lacks1", .most_passes = 1, .kernels = 1});
+    assert_int_equal(seen->header.stage, KF_COUNT_NO_METRIC);
+    assert_int_equal(seen->header.works, 3);
+    count(&(setting){.metrics = TEN, .most_passes = 1, .graph = 1});
+    assert_int_equal(seen->header.works, 0);
+    assert_string_equal(seen->header.work_note, "the call did no work on the device");
+}
+
 static void what_goes_wrong_is_said(void **state)
 {
     (void)state;
@@ -274,11 +332,11 @@ static void what_goes_wrong_is_said(void **state)
     assert_int_equal(seen->header.stage, KF_COUNT_REFUSED);
     assert_int_equal(seen->header.launches, 0);
     assert_non_null(strstr(seen->header.note, "it was made to"));
-    assert_int_equal(seen->calls, 0);
+    assert_int_equal(seen->calls, 1);
     count(&(setting){
         .metrics = TEN, .most_passes = KF_COUNT_PASSES, .kernels = 1, .fake = {.endless = 1}});
     assert_int_equal(seen->header.stage, KF_COUNT_UNFINISHED);
-    assert_int_equal(seen->calls, KF_COUNT_PASSES);
+    assert_int_equal(seen->calls, 1 + KF_COUNT_PASSES);
     count(&(setting){.metrics = "lacks1,lacks2", .most_passes = 1, .kernels = 1});
     assert_int_equal(seen->header.stage, KF_COUNT_NO_METRIC);
 }
@@ -294,6 +352,9 @@ int test_program(void)
         cmocka_unit_test(what_lacks_and_what_is_left_out),
         cmocka_unit_test(one_that_takes_more_is_counted),
         cmocka_unit_test(room_for_what_a_call_launches),
+        cmocka_unit_test(the_time_of_all_work),
+        cmocka_unit_test(work_beyond_the_rows_is_summed_up),
+        cmocka_unit_test(times_and_counters_fail_apart),
         cmocka_unit_test(what_goes_wrong_is_said),
     };
     return TEST_GROUP(tests, NULL, NULL);

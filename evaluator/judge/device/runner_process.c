@@ -836,7 +836,8 @@ bool kf_runner_has_answered(const kf_runner *runner)
 }
 
 kf_runner_event kf_runner_count(kf_runner *runner, uint32_t set, uint32_t passes, double seconds,
-                                kf_count_header *header, kf_count_launch *launches)
+                                kf_count_header *header, kf_count_launch *launches,
+                                kf_count_work *works)
 {
     kf_wire_answer answer;
     kf_wire_command command = {.type = KF_WIRE_COUNT, .set = set, .count = passes};
@@ -848,10 +849,13 @@ kf_runner_event kf_runner_count(kf_runner *runner, uint32_t set, uint32_t passes
     if (event == KF_RUNNER_OK && answer.result != KF_WIRE_OK) return end(runner, KF_RUNNER_REFUSED);
     if (event == KF_RUNNER_OK) event = receive(runner, header, sizeof *header, &runner_timeout);
     if (event == KF_RUNNER_OK &&
-        (header->magic != KF_WIRE_MAGIC || header->launches > KF_COUNT_LAUNCHES))
+        (header->magic != KF_WIRE_MAGIC || header->launches > KF_COUNT_LAUNCHES ||
+         header->works > KF_COUNT_WORKS))
         event = end(runner, KF_RUNNER_FORGED);
     if (event == KF_RUNNER_OK)
         event = receive(runner, launches, header->launches * sizeof *launches, &runner_timeout);
+    if (event == KF_RUNNER_OK)
+        event = receive(runner, works, header->works * sizeof *works, &runner_timeout);
     return event == KF_RUNNER_OK ? freeze(runner) : event;
 }
 
