@@ -1,7 +1,8 @@
 /* CUPTI's range profiler, callbacks and activity records, loaded at run time: types and numbers are
  * those of cupti_range_profiler.h, cupti_profiler_host.h, cupti_profiler_target.h, cupti_target.h,
- * cupti_activity.h and cupti_callbacks.h, of which the C compiler cannot read the second. Every parameter struct begins
- * with its size up to the last field, so that the library knows which version the caller speaks. */
+ * cupti_activity.h and cupti_callbacks.h, of which the C compiler cannot read the second. Every
+ * parameter struct begins with its size up to the last field, so that the library knows which
+ * version the caller speaks. */
 #ifndef KFORGE_CUPTI_H
 #define KFORGE_CUPTI_H
 
@@ -30,9 +31,9 @@ enum {
 };
 
 /* All ids of functions that launch kernels. */
-#define KF_CUPTI_LAUNCHES                                                                 \
-    CUPTI_LAUNCH_KERNEL, CUPTI_LAUNCH_KERNEL_PTSZ, CUPTI_LAUNCH_COOPERATIVE,              \
-        CUPTI_LAUNCH_COOPERATIVE_PTSZ, CUPTI_LAUNCH_GRAPH, CUPTI_LAUNCH_GRAPH_PTSZ,       \
+#define KF_CUPTI_LAUNCHES                                                           \
+    CUPTI_LAUNCH_KERNEL, CUPTI_LAUNCH_KERNEL_PTSZ, CUPTI_LAUNCH_COOPERATIVE,        \
+        CUPTI_LAUNCH_COOPERATIVE_PTSZ, CUPTI_LAUNCH_GRAPH, CUPTI_LAUNCH_GRAPH_PTSZ, \
         CUPTI_LAUNCH_EX, CUPTI_LAUNCH_EX_PTSZ
 
 #define CUPTI_SIZE(type, last) (offsetof(type, last) + sizeof(((type *)0)->last))
@@ -233,18 +234,18 @@ typedef void (*cupti_give_buffer)(uint8_t **buffer, size_t *size, size_t *record
 typedef void (*cupti_take_buffer)(cu_context context, uint32_t stream, uint8_t *buffer, size_t size,
                                   size_t valid);
 
-#define KF_CUPTI_ACTIVITY(X)                                                            \
-    X(set_buffers, "cuptiActivityRegisterCallbacks",                                    \
-      (cupti_give_buffer give, cupti_take_buffer take))                                 \
-    X(enable, "cuptiActivityEnable", (int kind))                                        \
-    X(disable, "cuptiActivityDisable", (int kind))                                      \
-    X(flush, "cuptiActivityFlushAll", (uint32_t flags))                                 \
-    X(next_record, "cuptiActivityGetNextRecord",                                        \
-      (uint8_t * buffer, size_t valid, cupti_record * *record))                         \
-    X(subscribe, "cuptiSubscribe",                                                      \
-      (void **subscriber, cupti_callback_function function, void *user))                \
-    X(enable_callback, "cuptiEnableCallback",                                           \
-      (uint32_t on, void *subscriber, int domain, uint32_t number))                     \
+#define KF_CUPTI_ACTIVITY(X)                                             \
+    X(set_buffers, "cuptiActivityRegisterCallbacks",                     \
+      (cupti_give_buffer give, cupti_take_buffer take))                  \
+    X(enable, "cuptiActivityEnable", (int kind))                         \
+    X(disable, "cuptiActivityDisable", (int kind))                       \
+    X(flush, "cuptiActivityFlushAll", (uint32_t flags))                  \
+    X(next_record, "cuptiActivityGetNextRecord",                         \
+      (uint8_t * buffer, size_t valid, cupti_record * *record))          \
+    X(subscribe, "cuptiSubscribe",                                       \
+      (void **subscriber, cupti_callback_function function, void *user)) \
+    X(enable_callback, "cuptiEnableCallback",                            \
+      (uint32_t on, void *subscriber, int domain, uint32_t number))      \
     X(result_text, "cuptiGetResultString", (cupti_result result, const char **text))
 
 typedef struct kf_cupti {

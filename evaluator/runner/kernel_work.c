@@ -85,7 +85,7 @@ static _Unwind_Reason_Code look(struct _Unwind_Context *context, void *data)
     return _URC_END_OF_STACK;
 }
 
-/* Returns the number of the file whose code called the launch function. */
+/* Returns the number of the file that holds the call of the launch function. */
 static int find_module(void)
 {
     Dl_info own;
@@ -223,8 +223,8 @@ static int check(cupti_result code, const char *doing)
 
 static int find_functions(void *library)
 {
-#define X(name, symbol, arguments)                    \
-    *(void **)&work.name = dlsym(library, symbol);    \
+#define X(name, symbol, arguments)                 \
+    *(void **)&work.name = dlsym(library, symbol); \
     if (!work.name) return fail("CUPTI lacks " symbol, 0);
     KF_CUPTI_ACTIVITY(X)
 #undef X
@@ -257,7 +257,7 @@ void kf_work_prepare(void)
     const char *path = getenv(KF_COUNT_LIBRARY);
     void *library = NULL, *subscriber = NULL;
     if (!path) return;
-    /* A second CUPTI beside PyTorch's would get no records. */
+    /* PyTorch has loaded one. A second CUPTI in a process would get no records. */
     for (size_t i = 0; i < sizeof loaded / sizeof *loaded && !library; i++)
         library = dlopen(loaded[i], RTLD_NOW | RTLD_NOLOAD);
     if (!library) library = dlopen(path, RTLD_NOW | RTLD_LOCAL);

@@ -27,7 +27,7 @@ const char *kf_work_class_name(kf_work_class kind)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* What a file or a name tells. OPEN: nothing. */
+/* No class follows from a file or a name. */
 enum { OPEN = -1 };
 
 typedef struct sign {
@@ -59,9 +59,8 @@ static const sign files[] = {
 };
 
 /* Packages that launch what a solution's source compiles. */
-static const char *const launchers[] = {"triton", "cupy",     "cupy_backends", "numba",
-                                        "cuda",   "tilelang", "tvm",           "tvm_ffi",
-                                        "pycuda", "torch"};
+static const char *const launchers[] = {"triton",   "cupy", "cupy_backends", "numba",  "cuda",
+                                        "tilelang", "tvm",  "tvm_ffi",       "pycuda", "torch"};
 
 static const sign *find_sign(const sign *signs, size_t count, const char *name)
 {
@@ -92,14 +91,13 @@ static bool is_of_system(const char *path)
     return strstr(path, "/lib-dynload/") != NULL;
 }
 
-/* Returns the class that the file tells, or OPEN. */
+/* Returns the class that follows from the file, or OPEN. */
 static int classify_file(const char *path, char from[32])
 {
     const char *slash = strrchr(path, '/');
     char package[32];
     if (!*path) return OPEN;
-    const sign *s =
-        find_sign(files, sizeof files / sizeof *files, slash ? slash + 1 : path);
+    const sign *s = find_sign(files, sizeof files / sizeof *files, slash ? slash + 1 : path);
     if (s) {
         snprintf(from, 32, "%s", s->from);
         return s->kind;
@@ -165,7 +163,7 @@ static bool has_word(const char *text, const char *word)
     return false;
 }
 
-/* Returns the class that a kernel's name tells, or OPEN. */
+/* Returns the class that follows from a kernel's name, or OPEN. */
 static int classify_name(const kf_counters_origin *origin, const char *symbol, char from[32])
 {
     char name[KF_COUNT_NAME];
@@ -247,8 +245,7 @@ static bool put_row(cJSON *rows, const kf_count_work *work, kf_work_class kind, 
     char symbol[KF_COUNT_NAME], name[KF_COUNT_NAME];
     snprintf(symbol, sizeof symbol, "%.*s", (int)strnlen(work->name, sizeof symbol), work->name);
     kf_kernel_name(symbol, name, sizeof name);
-    if (!put(rows, NULL, row) ||
-        !put(row, "class", cJSON_CreateString(kf_work_class_name(kind))) ||
+    if (!put(rows, NULL, row) || !put(row, "class", cJSON_CreateString(kf_work_class_name(kind))) ||
         !put_text(row, "from", from) || !put_text(row, "name", name))
         return false;
     kf_json_add_number(row, "launches", work->launches);

@@ -2,7 +2,7 @@
  * Pure.
  *
  * The records come from a runner, so the shares are evidence and never part of a verdict. An honest
- * process tells them apart by the file that launches a kernel. A dishonest one can say anything.
+ * process reports the file that launches a kernel. A dishonest process can report anything.
  *
  * "work" in a verdict's counters:
  *   {"own", "library", "framework", "copies": parts of the device time, "rest": the part without a

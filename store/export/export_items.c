@@ -97,8 +97,8 @@ static bool load_suspicion(kf_exporter *e, kf_item *item, kf_error *error)
 bool kf_export_has_own_work(const kf_exporter *e, const char *counters, size_t size)
 {
     kf_auto(cJSON) json = cJSON_ParseWithLength(counters, size);
-    const cJSON *own = cJSON_GetObjectItemCaseSensitive(
-        cJSON_GetObjectItemCaseSensitive(json, "work"), "own");
+    const cJSON *own =
+        cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(json, "work"), "own");
     return cJSON_IsNumber(own) && own->valuedouble >= e->options->own_work;
 }
 

@@ -18,8 +18,8 @@ void fake_launch(const char *symbol);
 #define X(name, symbol, arguments) cupti_result name arguments __asm__(symbol);
 KF_CUPTI_FUNCTIONS(X)
 #undef X
-cupti_result set_buffers(cupti_give_buffer give, cupti_take_buffer take) __asm__(
-    "cuptiActivityRegisterCallbacks");
+cupti_result set_buffers(cupti_give_buffer give,
+                         cupti_take_buffer take) __asm__("cuptiActivityRegisterCallbacks");
 cupti_result enable_records(int kind) __asm__("cuptiActivityEnable");
 cupti_result disable_records(int kind) __asm__("cuptiActivityDisable");
 cupti_result flush_records(uint32_t flags) __asm__("cuptiActivityFlushAll");

@@ -93,8 +93,7 @@ static int in_child(setting *s)
     setenv(KF_COUNT_NAMES, s->metrics, 1);
     kf_count_prepare(&cuda, NULL, NULL);
     for (int i = 0; i < s->warm_up; i++) call(s);
-    kf_count_calls(call, s, s->most_passes, &seen->header, seen->launches,
-                   seen->works);
+    kf_count_calls(call, s, s->most_passes, &seen->header, seen->launches, seen->works);
     seen->fake = *fake;
     return 0;
 }
@@ -309,8 +308,8 @@ static void work_beyond_the_rows_is_summed_up(void **state)
 static void times_and_counters_fail_apart(void **state)
 {
     (void)state;
-    count(&(setting){
-        .metrics = TEN, .most_passes = 1, .kernels = 1, .fake = {.refuses_records = 1}});
+    count(
+        &(setting){.metrics = TEN, .most_passes = 1, .kernels = 1, .fake = {.refuses_records = 1}});
     assert_int_equal(seen->header.stage, KF_COUNT_DONE);
     assert_int_equal(seen->header.works, 0);
     assert_non_null(strstr(seen->header.work_note, "it was made to"));

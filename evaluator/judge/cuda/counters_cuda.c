@@ -187,9 +187,8 @@ static bool start_python(counter_run *run, kf_error *error)
     if (!counting->pool) return kf_fail(error, KF_ERROR_MACHINE, "no runner in Python");
     kf_runner_pool_make_room(counting->pool, KF_TORCH_KEY, counting->strict_sandbox,
                              counting->problem);
-    return (run->runner =
-                kf_runner_pool_take(counting->pool, KF_RUNNER_TORCH_COUNT, counting->strict_sandbox,
-                                    counting->stop, error)) &&
+    return (run->runner = kf_runner_pool_take(counting->pool, KF_RUNNER_TORCH_COUNT,
+                                              counting->strict_sandbox, counting->stop, error)) &&
            kf_torch_give(run->runner, counting->torch, error) &&
            device->python.equip(run->device, run->runner, KF_ROLE_CANDIDATE, counting->problem,
                                 SETS, error);
@@ -267,8 +266,8 @@ static bool count(counter_run *run, kf_error *error)
         event = kf_runner_batch(run->runner, &warm);
     ended(run, WARM_UP);
     if (event != KF_RUNNER_OK) return explain(run, event, "being made ready for counting", error);
-    event = kf_runner_count(run->runner, 1, passes, seconds, &run->header, run->launches,
-                            run->works);
+    event =
+        kf_runner_count(run->runner, 1, passes, seconds, &run->header, run->launches, run->works);
     ended(run, COUNT);
     return event == KF_RUNNER_OK || explain(run, event, "counting", error);
 }
@@ -303,7 +302,8 @@ cJSON *kf_cuda_count(kf_device *device, kf_counting *counting, kf_error *error)
     char library[4096];
     counting->origin.major = gpu->head.major;
     counting->origin.minor = gpu->head.minor;
-    if (!counting->torch && !kf_cupti_find(library)) return kf_counters_note(&counting->origin, MISSING, INSTALL);
+    if (!counting->torch && !kf_cupti_find(library))
+        return kf_counters_note(&counting->origin, MISSING, INSTALL);
     counter_run run = {.gpu = gpu, .device = device, .counting = counting, .since = kf_now()};
     run.names = kf_counters_names(counting->wanted);
     run.launches = calloc(KF_COUNT_LAUNCHES, sizeof *run.launches);
