@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device_work.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
 #include "mcp_tools.h"
@@ -76,6 +77,12 @@ static void add_kernel(cJSON *rows, const cJSON *kernel)
 static void add_counters(cJSON *answer, const cJSON *counters)
 {
     const cJSON *note = get(counters, "note"), *kernel;
+    kf_autobuffer work = {0};
+    kf_work_words(counters, &work);
+    if (work.size) {
+        work.data[strcspn(work.data, "\n")] = '\0';
+        cJSON_AddStringToObject(answer, "work", work.data);
+    }
     if (cJSON_IsString(note)) {
         cJSON_AddStringToObject(answer, "counters", note->valuestring);
         return;
