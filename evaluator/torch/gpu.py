@@ -196,7 +196,8 @@ class Place:
             pass  # An older PyTorch, or little memory.
         records = ctypes.create_string_buffer(COUNT_BYTES)
         function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(call)
-        return records.raw[: self.library.kf_torch_count(function, records)]
+        size = self.library.kf_torch_count(function, records)
+        return records.raw[:size]
 
     # ---- time ------------------------------------------------------------------------------------
 
