@@ -43,6 +43,15 @@ static bool complete(cJSON *counters)
            kf_work_put_note(counters, cJSON_IsString(note) ? note->valuestring : "not measured");
 }
 
+bool kf_judge_counts_lines(const kf_job *job)
+{
+    for (size_t i = 0; i < job->flag_count; i++)
+        if (strcmp(job->flags[i], "-lineinfo") == 0 ||
+            strcmp(job->flags[i], "--generate-line-info") == 0)
+            return true;
+    return false;
+}
+
 bool kf_judge_count(kf_judge *judge, const kf_job *job, const char *binary, kf_verdict *verdict,
                     const volatile int *stop, kf_error *error)
 {
@@ -52,6 +61,7 @@ bool kf_judge_count(kf_judge *judge, const kf_job *job, const char *binary, kf_v
     kf_counting counting = {.problem = problem,
                             .binary = binary,
                             .wanted = job->options.counters,
+                            .lines = kf_judge_counts_lines(job),
                             .origin = {.candidate = verdict->source_hash,
                                        .code = verdict->code_hash,
                                        .workload = "",

@@ -248,6 +248,125 @@ typedef void (*cupti_take_buffer)(cu_context context, uint32_t stream, uint8_t *
       (uint32_t on, void *subscriber, int domain, uint32_t number))      \
     X(result_text, "cuptiGetResultString", (cupti_result result, const char **text))
 
+/* PC sampling: cupti_pcsampling.h, and the resource callbacks that show loaded modules. */
+enum {
+    CUPTI_CALLBACKS_RESOURCE = 3,
+    CUPTI_MODULE_LOADED = 6,
+    CUPTI_SAMPLING_PERIOD = 1,
+    CUPTI_SAMPLING_REASONS = 2,
+    CUPTI_SAMPLING_SCRATCH = 3,
+    CUPTI_SAMPLING_HARDWARE_BUFFER = 4,
+    CUPTI_SAMPLING_MODE = 5,
+    CUPTI_SAMPLING_START_STOP = 6,
+    CUPTI_SAMPLING_BUFFER = 8,
+    CUPTI_SAMPLING_CONTINUOUS = 1,
+    CUPTI_REASON_BYTES = 128,
+};
+
+typedef struct cupti_module { /* CUpti_ModuleResourceData */
+    uint32_t number;
+    size_t size;
+    const char *cubin;
+} cupti_module;
+typedef struct cupti_resource {
+    cu_context context;
+    void *handle;
+    const cupti_module *module;
+} cupti_resource;
+typedef struct cupti_reason_samples {
+    uint32_t reason, samples;
+} cupti_reason_samples;
+typedef struct cupti_pc {
+    size_t size;
+    uint64_t cubin_crc, offset;
+    uint32_t function_index, padding;
+    char *function;
+    size_t reason_count;
+    cupti_reason_samples *reasons;
+    uint32_t correlation;
+} cupti_pc;
+typedef struct cupti_samples {
+    size_t size, most_pcs;
+    uint64_t samples, dropped;
+    size_t pcs, remaining;
+    uint64_t range;
+    cupti_pc *pc;
+    uint64_t foreign_samples;
+    uint8_t buffer_full;
+} cupti_samples;
+typedef struct cupti_sampling_setting {
+    int type, result;
+    union {
+        uint64_t all[3];
+        uint32_t number;
+        size_t bytes;
+        void *pointer;
+        struct {
+            size_t count;
+            uint32_t *index;
+        } reasons;
+    } value;
+} cupti_sampling_setting;
+typedef struct cupti_sampling { /* enable, disable, start, stop */
+    size_t size;
+    void *private_data;
+    cu_context context;
+} cupti_sampling;
+typedef struct cupti_sampling_settings {
+    size_t size;
+    void *private_data;
+    cu_context context;
+    size_t count;
+    cupti_sampling_setting *settings;
+} cupti_sampling_settings;
+typedef struct cupti_sampling_data {
+    size_t size;
+    void *private_data;
+    cu_context context;
+    cupti_samples *data;
+} cupti_sampling_data;
+typedef struct cupti_reason_count {
+    size_t size;
+    void *private_data;
+    cu_context context;
+    size_t *count;
+} cupti_reason_count;
+typedef struct cupti_reason_names {
+    size_t size;
+    void *private_data;
+    cu_context context;
+    size_t count;
+    uint32_t *index;
+    char **names;
+} cupti_reason_names;
+typedef struct cupti_source_line {
+    size_t size;
+    const void *cubin;
+    const char *function;
+    size_t cubin_size;
+    uint32_t line;
+    uint64_t offset;
+    char *file, *folder;
+} cupti_source_line;
+typedef struct cupti_cubin_crc {
+    size_t size, cubin_size;
+    const void *cubin;
+    uint64_t crc;
+} cupti_cubin_crc;
+
+#define KF_CUPTI_SAMPLING(X)                                                                \
+    X(enable, "cuptiPCSamplingEnable", (cupti_sampling * p))                                \
+    X(disable, "cuptiPCSamplingDisable", (cupti_sampling * p))                              \
+    X(start, "cuptiPCSamplingStart", (cupti_sampling * p))                                  \
+    X(stop, "cuptiPCSamplingStop", (cupti_sampling * p))                                    \
+    X(configure, "cuptiPCSamplingSetConfigurationAttribute", (cupti_sampling_settings * p)) \
+    X(get_data, "cuptiPCSamplingGetData", (cupti_sampling_data * p))                        \
+    X(reason_count_of, "cuptiPCSamplingGetNumStallReasons", (cupti_reason_count * p))       \
+    X(reason_names, "cuptiPCSamplingGetStallReasons", (cupti_reason_names * p))             \
+    X(source_line, "cuptiGetSassToSourceCorrelation", (cupti_source_line * p))              \
+    X(cubin_crc, "cuptiGetCubinCrc", (cupti_cubin_crc * p))                                 \
+    X(result_text, "cuptiGetResultString", (cupti_result result, const char **text))
+
 typedef struct kf_cupti {
     void *library;
 #define X(name, symbol, arguments) cupti_result(*name) arguments;

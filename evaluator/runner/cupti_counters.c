@@ -22,6 +22,7 @@
 
 #include "cupti.h"
 #include "kernel_work.h"
+#include "pc_lines.h"
 #include "wire.h"
 
 #define FUNCTION_STATIC_SHARED 1 /* CUfunction_attribute */
@@ -136,6 +137,7 @@ static int cut_names(const char *list)
 static void launched(void *user, int domain, uint32_t number, const cupti_callback *callback)
 {
     (void)user;
+    if (domain == CUPTI_CALLBACKS_RESOURCE) kf_lines_module(number, (const void *)callback);
     if (domain != CUPTI_CALLBACKS_DRIVER || callback->site != 0) return;
     kf_work_launched(number, callback);
     count.seen++;
@@ -188,6 +190,9 @@ static int subscribe(void)
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         count.cupti.enable_callback(1, count.subscriber, CUPTI_CALLBACKS_DRIVER,
                                     numbers[i]); /* those that it knows */
+    if (kf_lines_wanted())
+        count.cupti.enable_callback(1, count.subscriber, CUPTI_CALLBACKS_RESOURCE,
+                                    CUPTI_MODULE_LOADED);
     return 1;
 }
 
@@ -404,7 +409,9 @@ void kf_count_prepare(const kf_cuda *cuda, cu_context context, cu_stream stream)
     count.cuda = cuda;
     count.context = context;
     count.stream = stream;
-    if (load(library) && cut_names(names) && subscribe()) {
+    bool loaded = load(library) && cut_names(names);
+    if (loaded) kf_lines_open(count.cupti.library, context);
+    if (loaded && subscribe()) {
         kf_work_open(count.cupti.library);
         if (start_profiler() && choose_metrics() && configure()) count.stage = KF_COUNT_DONE;
     }
@@ -482,32 +489,36 @@ static void make_ready(uint32_t passes)
     count.enable_seconds = now() - started;
 }
 
-/* Measures the device time of one more call, before the profiler is enabled: CUPTI does one or the
- * other. */
-static void measure_work(void (*call)(void *context), void *context, kf_count_header *header,
-                         kf_count_work *works)
+/* Measures the device time of one more call, and samples its lines in another, before the profiler
+ * is enabled: CUPTI does one of the three at a time. */
+static void measure_work(void (*call)(void *context), void *context, kf_count_records *records)
 {
     uint32_t seen = count.seen;
+    double seconds = 0;
+    cu_result (*synchronize)(void) = count.cuda ? count.cuda->context_synchronize : NULL;
     if (count.cupti.library) {
         make_flush();
         flush();
     }
-    kf_work_measure(call, context, count.cuda ? count.cuda->context_synchronize : NULL, header,
-                    works);
+    kf_work_measure(call, context, synchronize, &records->header, records->works);
+    for (uint32_t i = 0; i < records->header.works; i++) seconds += records->works[i].seconds;
+    kf_lines_sample(call, context, synchronize, seconds, &records->header, records->lines);
     /* The number of launches of the warm-up decides about room. */
     count.seen = seen;
 }
 
 void kf_count_calls(void (*call)(void *context), void *context, uint32_t most_passes,
-                    kf_count_header *header, kf_count_launch *launches, kf_count_work *works)
+                    kf_count_records *records)
 {
+    kf_count_header *header = &records->header;
+    kf_count_launch *launches = records->launches;
     double started = now();
     int last = 0;
     uint32_t passes = 0;
     memset(launches, 0, KF_COUNT_LAUNCHES * sizeof *launches);
     count.launch_count = 0;
     *header = (kf_count_header){.magic = KF_WIRE_MAGIC, .setup_seconds = count.setup_seconds};
-    measure_work(call, context, header, works);
+    measure_work(call, context, records);
     make_ready(most_passes);
     while (count.stage == KF_COUNT_DONE && !last) {
         double began = now();

@@ -339,3 +339,81 @@ void kf_work_words(const cJSON *counters, kf_buffer *out)
     if (1 - said > 0.01) kf_buffer_format(out, ", %.0f %% other", 100 * (1 - said));
     kf_buffer_string(out, "\n");
 }
+
+/* ---- source lines ---------------------------------------------------------------------------- */
+
+/* lines that are kept, and lines in words */
+#define MAX_LINES 12
+#define WORD_LINES 3
+/* A line with fewer samples than this part is left out. */
+#define LEAST_LINE 0.01
+
+static bool put_stalls(cJSON *row, const kf_count_line *line)
+{
+    cJSON *stalls = cJSON_AddArrayToObject(row, "stalls");
+    for (int i = 0; stalls && i < KF_COUNT_REASONS && line->reasons[i].samples; i++) {
+        char name[KF_COUNT_FILE];
+        snprintf(name, sizeof name, "%.*s", (int)strnlen(line->reasons[i].name, sizeof name - 1),
+                 line->reasons[i].name);
+        cJSON *stall = cJSON_CreateObject();
+        if (!put(stalls, NULL, stall) || !put_text(stall, "name", name)) return false;
+        kf_json_add_number(stall, "percent",
+                           fmin(100, 100.0 * line->reasons[i].samples / line->samples));
+    }
+    return stalls != NULL;
+}
+
+static bool put_line(cJSON *rows, const kf_count_line *line, double part)
+{
+    char symbol[KF_COUNT_NAME], name[KF_COUNT_NAME], file[KF_COUNT_FILE];
+    cJSON *row = cJSON_CreateObject();
+    snprintf(symbol, sizeof symbol, "%.*s", (int)strnlen(line->kernel, sizeof symbol - 1),
+             line->kernel);
+    snprintf(file, sizeof file, "%.*s", (int)strnlen(line->file, sizeof file - 1), line->file);
+    kf_kernel_name(symbol, name, sizeof name);
+    if (!put(rows, NULL, row) || !put_text(row, "file", file)) return false;
+    kf_json_add_number(row, "line", line->line);
+    if (!put_text(row, "kernel", name)) return false;
+    kf_json_add_number(row, "part", part);
+    return put_stalls(row, line);
+}
+
+bool kf_lines_put(cJSON *counters, const kf_count_header *header, const kf_count_line *lines)
+{
+    char said[KF_COUNT_NOTE + 1];
+    snprintf(said, sizeof said, "%.*s", (int)strnlen(header->line_note, KF_COUNT_NOTE),
+             header->line_note);
+    if (said[0]) return put_text(counters, "lines_note", said);
+    if (!header->lines || !header->line_samples) return true;
+    cJSON *rows = cJSON_AddArrayToObject(counters, "lines");
+    for (uint32_t i = 0; rows && i < header->lines && i < MAX_LINES; i++) {
+        double part = fmin(1, (double)lines[i].samples / (double)header->line_samples);
+        if (!lines[i].line || !lines[i].samples || part < LEAST_LINE) continue;
+        if (!put_line(rows, &lines[i], part)) return false;
+    }
+    return rows != NULL;
+}
+
+void kf_lines_words(const cJSON *counters, kf_buffer *out)
+{
+    int count = 0;
+    const cJSON *line, *stall;
+    cJSON_ArrayForEach(line, cJSON_GetObjectItemCaseSensitive(counters, "lines"))
+    {
+        const char *file = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(line, "file")),
+                   *between = ": ";
+        if (count++ == WORD_LINES) return;
+        kf_buffer_format(out, "%.0f %% of the samples are at %s:%.0f",
+                         100 * kf_json_get_number(line, "part", 0), file ? file : "",
+                         kf_json_get_number(line, "line", 0));
+        cJSON_ArrayForEach(stall, cJSON_GetObjectItemCaseSensitive(line, "stalls"))
+        {
+            const char *name =
+                cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(stall, "name"));
+            kf_buffer_format(out, "%s%.0f %% %s", between, kf_json_get_number(stall, "percent", 0),
+                             name ? name : "");
+            between = ", ";
+        }
+        kf_buffer_string(out, "\n");
+    }
+}

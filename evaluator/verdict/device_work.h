@@ -15,7 +15,13 @@
 
 #include "kforge/counters.h"
 
+struct kf_count_line;
 struct kf_count_work; /* evaluator/protocol/counters_wire.h */
+
+/* "lines", if source lines were sampled: [{"file", "line", "kernel", "part": of the samples,
+ * "stalls":
+ * [{"name": a warp state, "percent": of the line's samples}…]}…], the most samples first; without
+ * samples "lines_note": the reason. */
 
 typedef enum kf_work_class {
     KF_WORK_OWN,
@@ -39,6 +45,11 @@ bool kf_work_put(cJSON *counters, const kf_counters_origin *origin,
                  const struct kf_count_header *header, const struct kf_count_work *works);
 /* The same without a measurement. */
 bool kf_work_put_note(cJSON *counters, const char *note);
+/* Adds "lines" or "lines_note" if lines were sampled. False without memory. */
+bool kf_lines_put(cJSON *counters, const struct kf_count_header *header,
+                  const struct kf_count_line *lines);
+/* Appends a text line for each of the first sampled lines. */
+void kf_lines_words(const cJSON *counters, kf_buffer *out);
 /* Returns the part of a class; NaN if `counters` (may be NULL) have none. */
 double kf_work_part(const cJSON *counters, kf_work_class kind);
 /* Appends "device time: 93 % own kernels, 7 % cuBLAS". Appends nothing without a measurement. */

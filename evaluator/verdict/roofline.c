@@ -331,6 +331,7 @@ void kf_counters_words(const cJSON *counters, kf_buffer *out)
     const cJSON *kernel;
     cJSON_ArrayForEach(kernel, cJSON_GetObjectItemCaseSensitive(counters, "kernels"))
         word_kernel(kernel, out);
+    kf_lines_words(counters, out);
     double dropped = kf_json_get_number(counters, "dropped", 0);
     if (dropped > 0)
         kf_buffer_format(out, "and %.0f more launches that were not looked at\n", dropped);

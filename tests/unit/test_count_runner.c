@@ -30,9 +30,7 @@ typedef struct setting {
 } setting;
 
 typedef struct outcome { /* shared with the process that counts */
-    kf_count_header header;
-    kf_count_launch launches[KF_COUNT_LAUNCHES];
-    kf_count_work works[KF_COUNT_WORKS];
+    kf_count_records records;
     fake_cupti fake;
     size_t calls, flushes;
 } outcome;
@@ -93,7 +91,7 @@ static int in_child(setting *s)
     setenv(KF_COUNT_NAMES, s->metrics, 1);
     kf_count_prepare(&cuda, NULL, NULL);
     for (int i = 0; i < s->warm_up; i++) call(s);
-    kf_count_calls(call, s, s->most_passes, &seen->header, seen->launches, seen->works);
+    kf_count_calls(call, s, s->most_passes, &seen->records);
     seen->fake = *fake;
     return 0;
 }
@@ -108,7 +106,7 @@ static void count(setting *s)
     if (child == 0) _exit(in_child(s));
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    assert_int_equal(seen->header.magic, KF_WIRE_MAGIC);
+    assert_int_equal(seen->records.header.magic, KF_WIRE_MAGIC);
 }
 
 static void everything_where_there_is_time(void **state)
@@ -119,23 +117,25 @@ static void everything_where_there_is_time(void **state)
                      .warm_up = 1,
                      .kernels = 2,
                      .fake = {.metrics_a_pass = 3}});
-    assert_int_equal(seen->header.stage, KF_COUNT_DONE);
-    assert_int_equal(seen->header.passes, 4);
-    assert_int_equal(seen->header.all_passes, 4);
+    assert_int_equal(seen->records.header.stage, KF_COUNT_DONE);
+    assert_int_equal(seen->records.header.passes, 4);
+    assert_int_equal(seen->records.header.all_passes, 4);
     assert_int_equal(seen->calls, 2 + 4); /* one each, the one ahead, and the one for times */
     assert_int_equal(seen->flushes, 1 + 4);
     assert_int_equal(seen->fake.configured, 1);
     assert_int_equal(seen->fake.started, 4);
     assert_int_equal(seen->fake.decoded, 1);
     assert_int_equal(seen->fake.evaluated, 2); /* once a kernel */
-    assert_int_equal(seen->header.launches, 2);
-    assert_string_equal(seen->launches[1].name, "kernel1");
+    assert_int_equal(seen->records.header.launches, 2);
+    assert_string_equal(seen->records.launches[1].name, "kernel1");
     for (int i = 0; i < 10; i++) {
-        assert_int_equal(seen->header.metrics[i], KF_COUNT_COUNTED);
-        assert_true(seen->launches[0].values[i] == i + 1 && seen->launches[1].values[i] == 101 + i);
+        assert_int_equal(seen->records.header.metrics[i], KF_COUNT_COUNTED);
+        assert_true(seen->records.launches[0].values[i] == i + 1 &&
+                    seen->records.launches[1].values[i] == 101 + i);
     }
-    assert_true(isnan(seen->launches[0].values[10]));
-    assert_true(seen->header.pass_seconds[3] > 0 && seen->header.pass_seconds[4] == 0);
+    assert_true(isnan(seen->records.launches[0].values[10]));
+    assert_true(seen->records.header.pass_seconds[3] > 0 &&
+                seen->records.header.pass_seconds[4] == 0);
 }
 
 static void the_first_where_there_is_little(void **state)
@@ -151,18 +151,18 @@ static void the_first_where_there_is_little(void **state)
                          .warm_up = 1,
                          .kernels = 1,
                          .fake = {.metrics_a_pass = 3}});
-        assert_int_equal(seen->header.stage, KF_COUNT_DONE);
+        assert_int_equal(seen->records.header.stage, KF_COUNT_DONE);
         int counted = rows[r].counted;
-        assert_int_equal(seen->header.passes, rows[r].passes);
-        assert_int_equal(seen->header.all_passes, 4);
+        assert_int_equal(seen->records.header.passes, rows[r].passes);
+        assert_int_equal(seen->records.header.all_passes, 4);
         assert_int_equal(seen->calls, 2 + rows[r].passes);
         assert_int_equal(seen->fake.set_up, counted);
         assert_int_equal(seen->fake.evaluated_names, counted);
         for (int i = 0; i < 10; i++) {
-            assert_int_equal(seen->header.metrics[i],
+            assert_int_equal(seen->records.header.metrics[i],
                              i < counted ? KF_COUNT_COUNTED : KF_COUNT_LEFT_OUT);
-            assert_true(i < counted ? seen->launches[0].values[i] == i + 1
-                                    : isnan(seen->launches[0].values[i]));
+            assert_true(i < counted ? seen->records.launches[0].values[i] == i + 1
+                                    : isnan(seen->records.launches[0].values[i]));
         }
     }
 }
@@ -197,14 +197,14 @@ static void levels_where_there_are_some(void **state)
                          .kernels = 1,
                          .fake = {.metrics_a_pass = 3}});
         int counted = 0;
-        for (int i = 0; i < 10; i++) counted += seen->header.metrics[i] == KF_COUNT_COUNTED;
-        assert_int_equal(seen->header.stage, KF_COUNT_DONE);
+        for (int i = 0; i < 10; i++) counted += seen->records.header.metrics[i] == KF_COUNT_COUNTED;
+        assert_int_equal(seen->records.header.stage, KF_COUNT_DONE);
         assert_int_equal(counted, rows[r].counted);
-        assert_int_equal(seen->header.passes, rows[r].passes);
+        assert_int_equal(seen->records.header.passes, rows[r].passes);
         assert_in_range(seen->fake.hosts, 1, rows[r].most_hosts);
         for (int i = 0; i < 10; i++)
-            if (seen->header.metrics[i] == KF_COUNT_COUNTED)
-                assert_true(seen->launches[0].values[i] == i + 1);
+            if (seen->records.header.metrics[i] == KF_COUNT_COUNTED)
+                assert_true(seen->records.launches[0].values[i] == i + 1);
     }
 }
 
@@ -218,19 +218,20 @@ static void what_lacks_and_what_is_left_out(void **state)
                      .fake = {.metrics_a_pass = 2}});
     static const uint8_t became[] = {KF_COUNT_COUNTED,  KF_COUNT_LACKING, KF_COUNT_COUNTED,
                                      KF_COUNT_LEFT_OUT, KF_COUNT_LACKING, KF_COUNT_LEFT_OUT};
-    assert_int_equal(seen->header.stage, KF_COUNT_DONE);
-    assert_memory_equal(seen->header.metrics, became, sizeof became);
-    assert_true(seen->launches[0].values[0] == 1 && isnan(seen->launches[0].values[1]) &&
-                seen->launches[0].values[2] == 3);
+    assert_int_equal(seen->records.header.stage, KF_COUNT_DONE);
+    assert_memory_equal(seen->records.header.metrics, became, sizeof became);
+    assert_true(seen->records.launches[0].values[0] == 1 &&
+                isnan(seen->records.launches[0].values[1]) &&
+                seen->records.launches[0].values[2] == 3);
 }
 
 static void one_that_takes_more_is_counted(void **state)
 {
     (void)state;
     count(&(setting){.metrics = "m7", .most_passes = 1, .kernels = 1});
-    assert_int_equal(seen->header.stage, KF_COUNT_DONE);
+    assert_int_equal(seen->records.header.stage, KF_COUNT_DONE);
     assert_int_equal(seen->calls, 1 + 1);
-    assert_true(seen->launches[0].values[0] == 7);
+    assert_true(seen->records.launches[0].values[0] == 7);
 }
 
 static void room_for_what_a_call_launches(void **state)
@@ -256,13 +257,13 @@ static void room_for_what_a_call_launches(void **state)
                          .warm_up = rows[r].warm_up,
                          .kernels = rows[r].kernels,
                          .graph = rows[r].graph});
-        assert_int_equal(seen->header.stage, KF_COUNT_DONE);
+        assert_int_equal(seen->records.header.stage, KF_COUNT_DONE);
         assert_int_equal(seen->fake.ranges, rows[r].ranges);
         assert_int_equal(seen->fake.data_ranges, rows[r].ranges);
         assert_int_equal(seen->fake.nodes, rows[r].ranges);
-        assert_int_equal(seen->header.ranges, rows[r].ranges);
-        assert_int_equal(seen->header.launches, rows[r].kernels + rows[r].graph);
-        assert_int_equal(seen->header.dropped, 0);
+        assert_int_equal(seen->records.header.ranges, rows[r].ranges);
+        assert_int_equal(seen->records.header.launches, rows[r].kernels + rows[r].graph);
+        assert_int_equal(seen->records.header.dropped, 0);
     }
 }
 
@@ -277,15 +278,15 @@ static void the_time_of_all_work(void **state)
                          .kernels = 2,
                          .twice = true,
                          .fake = {.late_records = late}});
-        assert_string_equal(seen->header.work_note, "");
-        assert_int_equal(seen->header.works, 4);
-        assert_true(seen->header.work_rest_seconds == 0);
+        assert_string_equal(seen->records.header.work_note, "");
+        assert_int_equal(seen->records.header.works, 4);
+        assert_true(seen->records.header.work_rest_seconds == 0);
         for (int i = 0; i < 4; i++) {
             static const char *const names[] = {"kernel0", "kernel1", "", ""};
             static const double times[] = {4e-6, 6e-6, 5e-6, 3e-6};
             static const uint32_t kinds[] = {KF_COUNT_KERNEL, KF_COUNT_KERNEL, KF_COUNT_COPY,
                                              KF_COUNT_FILL};
-            const kf_count_work *row = &seen->works[i];
+            const kf_count_work *row = &seen->records.works[i];
             assert_string_equal(row->name, names[i]);
             assert_int_equal(row->kind, kinds[i]);
             assert_int_equal(row->launches, i < 2 ? 2 : 1);
@@ -300,8 +301,8 @@ static void work_beyond_the_rows_is_summed_up(void **state)
 {
     (void)state;
     count(&(setting){.metrics = TEN, .most_passes = 1, .kernels = KF_COUNT_WORKS});
-    assert_int_equal(seen->header.works, KF_COUNT_WORKS);
-    assert_true(fabs(seen->header.work_rest_seconds - 8e-6) < 1e-12);
+    assert_int_equal(seen->records.header.works, KF_COUNT_WORKS);
+    assert_true(fabs(seen->records.header.work_rest_seconds - 8e-6) < 1e-12);
 }
 
 /* Counters do not need records, and records do not need counters. */
@@ -310,15 +311,15 @@ static void times_and_counters_fail_apart(void **state)
     (void)state;
     count(
         &(setting){.metrics = TEN, .most_passes = 1, .kernels = 1, .fake = {.refuses_records = 1}});
-    assert_int_equal(seen->header.stage, KF_COUNT_DONE);
-    assert_int_equal(seen->header.works, 0);
-    assert_non_null(strstr(seen->header.work_note, "it was made to"));
+    assert_int_equal(seen->records.header.stage, KF_COUNT_DONE);
+    assert_int_equal(seen->records.header.works, 0);
+    assert_non_null(strstr(seen->records.header.work_note, "it was made to"));
     count(&(setting){.metrics = "lacks1", .most_passes = 1, .kernels = 1});
-    assert_int_equal(seen->header.stage, KF_COUNT_NO_METRIC);
-    assert_int_equal(seen->header.works, 3);
+    assert_int_equal(seen->records.header.stage, KF_COUNT_NO_METRIC);
+    assert_int_equal(seen->records.header.works, 3);
     count(&(setting){.metrics = TEN, .most_passes = 1, .graph = 1});
-    assert_int_equal(seen->header.works, 0);
-    assert_string_equal(seen->header.work_note, "the call did no work on the device");
+    assert_int_equal(seen->records.header.works, 0);
+    assert_string_equal(seen->records.header.work_note, "the call did no work on the device");
 }
 
 static void what_goes_wrong_is_said(void **state)
@@ -328,16 +329,16 @@ static void what_goes_wrong_is_said(void **state)
                      .most_passes = 2,
                      .kernels = 1,
                      .fake = {.metrics_a_pass = 3, .refuses_fewer = 1}});
-    assert_int_equal(seen->header.stage, KF_COUNT_REFUSED);
-    assert_int_equal(seen->header.launches, 0);
-    assert_non_null(strstr(seen->header.note, "it was made to"));
+    assert_int_equal(seen->records.header.stage, KF_COUNT_REFUSED);
+    assert_int_equal(seen->records.header.launches, 0);
+    assert_non_null(strstr(seen->records.header.note, "it was made to"));
     assert_int_equal(seen->calls, 1);
     count(&(setting){
         .metrics = TEN, .most_passes = KF_COUNT_PASSES, .kernels = 1, .fake = {.endless = 1}});
-    assert_int_equal(seen->header.stage, KF_COUNT_UNFINISHED);
+    assert_int_equal(seen->records.header.stage, KF_COUNT_UNFINISHED);
     assert_int_equal(seen->calls, 1 + KF_COUNT_PASSES);
     count(&(setting){.metrics = "lacks1,lacks2", .most_passes = 1, .kernels = 1});
-    assert_int_equal(seen->header.stage, KF_COUNT_NO_METRIC);
+    assert_int_equal(seen->records.header.stage, KF_COUNT_NO_METRIC);
 }
 
 int test_program(void)

@@ -87,9 +87,7 @@ typedef struct counter_run {
     char *names;
     kf_sets *sets;
     kf_runner *runner;
-    kf_count_header header;
-    kf_count_launch *launches;
-    kf_count_work *works;
+    kf_count_records *records;
     /* `since`: kf_now() at the begin of the current step. `took`: seconds of the finished steps. */
     double since, took[STEPS];
     char note[1024];
@@ -113,20 +111,25 @@ static bool explain(counter_run *run, kf_runner_event event, const char *doing, 
     return true;
 }
 
-/* Sets the metrics of the next runners. Ends waiting runners for other metrics. */
-static bool choose_names(kf_cuda_device *gpu, kf_runner_pool *pool, const char *names)
+/* Sets the metrics of the next runners, and whether they sample lines. Ends waiting runners for
+ * other requests. */
+static bool choose_names(kf_cuda_device *gpu, kf_runner_pool *pool, const char *names, bool lines)
 {
-    if (gpu->counting.names && strcmp(gpu->counting.names, names) == 0) return true;
+    if (gpu->counting.names && strcmp(gpu->counting.names, names) == 0 &&
+        gpu->counting.lines == lines)
+        return true;
     if (pool) kf_runner_pool_forget(pool, KF_RUNNER_COUNT);
+    gpu->counting.lines = lines;
     free(gpu->counting.names);
     return (gpu->counting.names = strdup(names)) != NULL;
 }
 
-bool kf_cuda_expect_count(kf_device *device, kf_runner_pool *pool, const char *wanted)
+bool kf_cuda_expect_count(kf_device *device, kf_runner_pool *pool, const char *wanted, bool lines)
 {
     char library[4096];
     kf_autofree char *names = kf_counters_names(wanted);
-    return names && kf_cupti_find(library) && choose_names((kf_cuda_device *)device, pool, names);
+    return names && kf_cupti_find(library) &&
+           choose_names((kf_cuda_device *)device, pool, names, lines);
 }
 
 /* A solution in Python needs no CUPTI of the toolkit if PyTorch brings its own. */
@@ -171,6 +174,7 @@ bool kf_cuda_count_place(kf_cuda_device *gpu, kf_runner_place *place, kf_error *
     gpu->counting.environment[count++] = gpu->counting.search;
     gpu->counting.environment[count++] = gpu->counting.library;
     gpu->counting.environment[count++] = gpu->counting.metrics;
+    if (gpu->counting.lines) gpu->counting.environment[count++] = KF_COUNT_SAMPLE_LINES "=1";
     gpu->counting.environment[count] = NULL;
     place->environment = gpu->counting.environment;
     if (place->path_count < KF_PLACE_PATHS - 1)
@@ -199,7 +203,7 @@ static bool start(counter_run *run, kf_error *error)
     kf_counting *counting = run->counting;
     if (counting->torch) return start_python(run, error);
     kf_runner_place place;
-    if (!choose_names(run->gpu, counting->pool, run->names))
+    if (!choose_names(run->gpu, counting->pool, run->names, counting->lines))
         return kf_fail_memory(error, "hardware counters");
     if (counting->pool)
         return (run->runner =
@@ -266,8 +270,7 @@ static bool count(counter_run *run, kf_error *error)
         event = kf_runner_batch(run->runner, &warm);
     ended(run, WARM_UP);
     if (event != KF_RUNNER_OK) return explain(run, event, "being made ready for counting", error);
-    event =
-        kf_runner_count(run->runner, 1, passes, seconds, &run->header, run->launches, run->works);
+    event = kf_runner_count(run->runner, 1, passes, seconds, run->records);
     ended(run, COUNT);
     return event == KF_RUNNER_OK || explain(run, event, "counting", error);
 }
@@ -276,23 +279,27 @@ static cJSON *conclude_counters(const counter_run *run)
 {
     const kf_counters_origin *origin = &run->counting->origin;
     if (run->note[0]) return kf_counters_note(origin, run->note, "");
-    if (run->header.stage == KF_COUNT_DONE) {
-        cJSON *taken = kf_counters_json(origin, run->names, &run->header, run->launches);
+    const kf_count_header *header = &run->records->header;
+    if (header->stage == KF_COUNT_DONE) {
+        cJSON *taken = kf_counters_json(origin, run->names, header, run->records->launches);
         cJSON *seconds = cJSON_GetObjectItemCaseSensitive(taken, "seconds");
         for (int step = 0; seconds && step < STEPS; step++)
             kf_json_add_number(seconds, step_names[step], run->took[step]);
         return taken;
     }
     char note[256], remedy[256];
-    kf_counters_explain(&run->header, note, remedy);
+    kf_counters_explain(header, note, remedy);
     return kf_counters_note(origin, note, remedy);
 }
 
 static cJSON *conclude(const counter_run *run)
 {
     kf_auto(cJSON) counters = conclude_counters(run);
-    bool good = counters && (run->note[0] || kf_work_put(counters, &run->counting->origin,
-                                                         &run->header, run->works));
+    const kf_count_records *records = run->records;
+    bool good = counters &&
+                (run->note[0] ||
+                 (kf_work_put(counters, &run->counting->origin, &records->header, records->works) &&
+                  kf_lines_put(counters, &records->header, records->lines)));
     return good ? kf_steal(&counters) : NULL;
 }
 
@@ -306,11 +313,10 @@ cJSON *kf_cuda_count(kf_device *device, kf_counting *counting, kf_error *error)
         return kf_counters_note(&counting->origin, MISSING, INSTALL);
     counter_run run = {.gpu = gpu, .device = device, .counting = counting, .since = kf_now()};
     run.names = kf_counters_names(counting->wanted);
-    run.launches = calloc(KF_COUNT_LAUNCHES, sizeof *run.launches);
-    run.works = calloc(KF_COUNT_WORKS, sizeof *run.works);
+    run.records = calloc(1, sizeof *run.records);
     kf_error trouble = {0};
     cJSON *taken = NULL;
-    bool done = run.names && run.launches && run.works &&
+    bool done = run.names && run.records &&
                 (!device->operations->reserve ||
                  device->operations->reserve(device, true, counting->stop, &trouble));
     if (done) {
@@ -334,7 +340,6 @@ cJSON *kf_cuda_count(kf_device *device, kf_counting *counting, kf_error *error)
         kf_runner_free(run.runner);
     drop_sets(&run);
     free(run.names);
-    free(run.launches);
-    free(run.works);
+    free(run.records);
     return taken;
 }

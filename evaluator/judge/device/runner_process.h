@@ -251,14 +251,10 @@ bool kf_runner_has_answered(const kf_runner *runner);
 
 /* Counts one call on `set`, with at most `passes` repetitions (kf_counters_passes). The runner must
  * be of KF_RUNNER_COUNT or KF_RUNNER_TORCH_COUNT. REFUSED: it cannot count. FORGED: a header that
- * breaks the protocol. The other fields are unchecked claims. `launches` has space for
- * KF_COUNT_LAUNCHES, and `works` for KF_COUNT_WORKS. */
-struct kf_count_header;
-struct kf_count_launch;
-struct kf_count_work;
+ * breaks the protocol. The other fields are unchecked claims. */
+struct kf_count_records;
 kf_runner_event kf_runner_count(kf_runner *runner, uint32_t set, uint32_t passes, double seconds,
-                                struct kf_count_header *header, struct kf_count_launch *launches,
-                                struct kf_count_work *works);
+                                struct kf_count_records *records);
 
 /* Takes all files from a loaded runner (kf_sandbox_hide_files). False if the machine refuses. */
 bool kf_runner_hide_files(kf_runner *runner);
