@@ -17,6 +17,22 @@ grep -q "bound by DRAM" prompts.txt && fail "counters that nobody asked for"
 expect 2 optimize "$task" --workers "$fake" --counters 'a;b' --store other.db
 complains "--counters: \"a;b\" is no list of names"
 
+# The records that a runner in Python sends are those that the call has filled
+python3 - "$root/evaluator/torch" <<'END' || fail "records of a call in Python"
+import sys
+sys.path.insert(0, sys.argv[1])
+import gpu
+class Library:
+    @staticmethod
+    def kf_torch_count(function, records):
+        function(None)
+        records[0:3] = b"abc"
+        return 3
+place, calls = gpu.Place.__new__(gpu.Place), []
+place.library, place.torch = Library, None
+assert place.count(lambda _: calls.append(1)) == b"abc" and calls == [1]
+END
+
 # The origin of the device time: figures and a rule of a bench, a filter of exports
 export KFORGE_STORE=$work/origin.db
 mkdir runs

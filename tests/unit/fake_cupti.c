@@ -42,6 +42,9 @@ static struct {
     uint32_t correlation;
     cupti_kernel_record kernels[64];
     size_t kernel_count;
+    cupti_samples *buffer; /* of the rest */
+    int sampling;          /* 1: enabled, 2: started, 3: stopped */
+    int modules;           /* callbacks of loaded modules are on */
 } now;
 
 static size_t passes_of(size_t metrics)
@@ -194,7 +197,8 @@ cupti_result subscribe(void **subscriber, cupti_callback_function function, void
 
 cupti_result enable_callback(uint32_t on, void *subscriber, int domain, uint32_t number)
 {
-    (void)on, (void)subscriber, (void)domain, (void)number;
+    (void)subscriber, (void)number;
+    if (domain == CUPTI_CALLBACKS_RESOURCE) now.modules = (int)on;
     return 0;
 }
 
@@ -248,6 +252,112 @@ cupti_result next_record(uint8_t *buffer, size_t valid, cupti_record **record)
     return 0;
 }
 
+/* ---- PC sampling ----------------------------------------------------------------------------- */
+
+/* The instructions of one kernel: line 10 + offset / 16 of k.cu. Two come in parts, one with the
+ * end. There are three warp states, each with a second count that is to be left out. */
+#define SAMPLER(name, symbol) cupti_result name __asm__(symbol)
+SAMPLER(sampling_enable(cupti_sampling *p), "cuptiPCSamplingEnable");
+SAMPLER(sampling_disable(cupti_sampling *p), "cuptiPCSamplingDisable");
+SAMPLER(sampling_start(cupti_sampling *p), "cuptiPCSamplingStart");
+SAMPLER(sampling_stop(cupti_sampling *p), "cuptiPCSamplingStop");
+SAMPLER(sampling_configure(cupti_sampling_settings *p), "cuptiPCSamplingSetConfigurationAttribute");
+SAMPLER(sampling_data(cupti_sampling_data *p), "cuptiPCSamplingGetData");
+SAMPLER(sampling_reason_count(cupti_reason_count *p), "cuptiPCSamplingGetNumStallReasons");
+SAMPLER(sampling_reason_names(cupti_reason_names *p), "cuptiPCSamplingGetStallReasons");
+SAMPLER(sampling_line(cupti_source_line *p), "cuptiGetSassToSourceCorrelation");
+SAMPLER(sampling_crc(cupti_cubin_crc *p), "cuptiGetCubinCrc");
+
+cupti_result sampling_enable(cupti_sampling *p)
+{
+    (void)p;
+    if (fake.refuses_samples || now.running || now.records) return REFUSED;
+    now.sampling = 1;
+    return 0;
+}
+
+static cupti_pc *add_pc(cupti_samples *data, uint64_t offset, uint32_t reason, uint32_t samples)
+{
+    cupti_pc *pc = &data->pc[data->pcs++];
+    pc->cubin_crc = 77;
+    pc->offset = offset;
+    pc->function = "kernel0";
+    pc->reason_count = 1;
+    pc->reasons[0] = (cupti_reason_samples){reason, samples};
+    return pc;
+}
+
+cupti_result sampling_disable(cupti_sampling *p)
+{
+    (void)p;
+    now.sampling = 0;
+    if (now.buffer) add_pc(now.buffer, 16, 5, 4);
+    return 0;
+}
+
+cupti_result sampling_start(cupti_sampling *p)
+{
+    (void)p;
+    if (now.sampling != 1 || !now.buffer) return REFUSED;
+    now.sampling = 2;
+    return 0;
+}
+
+cupti_result sampling_stop(cupti_sampling *p)
+{
+    (void)p;
+    if (now.sampling != 2) return REFUSED;
+    now.sampling = 3;
+    return 0;
+}
+
+cupti_result sampling_configure(cupti_sampling_settings *p)
+{
+    for (size_t i = 0; i < p->count; i++)
+        if (p->settings[i].type == CUPTI_SAMPLING_BUFFER) now.buffer = p->settings[i].value.pointer;
+    return 0;
+}
+
+cupti_result sampling_data(cupti_sampling_data *p)
+{
+    if (now.sampling != 3) return REFUSED;
+    p->data->remaining = fake.parts++ ? 0 : 1;
+    add_pc(p->data, p->data->remaining ? 0 : 20, p->data->remaining ? 3 : 5, 6);
+    return 0;
+}
+
+cupti_result sampling_reason_count(cupti_reason_count *p)
+{
+    *p->count = 4;
+    return 0;
+}
+
+cupti_result sampling_reason_names(cupti_reason_names *p)
+{
+    static const char *const names[] = {"long_scoreboard", "long_scoreboard_not_issued", "barrier",
+                                        "barrier_not_issued"};
+    for (size_t i = 0; i < p->count; i++) {
+        p->index[i] = 3 + (uint32_t)i;
+        strcpy(p->names[i], "smsp__pcsamp_warps_issue_stalled_");
+        strcat(p->names[i], names[i]);
+    }
+    return 0;
+}
+
+cupti_result sampling_line(cupti_source_line *p)
+{
+    if (memcmp(p->cubin, "cubin", 5) != 0) return REFUSED;
+    p->line = 10 + (uint32_t)(p->offset / 16);
+    p->file = strdup("/work/k.cu");
+    return 0;
+}
+
+cupti_result sampling_crc(cupti_cubin_crc *p)
+{
+    p->crc = 77;
+    return 0;
+}
+
 cupti_result result_text(cupti_result result, const char **text)
 {
     (void)result;
@@ -268,6 +378,11 @@ void fake_launch(const char *symbol)
                                         .correlation = fake.late_records ? 0 : now.correlation,
                                         .name = strdup(symbol)};
     }
+    static const cupti_module module = {.size = 5, .cubin = "cubin"};
+    const cupti_resource loaded = {.module = &module};
+    if (now.correlation == 1 && now.modules)
+        now.callback(now.user, CUPTI_CALLBACKS_RESOURCE, CUPTI_MODULE_LOADED,
+                     (const cupti_callback *)&loaded);
     if (!now.running) fake.outside++;
     if (now.running && now.ranges_in_pass < fake.ranges) now.ranges_in_pass++;
     now.callback(now.user, CUPTI_CALLBACKS_DRIVER,

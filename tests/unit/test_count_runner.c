@@ -25,6 +25,7 @@ typedef struct setting {
     const char *metrics;
     uint32_t most_passes;
     int warm_up, kernels, graph; /* calls ahead; launches of a call; and a graph */
+    bool lines;                  /* source lines are asked for */
     bool twice;                  /* a call launches each kernel twice */
     fake_cupti fake;
 } setting;
@@ -89,6 +90,7 @@ static int in_child(setting *s)
     *fake = s->fake;
     setenv(KF_COUNT_LIBRARY, FAKE_CUPTI, 1);
     setenv(KF_COUNT_NAMES, s->metrics, 1);
+    if (s->lines) setenv(KF_COUNT_SAMPLE_LINES, "1", 1);
     kf_count_prepare(&cuda, NULL, NULL);
     for (int i = 0; i < s->warm_up; i++) call(s);
     kf_count_calls(call, s, s->most_passes, &seen->records);
@@ -322,6 +324,35 @@ static void times_and_counters_fail_apart(void **state)
     assert_string_equal(seen->records.header.work_note, "the call did no work on the device");
 }
 
+static void samples_by_source_line(void **state)
+{
+    (void)state;
+    const kf_count_header *header = &seen->records.header;
+    setting s = {.metrics = TEN, .most_passes = 1, .warm_up = 1, .kernels = 1, .lines = true};
+    count(&s);
+    assert_string_equal(header->line_note, "");
+    assert_int_equal(header->stage, KF_COUNT_DONE);
+    assert_int_equal(seen->fake.parts, 2);
+    assert_int_equal(header->line_samples, 16);
+    assert_int_equal(header->lines, 2);
+    const kf_count_line *lines = seen->records.lines;
+    assert_true(lines[0].line == 11 && lines[0].samples == 10 && lines[1].line == 10);
+    assert_string_equal(lines[0].file, "k.cu");
+    assert_string_equal(lines[0].kernel, "kernel0");
+    assert_string_equal(lines[0].reasons[0].name, "barrier");
+    assert_int_equal(lines[0].reasons[0].samples, 10);
+    assert_string_equal(lines[0].reasons[1].name, "");
+    assert_string_equal(lines[1].reasons[0].name, "long_scoreboard");
+    s.fake.refuses_samples = 1;
+    count(&s);
+    assert_int_equal(header->lines, 0);
+    assert_non_null(strstr(header->line_note, "it was made to"));
+    assert_int_equal(header->stage, KF_COUNT_DONE);
+    s.lines = false;
+    count(&s);
+    assert_string_equal(header->line_note, "");
+}
+
 static void what_goes_wrong_is_said(void **state)
 {
     (void)state;
@@ -355,6 +386,7 @@ int test_program(void)
         cmocka_unit_test(the_time_of_all_work),
         cmocka_unit_test(work_beyond_the_rows_is_summed_up),
         cmocka_unit_test(times_and_counters_fail_apart),
+        cmocka_unit_test(samples_by_source_line),
         cmocka_unit_test(what_goes_wrong_is_said),
     };
     return TEST_GROUP(tests, NULL, NULL);

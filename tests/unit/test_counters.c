@@ -612,6 +612,38 @@ static void without_times_and_with_lies(void **state)
     assert_int_equal(words.size, 0);
 }
 
+static void sampled_lines(void **state)
+{
+    (void)state;
+    kf_count_line lines[] = {
+        {.kernel = "_Z1fv", .file = "candidate.cu", .line = 7, .samples = 60},
+        {.kernel = "_Z1fv", .line = 0, .samples = 30},
+        {.kernel = "a\x1b", .file = "b\x1b", .line = 9, .samples = 4000000000}};
+    snprintf(lines[0].reasons[0].name, KF_COUNT_FILE, "long_scoreboard");
+    lines[0].reasons[0].samples = 45;
+    kf_count_header header = {.lines = 0xffff, .line_samples = 100};
+    kf_count_line many[KF_COUNT_LINES] = {0};
+    memcpy(many, lines, sizeof lines);
+    kf_auto(cJSON) counters = cJSON_CreateObject();
+    assert_true(kf_lines_put(counters, &header, many));
+    const cJSON *rows = cJSON_GetObjectItem(counters, "lines");
+    assert_int_equal(cJSON_GetArraySize(rows), 2);
+    assert_true(kf_json_get_number(cJSON_GetArrayItem(rows, 1), "part", 0) == 1);
+    kf_autofree char *text = cJSON_PrintUnformatted(counters);
+    assert_null(strchr(text, 0x1b));
+    kf_autobuffer words = {0};
+    kf_lines_words(counters, &words);
+    assert_int_equal(strncmp(words.data,
+                             "60 % of the samples are at candidate.cu:7: 75 % long_scoreboard\n",
+                             64),
+                     0);
+    kf_auto(cJSON) none = cJSON_CreateObject();
+    header = (kf_count_header){.line_note = "refused"};
+    assert_true(kf_lines_put(none, &header, many));
+    assert_null(cJSON_GetObjectItem(none, "lines"));
+    assert_string_equal(cJSON_GetObjectItem(none, "lines_note")->valuestring, "refused");
+}
+
 int test_program(void)
 {
     const struct CMUnitTest tests[] = {
@@ -631,6 +663,7 @@ int test_program(void)
         cmocka_unit_test(the_file_decides_before_the_name),
         cmocka_unit_test(parts_of_the_device_time),
         cmocka_unit_test(without_times_and_with_lies),
+        cmocka_unit_test(sampled_lines),
     };
     return TEST_GROUP(tests, NULL, NULL);
 }
