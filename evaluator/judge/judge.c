@@ -310,7 +310,8 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
     bool counts = options->counters && !options->torch && strcmp(options->counters, "none") != 0 &&
                   r->judge->device->operations->expect_count &&
                   r->judge->device->operations->expect_count(r->judge->device, r->judge->pool,
-                                                             options->counters);
+                                                             options->counters,
+                                                             kf_judge_counts_lines(r->job));
     memset(r->broken, 0, sizeof r->broken);
     for (int turn = 0; turn < TURNS; turn++)
         for (int workload = 0; workload < kf_task_workload_count(task); workload++) {

@@ -21,12 +21,15 @@
 
 #include "driver_cuda.h"
 #include "blocks.h"
+#include "kernel_work.h"
 #include "regions_cuda.h"
 #include "stream_gate_cuda.h"
 #include "wire.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define MAX_REGIONS (KF_WIRE_MAX_SETS * KF_WIRE_MAX_ARGUMENTS)
+/* Memory for records of device time (gpu.py). */
+#define COUNT_BYTES (1 << 16)
 
 enum {
     RUNTIME_OK = 0,
@@ -76,6 +79,8 @@ EXPORT void kf_torch_unmap(void);
 EXPORT int kf_torch_open_gates(void);
 EXPORT void kf_torch_take_page(uint64_t address);
 EXPORT void kf_torch_begin_call(uint32_t number);
+EXPORT void kf_torch_count_prepare(void);
+EXPORT uint32_t kf_torch_count(void (*call)(void *context), void *answer);
 EXPORT uint32_t kf_torch_sampled_call(uint64_t nonce, uint32_t slot, uint32_t calls);
 EXPORT uint32_t kf_torch_sampled_output(uint64_t nonce, uint32_t slot, uint32_t outputs);
 EXPORT void kf_torch_sample(uint64_t nonce, uint32_t slot, uint64_t address, uint64_t bytes);
@@ -204,4 +209,22 @@ uint32_t kf_torch_sampled_output(uint64_t nonce, uint32_t slot, uint32_t outputs
 void kf_torch_sample(uint64_t nonce, uint32_t slot, uint64_t address, uint64_t bytes)
 {
     kf_stream_gate_sample(&gate, nonce, slot, address, bytes);
+}
+
+/* Prepares this runner for kf_torch_count, if it was started for that. */
+void kf_torch_count_prepare(void)
+{
+    kf_work_prepare();
+}
+
+/* Measures the device time of one call. Writes the answer to KF_WIRE_COUNT, and returns its size.
+ * `answer`: COUNT_BYTES of memory. */
+uint32_t kf_torch_count(void (*call)(void *context), void *answer)
+{
+    _Static_assert(sizeof(kf_count_header) + KF_COUNT_WORKS * sizeof(kf_count_work) <= COUNT_BYTES,
+                   "gpu.py gives too little memory");
+    kf_count_header *header = answer;
+    *header = (kf_count_header){.magic = KF_WIRE_MAGIC, .stage = KF_COUNT_WORK_ONLY};
+    kf_work_measure(call, NULL, cuda.context_synchronize, header, (kf_count_work *)(header + 1));
+    return (uint32_t)(sizeof *header + header->works * sizeof(kf_count_work));
 }

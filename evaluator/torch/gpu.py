@@ -14,6 +14,7 @@ READ_ONLY = 2  # evaluator/protocol/wire.h
 GRANULE = 2 << 20  # before each allocation, on both sides
 NO_ADDRESS = 0
 SAMPLE_SLOTS = 2  # evaluator/protocol/stream_page.h
+COUNT_BYTES = 1 << 16  # evaluator/runner/torch_cuda.c
 
 
 class Memory:
@@ -67,6 +68,7 @@ class Place:
         self._wake()
         if self.library.kf_torch_open_gates():
             raise RuntimeError("no memory for the stream page")
+        self.library.kf_torch_count_prepare()
         self.begin_call = self.library.kf_torch_begin_call
 
     def _wake(self):
@@ -182,6 +184,20 @@ class Place:
             self.library.kf_torch_sample(
                 nonce, slot, tensor.data_ptr(), count * tensor.element_size()
             )
+
+    # ---- device time -----------------------------------------------------------------------------
+
+    def count(self, call):
+        """Makes one call with a cold L2 cache. Returns the records of its device time."""
+        try:
+            size = 2 * self.torch.cuda.get_device_properties(self.device).L2_cache_size
+            self.torch.empty(size, dtype=self.torch.uint8, device=self.device).zero_()
+        except (AttributeError, RuntimeError):
+            pass  # An older PyTorch, or little memory.
+        records = ctypes.create_string_buffer(COUNT_BYTES)
+        function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(call)
+        size = self.library.kf_torch_count(function, records)
+        return records.raw[:size]
 
     # ---- time ------------------------------------------------------------------------------------
 

@@ -47,7 +47,7 @@ MOST_SETS, MOST_ARGUMENTS, MOST_DIMS = 1024, 512, 8
 # Bytes of a call's arguments. An oracle above this size gives its temporary memory back after each
 # batch, for device pools to come.
 MUCH = 1 << 30
-LOAD, SCALARS, MAP, UNMAP, PING, BATCH, QUIT = 1, 2, 3, 4, 5, 6, 7
+LOAD, SCALARS, MAP, UNMAP, PING, BATCH, QUIT, COUNT = 1, 2, 3, 4, 5, 6, 7, 8
 NULL, READ_ONLY, LEDGER, FORGET, ARENA, STREAM_PAGE = 1, 2, 4, 8, 16, 32
 OK, LOAD_FAILED, DEVICE_ERROR, MAP_FAILED, BAD_COMMAND = 0, 1, 2, 3, 4
 OUT_OF_MEMORY, EXCEPTION, EXCEPTION_OF_OTHERS = 2, 20001, 20002  # codes of DEVICE_ERROR
@@ -763,6 +763,29 @@ class Runner:
         for number, result in results.items():
             kept.append(write(number, result))
 
+    def count(self, nonce, number):
+        """Measures the device time of one call (evaluator/runner/kernel_work.c)."""
+        failures = []
+
+        def call(_):
+            try:
+                self.kept.append(self.loaded.forward(*given))
+            except BaseException as error:
+                failures.append(error)
+
+        if self.loaded is None or self.place.kind == "cpu":
+            self.answer(nonce, BAD_COMMAND)
+            return
+        given, state = self.prepare(number)
+        for target, tensor in state:
+            target.data = tensor
+        records = self.place.count(call)
+        if failures:
+            self.answer(nonce, DEVICE_ERROR, self.explain(failures[0]))
+        else:
+            self.answer(nonce, OK)
+            self.socket.sendall(records)
+
     def sample(self, nonce, slots, result):
         try:
             tensors = self.loaded.load.flatten(result)
@@ -826,6 +849,8 @@ class Runner:
                 self.answer(nonce, OK)
             elif kind == MAP:
                 self.answer(nonce, self.map_buffer(command, fd))
+            elif kind == COUNT:
+                self.count(nonce, command[5])
             elif kind == UNMAP:
                 self.unmap()
                 self.answer(nonce, OK)

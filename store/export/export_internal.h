@@ -180,6 +180,8 @@ typedef struct kf_item {
     bool whole;
     /* Its verdict has a flag KF_FLAG_SUSPECTED; set only if options->only asks for it. */
     bool suspected;
+    /* A correct attempt with too little work of its own (options->own_work). */
+    bool borrowed;
     kf_status status;
     kf_blame blame;
     /* status, or the outcome of an attempt without a candidate */
@@ -205,6 +207,8 @@ static inline void kf_cleanup_items(kf_items *items)
 bool kf_items_load(kf_exporter *exporter, kf_items *items, kf_error *error);
 /* True if a verdict's JSON has a flag KF_FLAG_SUSPECTED. */
 bool kf_export_is_suspected(const char *verdict, size_t size);
+/* True if counters (JSON) have at least the part of options->own_work in own kernels. */
+bool kf_export_has_own_work(const kf_exporter *exporter, const char *counters, size_t size);
 /* True if `only` keeps the item. */
 bool kf_item_wanted(const kf_exporter *exporter, const kf_item *item);
 /* Keeps the items with a label that the format can use (`fits`) and that hold no code of test

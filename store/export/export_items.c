@@ -94,6 +94,31 @@ static bool load_suspicion(kf_exporter *e, kf_item *item, kf_error *error)
     return text;
 }
 
+bool kf_export_has_own_work(const kf_exporter *e, const char *counters, size_t size)
+{
+    kf_auto(cJSON) json = cJSON_ParseWithLength(counters, size);
+    const cJSON *own =
+        cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(json, "work"), "own");
+    return cJSON_IsNumber(own) && own->valuedouble >= e->options->own_work;
+}
+
+/* Sets item->borrowed if options ask for it. */
+static bool load_work(kf_exporter *e, kf_item *item, kf_error *error)
+{
+    if (!(e->options->own_work > 0) || item->status != KF_CORRECT) return true;
+    item->borrowed = true;
+    kf_autoreset *statement =
+        kf_sql(e->store, error,
+               "SELECT size, codec, data FROM counters WHERE candidate = ? AND device = ?", "ii",
+               item->candidate, item->device);
+    int row = statement ? kf_sql_step(e->store, statement, error) : -1;
+    if (row != 1) return row == 0;
+    size_t size;
+    kf_autofree char *text = kf_unpack(e->store, statement, 0, &size, error);
+    item->borrowed = !text || !kf_export_has_own_work(e, text, size);
+    return text;
+}
+
 bool kf_items_load(kf_exporter *e, kf_items *items, kf_error *error)
 {
     kf_auto(kf_store_cursor) cursor =
@@ -124,7 +149,7 @@ bool kf_items_load(kf_exporter *e, kf_items *items, kf_error *error)
             continue;
         }
         score(e, s, &item);
-        if (!load_suspicion(e, &item, error)) return false;
+        if (!load_suspicion(e, &item, error) || !load_work(e, &item, error)) return false;
         if (!kf_list_grow(&items->list, items->count)) return kf_fail_memory(error, "an export");
         items->list[items->count++] = item;
     }
@@ -134,6 +159,7 @@ bool kf_items_load(kf_exporter *e, kf_items *items, kf_error *error)
 bool kf_item_wanted(const kf_exporter *e, const kf_item *item)
 {
     bool correct = item->status == KF_CORRECT;
+    if (item->borrowed) return false;
     switch (e->options->only) {
     case KF_ONLY_CORRECT: return correct;
     case KF_ONLY_FASTER: return correct && item->speedup.low > 1;

@@ -17,7 +17,8 @@
  *   // fake: status crash         any status of a verdict. With "again" instead of "status", only
  *                                 for `verify`
  *   // fake: code NAME            same machine code as every candidate with this NAME
- *   // fake: counters yes         counters of a memory-bound kernel, if the job asks for counters
+ *   // fake: counters yes         counters of a memory-bound kernel, if the job asks for counters.
+ *                                 A number in place of "yes": the part of device time in it
  *   // fake: sleep 0.2            seconds to judge
  *   // fake: until FILE           judging ends once FILE exists
  *   // fake: build 0.2            seconds to build
@@ -305,6 +306,19 @@ static bool fill(kf_verdict *verdict, const kf_job *job, const char *how)
         &(kf_sample){.side = 'b', .calls = 1, .seconds = 1e-3, .claimed = NAN, .clock_mhz = NAN});
 }
 
+/* Adds device time of which so much is in the candidate's kernel, the rest in cuBLAS. */
+static void add_work(cJSON *counters, double own)
+{
+    char text[600];
+    snprintf(text, sizeof text,
+             "{\"own\":%g,\"library\":%g,\"framework\":0,\"copies\":0,\"seconds\":1e-5,"
+             "\"rows\":[{\"class\":\"own\",\"from\":\"own kernels\",\"name\":\"axpy_kernel\","
+             "\"launches\":1,\"part\":%g},{\"class\":\"library\",\"from\":\"cuBLAS\","
+             "\"name\":\"nvjet\",\"launches\":1,\"part\":%g}]}",
+             own, 1 - own, own, 1 - own);
+    cJSON_AddItemToObject(counters, "work", cJSON_Parse(text));
+}
+
 kf_verdict *kf_judge_run(kf_judge *judge, const kf_job *job, const volatile int *stopped,
                          kf_error *error)
 {
@@ -328,11 +342,14 @@ kf_verdict *kf_judge_run(kf_judge *judge, const kf_job *job, const volatile int 
         return NULL;
     }
     char counters[256];
-    if (job->options.counters && line_of(job->source, "counters", counters, sizeof counters))
+    if (job->options.counters && line_of(job->source, "counters", counters, sizeof counters)) {
         verdict->counters = cJSON_Parse("{\"kernels\":[{\"name\":\"axpy_kernel\",\"part\":1,"
                                         "\"grid\":[8,1,1],\"block\":[256,1,1],"
                                         "\"registers\":16,\"metrics\":{\"dram__throughput.avg.pct_"
                                         "of_peak_sustained_elapsed\":88}}]}");
+        double own = strtod(counters, NULL);
+        if (own > 0) add_work(verdict->counters, own);
+    }
     verdict->judge_seconds = seconds;
     kf_verdict_conclude(verdict);
     if (strcmp(how, "twice") == 0) {

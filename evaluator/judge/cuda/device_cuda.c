@@ -224,7 +224,7 @@ static bool cuda_place(kf_device *device, kf_runner_kind kind, kf_runner_place *
         .file_bytes = kind == KF_RUNNER_COMPILED ? KF_COMPILED_FILE : 64u << 20,
         .output_bytes = 256u << 10,
         .temporary_bytes = kind == KF_RUNNER_COMPILED ? KF_COMPILED_TEMPORARY : 64u << 20};
-    return kind != KF_RUNNER_COUNT || kf_cuda_count_place(gpu, place, error);
+    return kf_cuda_count_place(gpu, place, error);
 }
 
 /* Returns the least time of memory and arithmetic. Memory: all inputs, and the outputs beyond the

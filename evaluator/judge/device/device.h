@@ -252,9 +252,11 @@ typedef struct kf_device_operations {
      * may use at a time otherwise. Giving back what was not taken has no effect. NULL: `reserve`
      * covers it. */
     bool (*time_alone)(kf_device *device, bool take, const volatile int *stop, kf_error *error);
-    /* Announces a request for these counters ("all" or names), so that the pool can start a runner
-     * ahead (KF_RUNNER_COUNT). False: no runner can count. NULL without counters. */
-    bool (*expect_count)(kf_device *device, struct kf_runner_pool *pool, const char *wanted);
+    /* Announces a request for these counters ("all" or names) and source lines, so that the pool
+     * can start a runner ahead (KF_RUNNER_COUNT). False: no runner can count. NULL without
+     * counters. */
+    bool (*expect_count)(kf_device *device, struct kf_runner_pool *pool, const char *wanted,
+                         bool lines);
     /* Returns the hardware counters of one call of a candidate, from a runner of its own
      * (counters.h). NULL without counters. */
     cJSON *(*count)(kf_device *device, struct kf_counting *counting, kf_error *error);
