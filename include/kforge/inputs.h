@@ -74,6 +74,14 @@ kf_variation kf_variation_choose(const kf_problem_argument *argument, kf_key key
  * its type. Callers may split a buffer among threads; multiples of 1024 elements are fastest. */
 void kf_input_fill(const kf_problem_argument *argument, kf_key key, kf_variation variation,
                    void *data, int64_t first, int64_t count);
+/* Returns how many elements from *start on may change together: about `count`, fewer or a few more
+ * if elements depend on each other. Moves *start to where they begin. 0 if none can change. */
+int64_t kf_input_part(const kf_problem_argument *argument, int64_t *start, int64_t count);
+/* Draws other values for these elements, legal together with those around them. `before`: as they
+ * are. Some may stay. */
+void kf_input_part_draw(const kf_problem_argument *argument, kf_key key, kf_variation variation,
+                        int64_t start, int64_t count, const void *before, void *after);
+
 /* Fills bytes [first, first+count) of the buffer at `data` with random bits, for unwritten outputs
  * and guard zones. They never overlap those of kf_input_fill under the same key. */
 void kf_poison_fill(kf_key key, void *data, uint64_t first, uint64_t count);

@@ -301,6 +301,65 @@ static void check_occupation(fixture *f)
     drop(f);
 }
 
+/* True if a side has the inputs that the oracle reads. */
+static bool has_inputs(fixture *f, kf_role side)
+{
+    const kf_device_operations *o = f->device->operations;
+    kf_error error = {0};
+    bool same = o->buffers.turn_to(f->sets, side, &error);
+    for (uint32_t s = 0; s < 3 && same; s++)
+        for (int i = 0; i < f->problem.argument_count && same; i++) {
+            if (f->problem.arguments[i].kind != KF_INPUT) continue;
+            const void *read = o->buffers.input(f->sets, s, i, &error),
+                       *has = o->buffers.output(f->sets, s, i, &error);
+            same = read && has && memcmp(read, has, f->problem.arguments[i].bytes) == 0;
+        }
+    return same;
+}
+
+/* A side has the inputs that the oracle reads, and what it writes is in no other side's buffers. */
+static void check_sides(fixture *f)
+{
+    const kf_device_operations *o = f->device->operations;
+    kf_cuda_device *gpu = (kf_cuda_device *)f->device;
+    kf_error error = {0};
+    kf_damage damage = {.kind = KF_DAMAGE_NONE};
+    const bool chosen[3] = {true, false, true};
+    const uint32_t list[] = {1};
+    add_argument(f, KF_INPUT, KF_F32, 0, 1, 100000);
+    add_argument(f, KF_OUTPUT, KF_F32, 0, 3, 1000001);
+    add_argument(f, KF_INPUT, KF_F16, 0, 3, 3000001);
+    add_argument(f, KF_INOUT, KF_F32, 0, 1, 3001);
+    if (!make(f, 3, true)) return;
+    kf_cuda_sets *sets = (kf_cuda_sets *)f->sets;
+    for (int turn = 0; turn < 6; turn++) {
+        kf_role side = turn % 2 ? KF_ROLE_BASELINE : KF_ROLE_CANDIDATE;
+        bool done = true;
+        if (turn == 0) done = o->buffers.fill(f->sets, 21, f->variations, &error);
+        if (turn == 2) done = o->buffers.copy_input(f->sets, 0, 2, 2, &error);
+        if (turn == 4) done = o->buffers.nudge_input(f->sets, 1, 0, 5, 1, &error);
+        if (turn == 5) done = kf_cuda_redraw(sets, list, 1, &error);
+        if (!done || !has_inputs(f, side)) fail(f, "sides", "an input is not there");
+        if (!o->buffers.poison(f->sets, 30 + (uint64_t)turn, &error) ||
+            !o->buffers.inspect(f->sets, chosen, &damage, &error))
+            fail(f, "sides", error.text);
+        if (damage.kind != KF_DAMAGE_NONE)
+            fail(f, "sides", "damage was found in buffers that are as before");
+    }
+    if (!has_inputs(f, KF_ROLE_CANDIDATE)) fail(f, "sides", "a new input is not there");
+    for (int i = 0; i < 4; i++)
+        gpu->cuda.set_bytes(kf_cuda_address(sets, &sets->buffers[i]), 0x5a,
+                            f->problem.arguments[i].bytes, gpu->stream);
+    gpu->cuda.stream_synchronize(gpu->stream);
+    if (!o->buffers.inspect(f->sets, chosen, &damage, &error) || damage.kind != KF_DAMAGE_INPUT)
+        fail(f, "sides", "a changed input was not found");
+    if (!has_inputs(f, KF_ROLE_BASELINE) || !o->buffers.inspect(f->sets, chosen, &damage, &error) ||
+        damage.kind != KF_DAMAGE_NONE)
+        fail(f, "sides", "the baseline's buffers have changed");
+    if (kf_cuda_sides_share(f->sets)) fail(f, "sides", "all have the same buffers");
+    drop(f);
+}
+
 int check_numbers(void)
 {
     kf_error error = {0};
@@ -320,6 +379,7 @@ int check_numbers(void)
     }
     check_snapshots(f);
     check_occupation(f);
+    check_sides(f);
     int failures = f->failures;
     f->device->operations->free(f->device);
     free(f);

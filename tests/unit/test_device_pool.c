@@ -230,12 +230,32 @@ static void an_arena_is_kept_for_a_problem_of_its_size(void **state)
      * of 2 GiB and its GELU in between. */
     assert_int_equal(kf_cuda_device_pool_bytes(&small, KF_ROLE_CANDIDATE, 100 * GIB, &h200),
                      common);
-    assert_true(kf_cuda_device_pool_bytes(&small, KF_ROLE_CANDIDATE, 8 * GIB, &h200) >= of_small);
+    assert_true(kf_cuda_device_pool_bytes(&small, KF_ROLE_CANDIDATE, 10 * GIB, &h200) >= of_small);
     assert_true(kf_cuda_device_pool_bytes(&small, KF_ROLE_BASELINE, 20 * GIB, &h200) <= 10 * GIB);
     static kf_problem medium;
     medium = problem_of(1024, 65536); /* 256 MiB each way */
     assert_true(kf_cuda_device_pool_suits(given, &medium, &h200));
     assert_false(kf_cuda_device_pool_suits(given, &medium, &a_gpu));
+}
+
+/* Each side has buffers of its own, except where that would leave too little for runners. */
+static void sides_are_apart_if_memory_is_there(void **state)
+{
+    (void)state;
+    static kf_problem small, large, huge;
+    const uint64_t h100 = 79 * GIB;
+    small = problem_of(64, 4096);
+    large = problem_of(4096, 65536); /* 1 GiB each way */
+    huge = problem_of(4096, 393216); /* 6 GiB each way */
+    assert_true(kf_cuda_has_room_for_sides(&small, 1024, h100));
+    assert_true(kf_cuda_has_room_for_sides(&large, 3, h100));
+    assert_true(kf_cuda_has_room_for_sides(&large, 6, h100));
+    assert_false(kf_cuda_has_room_for_sides(&huge, 3, h100));
+    assert_true(kf_cuda_has_room_for_sides(&huge, 3, 4 * h100));
+    /* A pool leaves the memory that later sets of both sides need. */
+    const kf_cuda_memory memory = {h100, 12 * GIB, 1024, 0};
+    uint64_t pool = kf_cuda_device_pool_bytes(&large, KF_ROLE_CANDIDATE, 40 * GIB, &memory);
+    assert_true(pool + (6 - 3) * (2 * large.total_bytes + 2 * GIB) <= 40 * GIB);
 }
 
 static kf_output_directory_entry entry_at(uint64_t address, int64_t rows, int64_t columns,
@@ -335,8 +355,9 @@ static void reads_between_two_looks_are_seen(void **state)
     kf_cache_shares none = {0}, now = looked(1, 1);
     assert_float_equal(kf_cache_read_since(&none, &now), 0, 0);
     static const kf_cache_sample samples[] = {
-        {.first = 300, .again = 300}, {.first = 350, .again = 300}, {.first = 390, .again = 300},
-        {.first = 700, .again = 300}, {.first = 290, .again = 300},
+        {.first = 300, .again = 300, .third = 310}, {.first = 490, .again = 480, .third = 300},
+        {.first = 560, .again = 300, .third = 500}, {.first = 770, .again = 480, .third = 290},
+        {.first = 250, .again = 280, .third = 280},
     };
     assert_int_equal(kf_cache_count(samples, 5).cached, 3);
     assert_int_equal(kf_cache_count(samples, 5).words, 5);
@@ -354,6 +375,7 @@ int test_program(void)
         cmocka_unit_test(an_arena_is_kept_for_a_problem_of_its_size),
         cmocka_unit_test(a_ledger_says_where_a_result_lies),
         cmocka_unit_test(reads_between_two_looks_are_seen),
+        cmocka_unit_test(sides_are_apart_if_memory_is_there),
     };
     return TEST_GROUP(tests, NULL, NULL);
 }

@@ -317,6 +317,120 @@ static void square_matrices_have_their_structure(void **state)
     }
 }
 
+/* ---- parts that change --------------------------------------------------------------------- */
+
+static bool ascends(const kf_problem_argument *x, const char *data)
+{
+    size_t size = kf_dtype_size(x->dtype);
+    int64_t n = x->shape[x->dims - 1];
+    for (int64_t i = 1; i < x->elements; i++)
+        if (i % n && kf_dtype_load(x->dtype, data + (size_t)(i - 1) * size) >
+                         kf_dtype_load(x->dtype, data + (size_t)i * size))
+            return false;
+    return true;
+}
+
+/* True if the numbers are legal for their distribution. */
+static bool is_legal(const kf_problem_argument *x, const char *data, const char *before)
+{
+    size_t size = kf_dtype_size(x->dtype);
+    int64_t n = x->shape[x->dims - 1], all = x->elements;
+    kf_autofree char *seen = calloc(1, (size_t)all);
+    for (int64_t i = 0; i < all; i++) {
+        double value = kf_dtype_load(x->dtype, data + (size_t)i * size);
+        int64_t row = i / n, column = i % n;
+        switch (x->distribution.kind) {
+        case KF_PERMUTATION:
+            if (value < 0 || value >= (double)all || seen[(int64_t)value]++) return false;
+            break;
+        case KF_ONE_HOT:
+            if (value > 0 && seen[row]++) return false;
+            if (column == n - 1 && !seen[row]) return false;
+            break;
+        case KF_POSITIVE_DEFINITE:
+            if (row == column && value < x->distribution.a * (double)n) return false;
+            if (row != column && memcmp(data + i * (int64_t)size, before + i * (int64_t)size, size))
+                return false;
+            break;
+        case KF_SYMMETRIC:
+            if (memcmp(data + i * (int64_t)size, data + (column * n + row) * (int64_t)size, size))
+                return false;
+            break;
+        case KF_UPPER_TRIANGULAR:
+            if (row > column ? !(value == 0) : value < x->distribution.a) return false;
+            break;
+        default:
+            if (!(fabs(value) < 1e6)) return false;
+        }
+    }
+    if (x->distribution.kind == KF_OFFSETS &&
+        (memcmp(data, before, size) ||
+         memcmp(data + (size_t)(all - 1) * size, before + (size_t)(all - 1) * size, size)))
+        return false;
+    return (x->distribution.kind != KF_SORTED && x->distribution.kind != KF_OFFSETS) ||
+           ascends(x, data);
+}
+
+/* Parts change within the structure, mostly also where only some pairs of neighbours are written
+ * yet. */
+static void parts_change_within_their_structure(void **state)
+{
+    (void)state;
+    static const struct {
+        kf_dtype dtype;
+        kf_distribution distribution;
+        int64_t rows, columns;
+    } rows[] = {
+        {KF_I32, {.kind = KF_PERMUTATION}, 1, 1001},
+        {KF_I64, {.kind = KF_PERMUTATION}, 1, 2},
+        {KF_I32, {.kind = KF_SORTED, .a = 0, .b = 100000}, 7, 191},
+        {KF_F16, {.kind = KF_SORTED, .a = -1, .b = 1}, 3, 400},
+        {KF_I64, {.kind = KF_OFFSETS, .a = 50000, .b = 1}, 1, 601},
+        {KF_I32, {.kind = KF_OFFSETS, .a = 7, .b = 1}, 1, 3},
+        {KF_F32, {.kind = KF_ONE_HOT}, 30, 37},
+        {KF_F64, {.kind = KF_POSITIVE_DEFINITE, .a = 1}, 33, 33},
+        {KF_F32, {.kind = KF_SYMMETRIC, .a = 1, .b = 3}, 33, 33},
+        {KF_F32, {.kind = KF_UPPER_TRIANGULAR, .a = 1, .b = 3}, 33, 33},
+        {KF_F32, {.kind = KF_NORMAL, .a = 0, .b = 1}, 1, 1001},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        kf_problem_argument x =
+            argument_of(rows[k].dtype, rows[k].distribution, rows[k].rows, rows[k].columns);
+        kf_autofree char *data = filled(&x, KF_VARY_NONE);
+        kf_autofree char *before = malloc(x.bytes), *after = malloc(x.bytes),
+                         *part = malloc(x.bytes + 16);
+        size_t size = kf_dtype_size(x.dtype);
+        int changed = 0;
+        memcpy(before, data, x.bytes);
+        for (int turn = 0; turn < 400; turn++) {
+            int64_t start = turn * 7919 % x.elements,
+                    count = kf_input_part(&x, &start, 1 + turn * 31 % 64);
+            if (!count) continue;
+            assert_true(start >= 0 && start + count <= x.elements);
+            char *at = data + (size_t)start * size;
+            kf_input_part_draw(&x, (kf_key){(uint64_t)turn, 1, 2}, KF_VARY_NONE, start, count, at,
+                               part);
+            changed += memcmp(at, part, (size_t)count * size) != 0;
+            for (int mixture = 0; mixture < 3; mixture++) {
+                memcpy(after, data, x.bytes);
+                for (int64_t i = 0; i < count; i++)
+                    if (((start + i) / 2 + mixture) % 3)
+                        memcpy(after + (size_t)(start + i) * size, part + (size_t)i * size, size);
+                /* For a moment a number may be there twice, but no other number. */
+                if (x.distribution.kind != KF_PERMUTATION)
+                    assert_true(is_legal(&x, after, before));
+            }
+            memcpy(at, part, (size_t)count * size);
+            assert_true(is_legal(&x, data, before));
+        }
+        assert_true(changed > 40);
+    }
+    kf_problem_argument all_equal =
+        argument_of(KF_F32, (kf_distribution){.kind = KF_CONSTANT, .a = 1}, 1, 100);
+    int64_t start = 5;
+    assert_int_equal(kf_input_part(&all_equal, &start, 10), 0);
+}
+
 /* Returns how many of the sorted keys are below `value`. */
 static int64_t below(const uint8_t *keys, int64_t count, int value)
 {
@@ -612,6 +726,7 @@ int test_program(void)
         cmocka_unit_test(positive_definite_is),
         cmocka_unit_test(square_matrices_have_their_structure),
         cmocka_unit_test(signs_are_two),
+        cmocka_unit_test(parts_change_within_their_structure),
         cmocka_unit_test(sorted_keys_follow_no_formula),
         cmocka_unit_test(gaps_are_those_of_draws),
         cmocka_unit_test(integers_vary_within_their_declaration),

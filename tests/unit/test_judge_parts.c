@@ -469,7 +469,7 @@ static void sides_share_no_buffer(void **state)
         assert_true(buffers->fill(b.sets, secret, none, NULL));
         const kf_role roles[] = {KF_ROLE_CANDIDATE, KF_ROLE_BASELINE, KF_ROLE_CANDIDATE};
         for (size_t i = 0; i < 3; i++) {
-            buffers->turn_to(b.sets, roles[i]);
+            assert_true(buffers->turn_to(b.sets, roles[i], NULL));
             if (i == 2) { /* its damage of its first turn is still there */
                 assert_int_not_equal(inspect(&b, chosen).kind, KF_DAMAGE_NONE);
                 continue;
@@ -487,6 +487,38 @@ static void sides_share_no_buffer(void **state)
                             b.problem->arguments[0].bytes);
     }
     free(expected);
+    close_bench(&b);
+}
+
+/* A part of an inout is written before its call, with the initial values, or after it, without the
+ * results. */
+static void parts_of_inouts_are_written(void **state)
+{
+    (void)state;
+    bench b = {0};
+    kf_set_variation none[3] = {{-1, KF_VARY_NONE}, {-1, KF_VARY_NONE}, {-1, KF_VARY_NONE}};
+    const uint32_t list[] = {1};
+    open_bench(&b, KFORGE_SOURCE_DIR "/tests/selftest/relax", 3);
+    const kf_buffer_operations *buffers = &b.device->operations->buffers;
+    assert_true(buffers->fill(b.sets, 7, none, NULL) &&
+                buffers->turn_to(b.sets, KF_ROLE_CANDIDATE, NULL) &&
+                buffers->poison(b.sets, 8, NULL));
+    const kf_part part = {.offset = 40, .bytes = 8};
+    for (int live = 1; live >= 0; live--) {
+        float values[2] = {(float)live + 3, -5}, now[2];
+        assert_true(buffers->write_part(b.sets, 1, 0, &part, values, live, NULL) &&
+                    buffers->accept_input(b.sets, 1, 0, NULL) &&
+                    buffers->turn_to(b.sets, KF_ROLE_CANDIDATE, NULL) &&
+                    buffers->read_part(b.sets, 1, 0, &part, now, NULL) &&
+                    buffers->prepare_truth(b.sets, list, 1, NULL));
+        assert_true(now[0] == 4 && now[1] == -5);
+        const double *truth = buffers->truth(b.sets, 1, 0, NULL);
+        assert_true(truth[10] == live + 3 && truth[11] == -5);
+        assert_true(buffers->turn_to(b.sets, KF_ROLE_BASELINE, NULL) &&
+                    buffers->read_part(b.sets, 1, 0, &part, now, NULL));
+        assert_true(now[0] == (float)live + 3);
+        assert_true(buffers->turn_to(b.sets, KF_ROLE_CANDIDATE, NULL));
+    }
     close_bench(&b);
 }
 
@@ -857,6 +889,7 @@ int test_program(void)
         cmocka_unit_test(loops_do_everything_once),
         cmocka_unit_test(damage_is_found),
         cmocka_unit_test(sides_share_no_buffer),
+        cmocka_unit_test(parts_of_inouts_are_written),
         cmocka_unit_test(sets_hold_what_the_secret_says),
         cmocka_unit_test(every_variation_gets_its_turn),
         cmocka_unit_test(one_call_is_varied_every_other_time),

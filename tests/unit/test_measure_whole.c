@@ -66,6 +66,7 @@ static struct {
     const struct behaviour *failing;
     /* A candidate changes inputs while the oracle reads them. */
     bool changes, changed;
+    bool shared;  /* the sides map the same buffers */
     bool starved; /* only while a candidate lives, and there is no memory for sets then */
     int failure;  /* the error's code; 0: no error */
     /* seconds for which the driver clears memory after a call of the oracle, which frees its
@@ -141,7 +142,9 @@ typedef struct behaviour {
      * it was also this process's */
     double frees;
     /* begins work before its turn in the stream; ends it after its turn */
-    bool too_early, too_late, cached_seldom;
+    bool too_early, too_late;
+    /* Inputs are read early in one of so many held batches. 0: in all. */
+    int cached_seldom;
     double cached_share;
     /* wrong in the first held batch, whatever the order */
     bool unsteady;
@@ -555,6 +558,19 @@ static kf_runner_event hand_over(kf_sets *sets, kf_runner *runner, kf_role role)
     return KF_RUNNER_OK;
 }
 
+static bool turn_to(kf_sets *sets, kf_role side, kf_error *error)
+{
+    (void)sets, (void)error;
+    assert_true(side == KF_ROLE_CANDIDATE || side == KF_ROLE_BASELINE);
+    return true;
+}
+
+static bool sides_share(const kf_sets *sets)
+{
+    (void)sets;
+    return world.shared;
+}
+
 static bool fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variations,
                  kf_error *error)
 {
@@ -591,8 +607,9 @@ static bool read_part(kf_sets *sets, uint32_t set, int argument, const kf_part *
 }
 
 static bool write_part(kf_sets *sets, uint32_t set, int argument, const kf_part *part,
-                       const void *data, kf_error *error)
+                       const void *data, bool live, kf_error *error)
 {
+    (void)live;
     unsigned char before[4096];
     uint64_t holds = world.holds[set];
     (void)argument;
@@ -760,7 +777,7 @@ static bool cached(kf_sets *sets, uint32_t set, bool again, double *share, kf_er
     assert_true(set < sets->count);
     assert_true(again == (world.open != UINT32_MAX));
     *share = !again ? 0
-             : candidate_does.cached_seldom && world.cache_looks++ % 3
+             : candidate_does.cached_seldom && world.cache_looks++ % candidate_does.cached_seldom
                  ? 0
                  : candidate_does.cached_share;
     return true;
@@ -826,6 +843,8 @@ static const kf_device_operations operations = {.kind = "cuda",
                                                 .buffers.sets_new = sets_new,
                                                 .buffers.sets_free = sets_free,
                                                 .buffers.hand_over = hand_over,
+                                                .buffers.turn_to = turn_to,
+                                                .buffers.sides_share = sides_share,
                                                 .buffers.fill = fill,
                                                 .buffers.poison = poison,
                                                 .buffers.cache_flush = cache_flush,
@@ -1737,8 +1756,8 @@ static void work_before_the_clock_gains_nothing(void **state)
     }
 }
 
-/* Inputs that change while the oracle reads them are the candidate's doing, also if the oracle then
- * fails. */
+/* Where sides share buffers, inputs that change while the oracle reads them are the candidate's
+ * doing, also if the oracle then fails. The verdict says that they share. */
 static void inputs_are_inspected_after_the_oracle(void **state)
 {
     (void)state;
@@ -1747,12 +1766,24 @@ static void inputs_are_inspected_after_the_oracle(void **state)
         world.failing = &oracle_does;
         world.failure = code;
         world.starved = code; /* fails only while the candidate lives */
-        world.changes = true;
+        world.changes = world.shared = true;
         kf_verdict *v = judged(m, code);
         assert_int_equal(v->workloads->finding_count, 1);
         const kf_finding *f = &v->workloads->findings[0];
         assert_int_equal(f->status, KF_CONTRACT_VIOLATION);
         assert_string_equal(f->rule, "input.mutated");
+        kf_verdict_free(v);
+        stopped(m);
+    }
+    for (int shared = 0; shared < 2; shared++) {
+        machine *m = started(108e-6);
+        world.shared = shared;
+        kf_verdict *v = judged(m, 0);
+        assert_int_equal(v->workloads->finding_count, 0);
+        bool said = false;
+        for (size_t i = 0; i < v->flag_count; i++)
+            said = said || strcmp(v->flags[i], "buffers.shared:main") == 0;
+        assert_int_equal(said, shared);
         kf_verdict_free(v);
         stopped(m);
     }
@@ -1810,13 +1841,14 @@ static void inputs_are_read_in_their_call(void **state)
                                           .check_samples = check_samples};
     static const struct {
         double ahead;
-        bool seldom;
-        int held;
+        /* In one of so many batches; 0: in all. */
+        int seldom, held;
         const char *rule;
-    } rows[] = {{0, false, 1, NULL},
-                {0.05, false, 1, NULL},
-                {0.5, false, 3, "calls.early"},
-                {1, true, 5, NULL}};
+    } rows[] = {{0, 0, 1, NULL},
+                {0.005, 0, 1, NULL},
+                {0.02, 0, 3, "calls.early"},
+                {1, 4, 9, "calls.early"},
+                {1, 30, 12, NULL}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         machine *m = started(108e-6);
         m->device.operations = &ordered;

@@ -60,7 +60,7 @@ bool kf_cpu_fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variati
                  kf_error *error);
 bool kf_cpu_poison(kf_sets *sets, uint64_t secret, kf_error *error);
 void kf_cpu_cache_flush(kf_sets *sets, const uint32_t *list, uint32_t count);
-void kf_cpu_turn_to(kf_sets *sets, kf_role side);
+bool kf_cpu_turn_to(kf_sets *sets, kf_role side, kf_error *error);
 bool kf_cpu_inspect(kf_sets *sets, const bool *chosen, kf_damage *damage, kf_error *error);
 bool kf_cpu_fetch(kf_sets *sets, kf_runner *runner, kf_role role, const uint32_t *list,
                   uint32_t count, const bool *chosen, kf_fetch_fault *fault, kf_error *error);
@@ -72,7 +72,7 @@ bool kf_cpu_copy_input(kf_sets *sets, uint32_t from, uint32_t to, int argument, 
 bool kf_cpu_read_part(kf_sets *sets, uint32_t set, int argument, const kf_part *part, void *data,
                       kf_error *error);
 bool kf_cpu_write_part(kf_sets *sets, uint32_t set, int argument, const kf_part *part,
-                       const void *data, kf_error *error);
+                       const void *data, bool live, kf_error *error);
 bool kf_cpu_accept_input(kf_sets *sets, uint32_t set, int argument, kf_error *error);
 bool kf_cpu_nudge_input(kf_sets *sets, uint32_t set, int argument, uint64_t seed, double share,
                         kf_error *error);

@@ -198,6 +198,12 @@ static unsigned char *oracle_data_of(const kf_cpu_sets *sets, const buffer *b)
     return sets->memory[KF_ROLE_ORACLE].base + b->offset + b->data_offset;
 }
 
+/* Returns what the oracle gets of an input or inout. */
+static unsigned char *initial_of(const kf_cpu_sets *sets, const buffer *b, bool inout)
+{
+    return inout ? sets->kept + b->kept : oracle_data_of(sets, b);
+}
+
 static uint32_t count_outputs(const kf_problem *problem)
 {
     uint32_t outputs = 0;
@@ -306,7 +312,7 @@ static void generate(kf_cpu_sets *sets, uint32_t set, int i)
     buffer *b = &sets->buffers[entry];
     uint32_t source = sets->sources[entry];
     bool inout = argument->kind == KF_INOUT;
-    unsigned char *data = inout ? sets->kept + b->kept : oracle_data_of(sets, b);
+    unsigned char *data = initial_of(sets, b, inout);
     kf_input_fill(argument, key_of(sets->secret, source, i), variation_of(sets, source, i), data, 0,
                   argument->elements);
     b->digest = kf_digest(sets->digest_key, data, b->bytes);
@@ -355,18 +361,20 @@ static void give_one(void *context, size_t entry)
     buffer *b = &sets->buffers[entry];
     if (!is_filled(&sets->problem->arguments[i]) || b->given[sets->side] == b->drawn) return;
     b->given[sets->side] = b->drawn;
-    memcpy(data_of(sets, b), inout ? sets->kept + b->kept : oracle_data_of(sets, b), b->bytes);
+    memcpy(data_of(sets, b), initial_of(sets, b, inout), b->bytes);
     if (!inout) poison_guards(sets, b, key_of(sets->secret, set, i));
 }
 
-void kf_cpu_turn_to(kf_sets *handle, kf_role side)
+bool kf_cpu_turn_to(kf_sets *handle, kf_role side, kf_error *error)
 {
     kf_cpu_sets *sets = (kf_cpu_sets *)handle;
+    (void)error;
     sets->side = side;
     size_t entries = (size_t)sets->count * (size_t)sets->problem->argument_count, stale = 0;
     for (size_t entry = 0; entry < entries && !stale; entry++)
         stale = sets->buffers[entry].given[side] != sets->buffers[entry].drawn;
     if (stale) kf_parallel_for(sets->device->parallel, entries, give_one, sets);
+    return true;
 }
 
 static void poison_one(void *context, size_t entry)
@@ -390,10 +398,9 @@ static void poison_one(void *context, size_t entry)
 bool kf_cpu_poison(kf_sets *handle, uint64_t secret, kf_error *error)
 {
     kf_cpu_sets *sets = (kf_cpu_sets *)handle;
-    (void)error;
     sets->poison_secret[sets->side] = secret;
     kf_output_directory_clear(sets->output_directories[sets->side == KF_ROLE_BASELINE]);
-    kf_cpu_turn_to(handle, sets->side);
+    kf_cpu_turn_to(handle, sets->side, error);
     kf_parallel_for(sets->device->parallel,
                     (size_t)sets->count * (size_t)sets->problem->argument_count, poison_one, sets);
     return true;
@@ -591,14 +598,15 @@ bool kf_cpu_read_part(kf_sets *handle, uint32_t set, int argument, const kf_part
 }
 
 bool kf_cpu_write_part(kf_sets *handle, uint32_t set, int argument, const kf_part *part,
-                       const void *data, kf_error *error)
+                       const void *data, bool live, kf_error *error)
 {
     const kf_cpu_sets *sets = (const kf_cpu_sets *)handle;
     const buffer *b =
         &sets->buffers[(size_t)set * (size_t)sets->problem->argument_count + (size_t)argument];
+    bool inout = sets->problem->arguments[argument].kind == KF_INOUT;
     (void)error;
-    memcpy(data_of(sets, b) + part->offset, data, part->bytes);
-    memcpy(oracle_data_of(sets, b) + part->offset, data, part->bytes);
+    if (live || !inout) memcpy(data_of(sets, b) + part->offset, data, part->bytes);
+    memcpy(initial_of(sets, b, inout) + part->offset, data, part->bytes);
     /* The caller then looks at what has begun. */
     static int order;
     __atomic_fetch_add(&order, 1, __ATOMIC_SEQ_CST);
@@ -611,7 +619,8 @@ bool kf_cpu_accept_input(kf_sets *handle, uint32_t set, int argument, kf_error *
     (void)error;
     buffer *b =
         &sets->buffers[(size_t)set * (size_t)sets->problem->argument_count + (size_t)argument];
-    b->digest = kf_digest(sets->digest_key, oracle_data_of(sets, b), b->bytes);
+    bool inout = sets->problem->arguments[argument].kind == KF_INOUT;
+    b->digest = kf_digest(sets->digest_key, initial_of(sets, b, inout), b->bytes);
     /* write_part has given it to this side. The other one, and a side that lacks the rest of the
      * input, get it at their next turn. */
     bool current = b->given[sets->side] == b->drawn;

@@ -27,6 +27,12 @@ uint64_t kf_cuda_address(const kf_cuda_sets *sets, const kf_cuda_buffer *buffer)
     return sets->regions[buffer->region].base + buffer->offset + buffer->data_offset;
 }
 
+bool kf_cuda_sides_share(const kf_sets *handle)
+{
+    const kf_cuda_sets *sets = (const kf_cuda_sets *)handle;
+    return sets->sides[KF_ROLE_CANDIDATE] == sets->sides[KF_ROLE_BASELINE];
+}
+
 uint64_t kf_cuda_truth_argument_bytes(const kf_problem_argument *argument)
 {
     return kf_cuda_is_widened(argument) ? (uint64_t)argument->elements * sizeof(double)
@@ -42,18 +48,19 @@ uint64_t kf_cuda_truth_bytes(const kf_problem *problem)
     return bytes;
 }
 
-bool kf_cuda_digests(kf_cuda_sets *sets, const size_t *entries, size_t count, uint64_t *digests,
-                     kf_error *error)
+bool kf_cuda_digests(kf_cuda_sets *sets, kf_role side, const size_t *entries, size_t count,
+                     uint64_t *digests, kf_error *error)
 {
     kf_cuda_device *gpu = sets->gpu;
     kf_autowork b = {0};
     if (!count) return true;
     if (!kf_cuda_work_begin(&b, sizeof(kf_digest_task), count, error)) return false;
     for (size_t i = 0; i < count; i++) {
-        const kf_cuda_buffer *buffer = &sets->buffers[entries[i]];
+        const kf_cuda_buffer *buffer = &sets->sides[side][entries[i]];
         kf_digest_task *task = kf_cuda_work_add(&b, buffer->bytes / 16 + 1);
-        *task = (kf_digest_task){
-            .data = kf_cuda_address(sets, buffer), .bytes = buffer->bytes, .key = sets->digest_key};
+        *task = (kf_digest_task){.data = kf_cuda_address(sets, buffer),
+                                 .bytes = buffer->bytes,
+                                 .key = sets->secrets.digests};
     }
     void *parameters[] = {&gpu->results.pointer};
     return kf_cuda_scratch_need(gpu, &gpu->results, count * sizeof *digests, error) &&

@@ -23,14 +23,20 @@ typedef struct kf_cuda_buffer {
      * `offset` on. `bytes`: of the elements. */
     uint64_t offset, length, data_offset, bytes;
     uint64_t digest;
+    /* The candidate's copy of an input is older than the input. */
+    bool stale;
 } kf_cuda_buffer;
 
-typedef struct kf_cuda_copy {
-    uint32_t set;
-    int argument;
-    bool truth;
-    void *data;
-} kf_cuda_copy;
+/* Host copies of buffers. They are valid until the next fill or poison. */
+typedef struct kf_cuda_copies {
+    void **data;
+    size_t count;
+} kf_cuda_copies;
+
+typedef struct kf_cuda_secrets {
+    /* Of digests, of inputs and, by side, of poison. */
+    uint64_t digests, inputs, poison[2];
+} kf_cuda_secrets;
 
 /* A sample of an output, as the candidate's stream saw it. */
 typedef struct kf_cuda_sample {
@@ -64,18 +70,20 @@ typedef struct kf_cuda_sets {
     uint32_t truth_room;
     kf_cuda_region *regions;
     uint32_t region_count;
-    /* [set * argument_count + argument] */
-    kf_cuda_buffer *buffers, *truths;
-    uint64_t digest_key, secret, poison_secret;
-    /* True if the inouts were digested since the last fill. */
-    bool inouts_digested;
+    /* [set * argument_count + argument]. By side, KF_ROLE_CANDIDATE or KF_ROLE_BASELINE: equal if
+     * memory is short. The oracle reads the baseline's inputs. */
+    kf_cuda_buffer *sides[2], *truths;
+    /* The side that has its turn, and its buffers. */
+    kf_role side;
+    kf_cuda_buffer *buffers;
+    kf_cuda_secrets secrets;
+    /* By side: true if its inouts were digested since the last fill. */
+    bool inouts_digested[2];
     kf_set_variation *variations;
     /* By entry, the set from which the numbers of a buffer are drawn: its own, except for copies.
      */
     uint32_t *sources;
-    /* Host copies. They are valid until the next fill or poison. */
-    kf_cuda_copy *copies;
-    size_t copy_count;
+    kf_cuda_copies copies;
     /* The snapshot at the end of the last batch. Its bytes are in the device's `snapshots`. */
     kf_snapshot_task *snapshot_tasks;
     uint32_t *snapshot_sets;
@@ -97,6 +105,7 @@ kf_sets *kf_cuda_sets_new(kf_device *device, const kf_problem *problem, uint32_t
                           kf_error *error);
 void kf_cuda_sets_free(kf_sets *sets);
 kf_runner_event kf_cuda_hand_over(kf_sets *sets, kf_runner *runner, kf_role role);
+bool kf_cuda_turn_to(kf_sets *sets, kf_role side, kf_error *error);
 bool kf_cuda_fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variations,
                   kf_error *error);
 bool kf_cuda_poison(kf_sets *sets, uint64_t secret, kf_error *error);
@@ -104,6 +113,8 @@ uint32_t kf_cuda_truth_room(const kf_sets *sets);
 void kf_cuda_cache_flush(kf_sets *sets, const uint32_t *list, uint32_t count);
 bool kf_cuda_prepare_truth(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
 bool kf_cuda_copy_input(kf_sets *sets, uint32_t from, uint32_t to, int argument, kf_error *error);
+/* buffers_cuda.c */
+bool kf_cuda_sides_share(const kf_sets *sets);
 /* occupy_cuda.c */
 bool kf_cuda_occupy(kf_sets *sets, kf_error *error);
 bool kf_cuda_withhold(kf_sets *sets, kf_error *error);
@@ -138,9 +149,9 @@ void kf_cuda_poison_read(kf_sets *sets, uint32_t set, int argument, uint64_t fir
 kf_key kf_cuda_key(uint64_t secret, uint32_t set, int argument);
 /* Returns the judge's address of element 0. */
 uint64_t kf_cuda_address(const kf_cuda_sets *sets, const kf_cuda_buffer *buffer);
-/* Writes the digests of the listed buffers (entries of sets->buffers) to `digests`. */
-bool kf_cuda_digests(kf_cuda_sets *sets, const size_t *entries, size_t count, uint64_t *digests,
-                     kf_error *error);
+/* Writes the digests of the listed buffers of a side to `digests`. */
+bool kf_cuda_digests(kf_cuda_sets *sets, kf_role side, const size_t *entries, size_t count,
+                     uint64_t *digests, kf_error *error);
 /* True if the oracle computes the argument in float64. Pure. */
 bool kf_cuda_is_widened(const kf_problem_argument *argument);
 /* True if the oracle gets a buffer of its own for the argument. Pure. */

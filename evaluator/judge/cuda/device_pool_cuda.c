@@ -128,6 +128,14 @@ uint64_t kf_cuda_runners_need(const kf_problem *problem, uint32_t sets)
     return device_pools > plain ? device_pools : plain;
 }
 
+bool kf_cuda_has_room_for_sides(const kf_problem *problem, uint32_t sets, uint64_t device_bytes)
+{
+    return 2 * sets * problem->total_bytes + kf_cuda_truth_bytes(problem) +
+               kf_cuda_runners_need(problem, sets) + 2 * result_bytes(problem) +
+               device_bytes / CONTEXTS_PART <=
+           device_bytes;
+}
+
 /* Returns the oracle's part of `room` next to `device_pools` pools. It gets half of the memory that
  * the pools do not need: its temporaries are unknown, and blocks need some slack. */
 static uint64_t for_oracle(const kf_problem *problem, uint64_t room, uint64_t device_pools,
@@ -148,7 +156,8 @@ uint64_t kf_cuda_device_pool_bytes(const kf_problem *problem, kf_role role, uint
     uint64_t sets = set_count(problem, memory);
     /* More sets follow when the length of a call is known, each with its truth. */
     uint64_t there = memory->sets > first ? least(memory->sets, sets) : first;
-    uint64_t later = (sets - there) * (one + 2 * results),
+    bool apart = kf_cuda_has_room_for_sides(problem, (uint32_t)sets, memory->device_bytes);
+    uint64_t later = (sets - there) * ((apart ? 2 : 1) * one + 2 * results),
              /* The candidate gets a pool after the baseline. */
         device_pools = role == KF_ROLE_BASELINE ? 2 : 1;
     uint64_t room = free_bytes > later ? free_bytes - later : 0,
@@ -321,9 +330,11 @@ bool kf_cuda_may_hold_result(const kf_cuda_sets *sets, const kf_runner *runner, 
 {
     const device_pool *a = kf_runner_attachment(runner);
     size_t arguments = (size_t)sets->problem->argument_count;
+    const kf_cuda_buffer *own =
+        sets->sides[runner == sets->python ? KF_ROLE_CANDIDATE : KF_ROLE_BASELINE];
     if (a && is_within(address, bytes, a->region.base, a->region.bytes)) return true;
     for (size_t entry = 0; entry < sets->count * arguments; entry++) {
-        const kf_cuda_buffer *b = &sets->buffers[entry];
+        const kf_cuda_buffer *b = &own[entry];
         if (sets->problem->arguments[entry % arguments].kind == KF_INPUT &&
             is_within(address, bytes, kf_cuda_address(sets, b), b->bytes))
             return true;
@@ -387,7 +398,7 @@ bool kf_cuda_fetch(kf_sets *handle, kf_runner *runner, kf_role role, const uint3
             const kf_problem_argument *argument = &problem->arguments[outputs[output]];
             size_t entry =
                 (size_t)list[k] * (size_t)problem->argument_count + (size_t)outputs[output];
-            uint64_t to = kf_cuda_address(sets, &sets->buffers[entry]);
+            uint64_t to = kf_cuda_address(sets, &sets->sides[role][entry]);
             kf_output_directory_place place;
             if (!kf_output_directory_locate(output_directory, list[k], output, argument,
                                             outputs[output], &place, fault))

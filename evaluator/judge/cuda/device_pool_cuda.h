@@ -72,5 +72,8 @@ uint64_t kf_cuda_device_pool_bytes(const kf_problem *problem, kf_role role, uint
                                    const kf_cuda_memory *memory);
 /* Returns the least device memory of a problem's runners, without its sets and truths. Pure. */
 uint64_t kf_cuda_runners_need(const kf_problem *problem, uint32_t sets);
+/* True if candidate and baseline can have buffers of their own, with so many sets. A candidate that
+ * holds memory does not change that. Pure. */
+bool kf_cuda_has_room_for_sides(const kf_problem *problem, uint32_t sets, uint64_t device_bytes);
 
 #endif

@@ -51,8 +51,9 @@ static void list_checks(kf_cuda_sets *sets, const bool *chosen, kf_cuda_work *wo
         const kf_problem_argument *argument = &sets->problem->arguments[i];
         const kf_cuda_buffer *b = &sets->buffers[entry];
         if (argument->kind == KF_SCALAR) continue;
-        kf_key key =
-            kf_cuda_key(argument->kind == KF_INPUT ? sets->secret : sets->poison_secret, set, i);
+        kf_key key = kf_cuda_key(argument->kind == KF_INPUT ? sets->secrets.inputs
+                                                            : sets->secrets.poison[sets->side],
+                                 set, i);
         uint64_t start = sets->regions[b->region].base + b->offset, end = b->data_offset + b->bytes;
         add_check(work, watches, start, 0, b->data_offset, key, entry, KF_DAMAGE_GUARD);
         add_check(work, watches, start, end, b->length - end, key, entry, KF_DAMAGE_GUARD);
@@ -110,7 +111,7 @@ static bool check_digests(kf_cuda_sets *sets, const bool *chosen, size_t *entry_
         if (kind == KF_INPUT || (kind == KF_INOUT && !chosen[entry / arguments]))
             list[count++] = entry;
     }
-    if (!kf_cuda_digests(sets, list, count, digests, error)) return false;
+    if (!kf_cuda_digests(sets, sets->side, list, count, digests, error)) return false;
     for (size_t k = 0; k < count && found->kind == KF_DAMAGE_NONE; k++) {
         if (digests[k] == sets->buffers[list[k]].digest) continue;
         *entry_found = list[k];

@@ -566,6 +566,7 @@ extern "C" __global__ void kf_cached(kf_cache_sample *samples, uint32_t count)
         read_cycles(samples[i].neighbour, &sink);
         samples[i].first = read_cycles(samples[i].address, &sink);
         samples[i].again = read_cycles(samples[i].address, &sink);
+        samples[i].third = read_cycles(samples[i].address, &sink);
     }
 }
 

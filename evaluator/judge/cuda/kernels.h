@@ -93,11 +93,11 @@ typedef struct kf_occupy_report {
     uint32_t released, expired;
 } kf_occupy_report;
 
-/* A read of one word, timed in cycles, and the same again once the word is in the cache. Before, a
- * read of another word of the same page finds the address of that page. */
+/* A read of one word, timed in cycles, and the same again twice, once the word is in the cache.
+ * Before, a read of another word of the same page finds the address of that page. */
 typedef struct kf_cache_sample {
     uint64_t address, neighbour;
-    uint32_t first, again;
+    uint32_t first, again, third, unused;
 } kf_cache_sample;
 
 /* A strided result, copied element by element into a buffer. */

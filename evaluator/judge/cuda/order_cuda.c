@@ -67,32 +67,30 @@ bool kf_cuda_release(kf_sets *handle, const uint32_t *list, uint32_t count, kf_e
 /* ---- what the cache holds -------------------------------------------------------------------- */
 
 /* Words that are looked for, in all inputs together, and the threads that do it. */
-#define CACHE_SAMPLES 4096
-#define CACHE_THREADS 16
-/* Inputs are looked at in blocks of this size, each in one of the two looks. A read brings the
- * words around it into the cache. */
-#define CACHE_BLOCK 512
-/* Smaller inputs have too few blocks. */
-#define CACHE_BYTES (128 * CACHE_BLOCK)
+#define CACHE_SAMPLES 16384
+#define CACHE_THREADS 64
+/* Inputs are looked at in lines of the cache, each in one of the two looks. A read brings the words
+ * around it into the cache. */
+#define CACHE_LINE 128
 /* Pages of device memory. */
 #define PAGE_BYTES (2ull << 20)
-/* Chooses words of a buffer, one in each of `count` equal parts, in blocks with an even or odd
- * number. */
+/* In front of the first element: a word of the guard, in the same page. */
+#define GUARD_OFFSET 512
+/* Chooses words of a buffer, one in each of `count` equal parts, in lines with an even or odd
+ * number. A word's neighbour is in its page, and in no line that is looked at. */
 static void choose_words(uint64_t address, uint64_t bytes, bool odd, uint32_t count,
                          uint64_t *random, kf_cache_sample *samples)
 {
-    uint64_t pairs = bytes / (2 * CACHE_BLOCK);
+    uint64_t pairs = bytes / (2 * CACHE_LINE);
     for (uint32_t i = 0; i < count; i++) {
         uint64_t first = pairs * i / count, some = pairs * (i + 1) / count - first;
         uint64_t pair = first + kf_sample_draw(*random, i, 0) % some,
-                 word = kf_sample_draw(*random, i, 1) % (CACHE_BLOCK / 4);
-        uint64_t at = address + (2 * pair + odd) * CACHE_BLOCK + 4 * word;
-        /* Another block of the page, or the next page where this is its only one. */
-        uint64_t far =
-            at + 8 * CACHE_BLOCK < address + bytes ? at + 8 * CACHE_BLOCK : at - 8 * CACHE_BLOCK;
-        uint64_t back = at >= address + 8 * CACHE_BLOCK ? at - 8 * CACHE_BLOCK : far;
+                 word = kf_sample_draw(*random, i, 1) % (CACHE_LINE / 4);
+        uint64_t at = address + (2 * pair + odd) * CACHE_LINE + 4 * word,
+                 page = at / PAGE_BYTES * PAGE_BYTES;
         samples[i] = (kf_cache_sample){
-            .address = at, .neighbour = far / PAGE_BYTES == at / PAGE_BYTES ? far : back};
+            .address = at,
+            .neighbour = page > address && at >= page + CACHE_LINE ? page : address - GUARD_OFFSET};
     }
     *random += count;
 }
@@ -109,7 +107,7 @@ static bool is_looked_at(const kf_cuda_sets *sets, uint32_t set, int argument)
     kf_argument_kind kind = problem->arguments[argument].kind;
     return (kind == KF_INPUT || kind == KF_INOUT) &&
            sets->buffers[(size_t)set * (size_t)problem->argument_count + (size_t)argument].bytes >=
-               CACHE_BYTES;
+               2 * CACHE_LINE;
 }
 
 static bool plan_look(const kf_cuda_sets *sets, uint32_t set, bool odd, cache_look *look,
@@ -128,7 +126,7 @@ static bool plan_look(const kf_cuda_sets *sets, uint32_t set, bool odd, cache_lo
         if (!is_looked_at(sets, set, i)) continue;
         const kf_cuda_buffer *b =
             &sets->buffers[(size_t)set * (size_t)problem->argument_count + (size_t)i];
-        uint64_t pairs = b->bytes / (2 * CACHE_BLOCK), most = CACHE_SAMPLES / inputs;
+        uint64_t pairs = b->bytes / (2 * CACHE_LINE), most = CACHE_SAMPLES / inputs;
         uint32_t words = (uint32_t)(pairs < most ? pairs : most);
         if (!words) continue;
         choose_words(kf_cuda_address(sets, b), b->bytes, odd, words, &random,

@@ -10,6 +10,10 @@
  * longer than the calls. Inputs, writable buffers and the truth have separate regions: the oracle's
  * runner maps inputs without write access, and other runners do not get the truth.
  *
+ * The candidate has buffers of its own, in the same places of other regions. Inputs are filled in
+ * the baseline's, which the oracle reads, and copied at the candidate's turn. If memory is short,
+ * all have the same buffers.
+ *
  * The stagger is a different multiple of 256 bytes for each buffer. Without it all buffers would
  * start in the same memory channel. */
 #include <stdio.h>
@@ -100,19 +104,27 @@ static bool make_region(kf_cuda_sets *sets, kf_cuda_region *r, kf_error *error)
                          "access to buffers", error);
 }
 
-/* Chooses how many sets have a truth of their own: all, or one if that leaves too little memory for
- * the oracle, which computes in float64, and for runners in Python. */
-static bool choose_truth_room(kf_cuda_sets *sets, kf_error *error)
+/* Chooses if the candidate has buffers of its own, and how many sets have a truth of their own:
+ * all, or one if that leaves too little memory for the oracle, which computes in float64, and for
+ * runners in Python. */
+static bool choose_rooms(kf_cuda_sets *sets, kf_error *error)
 {
     const kf_problem *problem = sets->problem;
     size_t free_bytes = 0, total = 0;
     if (!kf_cuda_check(sets->gpu, sets->gpu->cuda.memory_info(&free_bytes, &total), "its memory",
                        error))
         return false;
-    uint64_t runners = kf_cuda_runners_need(problem, sets->count);
-    bool all =
-        sets->count * (problem->total_bytes + kf_cuda_truth_bytes(problem)) + runners < free_bytes;
-    sets->truth_room = all ? sets->count : 1;
+    uint64_t buffers = sets->count * problem->total_bytes, truth = kf_cuda_truth_bytes(problem),
+             runners = kf_cuda_runners_need(problem, sets->count);
+    bool apart =
+        sets->truth && !sets->gpu->head.sides_share &&
+        kf_cuda_has_room_for_sides(problem, sets->count, sets->gpu->properties.memory_bytes);
+    if (apart) buffers *= 2;
+    sets->truth_room = buffers + sets->count * truth + runners < free_bytes ? sets->count : 1;
+    sets->sides[KF_ROLE_CANDIDATE] = sets->sides[KF_ROLE_BASELINE];
+    size_t entries = (size_t)sets->count * (size_t)problem->argument_count;
+    if (apart && !(sets->sides[KF_ROLE_CANDIDATE] = calloc(entries + 1, sizeof(kf_cuda_buffer))))
+        return kf_fail_memory(error, "buffer sets");
     return true;
 }
 
@@ -120,6 +132,26 @@ uint32_t kf_cuda_truth_room(const kf_sets *handle)
 {
     const kf_cuda_sets *sets = (const kf_cuda_sets *)handle;
     return sets->truth_room;
+}
+
+/* Gives the candidate buffers of its own, in the same places of other regions. */
+static bool lay_out_candidate(kf_cuda_sets *sets, kf_error *error)
+{
+    size_t entries = (size_t)sets->count * (size_t)sets->problem->argument_count;
+    kf_autofree uint32_t *copies = calloc(sets->region_count + 1, sizeof *copies);
+    if (!copies) return kf_fail_memory(error, "buffer sets");
+    for (size_t entry = 0; entry < entries; entry++) {
+        kf_cuda_buffer *own = &sets->sides[KF_ROLE_CANDIDATE][entry];
+        *own = sets->sides[KF_ROLE_BASELINE][entry];
+        if (!own->length) continue; /* a scalar */
+        if (!copies[own->region]) {
+            sets->regions[sets->region_count] =
+                (kf_cuda_region){.descriptor = -1, .bytes = sets->regions[own->region].bytes};
+            copies[own->region] = sets->region_count++;
+        }
+        own->region = copies[own->region];
+    }
+    return true;
 }
 
 static bool lay_out(kf_cuda_sets *sets, kf_error *error)
@@ -140,6 +172,7 @@ static bool lay_out(kf_cuda_sets *sets, kf_error *error)
             else
                 sets->truths[entry] = sets->truths[i];
         }
+    if (!kf_cuda_sides_share((kf_sets *)sets) && !lay_out_candidate(sets, error)) return false;
     sets->order.region = sets->region_count++;
     sets->regions[sets->order.region] =
         (kf_cuda_region){.descriptor = -1, .bytes = sizeof(kf_stream_page)};
@@ -160,11 +193,12 @@ kf_sets *kf_cuda_sets_new(kf_device *device, const kf_problem *problem, uint32_t
         kf_fail_memory(error, "buffer sets");
         return NULL;
     }
-    *sets = (kf_cuda_sets){.gpu = gpu, .problem = problem, .count = count, .truth = truth};
+    *sets = (kf_cuda_sets){
+        .gpu = gpu, .problem = problem, .count = count, .truth = truth, .side = KF_ROLE_BASELINE};
     size_t entries = (size_t)count * (size_t)problem->argument_count;
-    sets->buffers = calloc(entries, sizeof *sets->buffers);
+    sets->buffers = sets->sides[KF_ROLE_BASELINE] = calloc(entries, sizeof *sets->buffers);
     sets->truths = calloc(entries, sizeof *sets->truths);
-    sets->regions = calloc(2 * entries + 1, sizeof *sets->regions);
+    sets->regions = calloc(3 * entries + 1, sizeof *sets->regions);
     sets->order.samples = calloc(KF_CUDA_SAMPLES, sizeof *sets->order.samples);
     sets->variations = calloc(count, sizeof *sets->variations);
     sets->sources = calloc(entries, sizeof *sets->sources);
@@ -172,13 +206,13 @@ kf_sets *kf_cuda_sets_new(kf_device *device, const kf_problem *problem, uint32_t
     sets->snapshot_sets = calloc(entries, sizeof *sets->snapshot_sets);
     if (!sets->buffers || !sets->truths || !sets->regions || !sets->variations || !sets->sources ||
         !sets->snapshot_tasks || !sets->snapshot_sets || !sets->order.samples ||
-        !kf_random(&sets->digest_key, sizeof sets->digest_key)) {
+        !kf_random(&sets->secrets.digests, sizeof sets->secrets.digests)) {
         kf_fail(error, KF_ERROR_MEMORY, "out of memory for %u sets of buffers", count);
         kf_cuda_sets_free((kf_sets *)sets);
         return NULL;
     }
     if (!kf_cuda_check(gpu, gpu->cuda.context_set(gpu->context), "the judge's context", error) ||
-        !choose_truth_room(sets, error) || !lay_out(sets, error) ||
+        !choose_rooms(sets, error) || !lay_out(sets, error) ||
         !kf_cuda_hold((kf_sets *)sets, UINT32_MAX, error)) {
         kf_cuda_sets_free((kf_sets *)sets);
         return NULL;
@@ -201,7 +235,8 @@ void kf_cuda_sets_free(kf_sets *handle)
     }
     kf_cuda_forget_copies(sets);
     for (int i = 0; i < 2; i++) kf_output_directory_free(sets->output_directories[i]);
-    free(sets->buffers);
+    if (!kf_cuda_sides_share(handle)) free(sets->sides[KF_ROLE_CANDIDATE]);
+    free(sets->sides[KF_ROLE_BASELINE]);
     free(sets->truths);
     free(sets->regions);
     free(sets->variations);
@@ -234,6 +269,8 @@ kf_runner_event kf_cuda_hand_over(kf_sets *handle, kf_runner *runner, kf_role ro
     const kf_problem *problem = sets->problem;
     const kf_cuda *cuda = &sets->gpu->cuda;
     bool own_results = kf_runner_is_python(kf_runner_kind_of(runner)) && role != KF_ROLE_ORACLE;
+    const kf_cuda_buffer *own =
+        sets->sides[role == KF_ROLE_CANDIDATE ? KF_ROLE_CANDIDATE : KF_ROLE_BASELINE];
     size_t entries = (size_t)sets->count * (size_t)problem->argument_count, used = 0;
     kf_autofree kf_runner_buffer *buffers = calloc(entries + 1, sizeof *buffers);
     if (!buffers) return kf_runner_fail(runner, "out of memory to hand buffers over");
@@ -243,7 +280,7 @@ kf_runner_event kf_cuda_hand_over(kf_sets *handle, kf_runner *runner, kf_role ro
             &problem->arguments[entry % (size_t)problem->argument_count];
         if (argument->kind == KF_SCALAR || (own_results && argument->kind == KF_OUTPUT)) continue;
         bool truth = role == KF_ROLE_ORACLE && kf_cuda_has_truth(argument);
-        const kf_cuda_buffer *b = truth ? &sets->truths[entry] : &sets->buffers[entry];
+        const kf_cuda_buffer *b = truth ? &sets->truths[entry] : &own[entry];
         kf_cuda_region *region = &sets->regions[b->region];
         if (!export_region(cuda, region)) {
             trouble = NO_DESCRIPTOR;
@@ -345,10 +382,10 @@ static void add_fill(kf_cuda_sets *sets, fill_works *f, uint32_t set, int i, uin
     /* Fresh numbers have a source beyond the last set. */
     const kf_set_variation *varied = &sets->variations[source % sets->count];
     kf_variation variation = varied->argument == i ? varied->variation : KF_VARY_NONE;
-    kf_fill_task task = {
-        .plan = kf_input_plan_make(argument, kf_cuda_key(sets->secret, source, i), variation),
-        .data = address,
-        .wide = wide};
+    kf_fill_task task = {.plan = kf_input_plan_make(
+                             argument, kf_cuda_key(sets->secrets.inputs, source, i), variation),
+                         .data = address,
+                         .wide = wide};
     task.route = route_of(&task.plan, wide);
     kf_cuda_work *work = task.route == KF_FILL_ANY ? &f->any : &f->quick;
     *(kf_fill_task *)kf_cuda_work_add(work, ((uint64_t)argument->elements + 3) / 4) = task;
@@ -381,8 +418,9 @@ static void add_guards(kf_cuda_sets *sets, kf_cuda_work *b, const kf_cuda_buffer
     add_poison(b, start, end, buffer->length - end, key);
 }
 
-/* Stores the digests of all buffers of one kind. */
-static bool remember_digests(kf_cuda_sets *sets, kf_argument_kind kind, kf_error *error)
+/* Stores the digests of all buffers of one kind and side. */
+static bool remember_digests(kf_cuda_sets *sets, kf_role side, kf_argument_kind kind,
+                             kf_error *error)
 {
     size_t arguments = (size_t)sets->problem->argument_count,
            entries = (size_t)sets->count * arguments, count = 0;
@@ -391,9 +429,15 @@ static bool remember_digests(kf_cuda_sets *sets, kf_argument_kind kind, kf_error
     if (!list || !digests) return kf_fail_memory(error, "buffer sets");
     for (size_t entry = 0; entry < entries; entry++)
         if (sets->problem->arguments[entry % arguments].kind == kind) list[count++] = entry;
-    if (!kf_cuda_digests(sets, list, count, digests, error)) return false;
-    for (size_t i = 0; i < count; i++) sets->buffers[list[i]].digest = digests[i];
+    if (!kf_cuda_digests(sets, side, list, count, digests, error)) return false;
+    for (size_t i = 0; i < count; i++) sets->sides[side][list[i]].digest = digests[i];
     return true;
+}
+
+/* Notes that the baseline's input has new numbers, which the candidate lacks. */
+static void note_new_input(kf_cuda_sets *sets, size_t entry)
+{
+    if (!kf_cuda_sides_share((kf_sets *)sets)) sets->sides[KF_ROLE_CANDIDATE][entry].stale = true;
 }
 
 bool kf_cuda_fill(kf_sets *handle, uint64_t secret, const kf_set_variation *variations,
@@ -404,7 +448,7 @@ bool kf_cuda_fill(kf_sets *handle, uint64_t secret, const kf_set_variation *vari
            entries = (size_t)sets->count * arguments;
     autofills fills = {0};
     kf_autowork guards = {0};
-    sets->secret = secret;
+    sets->secrets.inputs = secret;
     sets->snapshot_count = 0;
     sets->late = (kf_damage){0};
     kf_cuda_forget_copies(sets);
@@ -416,18 +460,19 @@ bool kf_cuda_fill(kf_sets *handle, uint64_t secret, const kf_set_variation *vari
         uint32_t set = (uint32_t)(entry / arguments);
         int i = (int)(entry % arguments);
         const kf_problem_argument *argument = &sets->problem->arguments[i];
-        const kf_cuda_buffer *b = &sets->buffers[entry];
+        const kf_cuda_buffer *b = &sets->sides[KF_ROLE_BASELINE][entry];
         if (!is_filled(argument)) continue;
         sets->sources[entry] = set;
         /* kf_cuda_poison fills inouts before every batch. */
         if (argument->kind == KF_INOUT) continue;
+        note_new_input(sets, entry);
         add_fill(sets, &fills, set, i, kf_cuda_address(sets, b), false);
         add_guards(sets, &guards, b, kf_cuda_key(secret, set, i));
     }
-    sets->inouts_digested = false;
+    memset(sets->inouts_digested, 0, sizeof sets->inouts_digested);
     return run_fills(sets->gpu, &fills, error) &&
            kf_cuda_work_run(sets->gpu, KF_KERNEL_POISON, &guards, NULL, 0, error) &&
-           remember_digests(sets, KF_INPUT, error) &&
+           remember_digests(sets, KF_ROLE_BASELINE, KF_INPUT, error) &&
            kf_cuda_wait(sets->gpu, "filling inputs", error);
 }
 
@@ -435,9 +480,59 @@ bool kf_cuda_fill(kf_sets *handle, uint64_t secret, const kf_set_variation *vari
  */
 static bool digest_inouts(kf_cuda_sets *sets, kf_error *error)
 {
-    if (!sets->inouts_digested && !remember_digests(sets, KF_INOUT, error)) return false;
-    sets->inouts_digested = true;
+    if (!sets->inouts_digested[sets->side] && !remember_digests(sets, sets->side, KF_INOUT, error))
+        return false;
+    sets->inouts_digested[sets->side] = true;
     return true;
+}
+
+/* A part of a region that the candidate gets. */
+typedef struct handful {
+    uint32_t region, from;
+    uint64_t begin, end;
+} handful;
+
+static bool copy_handful(kf_cuda_sets *sets, const handful *h, kf_error *error)
+{
+    return h->end == h->begin ||
+           kf_cuda_check(sets->gpu,
+                         sets->gpu->cuda.copy_over(sets->regions[h->region].base + h->begin,
+                                                   sets->regions[h->from].base + h->begin,
+                                                   h->end - h->begin, sets->gpu->stream),
+                         "copying inputs for the candidate", error);
+}
+
+/* Copies inputs with their guards to the candidate's buffers. The candidate maps no other. Buffers
+ * that follow each other in a region are copied together. */
+static bool give_inputs(kf_cuda_sets *sets, kf_error *error)
+{
+    size_t entries = (size_t)sets->count * (size_t)sets->problem->argument_count;
+    handful h = {0};
+    bool any = false;
+    for (size_t entry = 0; entry < entries; entry++) {
+        const kf_cuda_buffer *b = &sets->sides[KF_ROLE_BASELINE][entry];
+        kf_cuda_buffer *own = &sets->sides[KF_ROLE_CANDIDATE][entry];
+        if (!own->stale) continue;
+        if (h.region != own->region || h.end != own->offset) {
+            if (!copy_handful(sets, &h, error)) return false;
+            h = (handful){own->region, b->region, own->offset, own->offset};
+        }
+        h.end = own->offset + own->length;
+        own->digest = b->digest;
+        own->stale = false;
+        any = true;
+    }
+    return !any || (copy_handful(sets, &h, error) &&
+                    kf_cuda_wait(sets->gpu, "copying inputs for the candidate", error));
+}
+
+bool kf_cuda_turn_to(kf_sets *handle, kf_role side, kf_error *error)
+{
+    kf_cuda_sets *sets = (kf_cuda_sets *)handle;
+    if (sets->side != side) kf_cuda_forget_copies(sets);
+    sets->side = side;
+    sets->buffers = sets->sides[side];
+    return side != KF_ROLE_CANDIDATE || kf_cuda_sides_share(handle) || give_inputs(sets, error);
 }
 
 bool kf_cuda_poison(kf_sets *handle, uint64_t secret, kf_error *error)
@@ -447,7 +542,7 @@ bool kf_cuda_poison(kf_sets *handle, uint64_t secret, kf_error *error)
            entries = (size_t)sets->count * arguments;
     autofills fills = {0};
     kf_autowork poison = {0};
-    sets->poison_secret = secret;
+    sets->secrets.poison[sets->side] = secret;
     sets->order.sample_count = 0;
     for (int i = 0; i < 2; i++) kf_output_directory_clear(sets->output_directories[i]);
     sets->snapshot_count = 0;
@@ -515,11 +610,35 @@ bool kf_cuda_prepare_truth(kf_sets *handle, const uint32_t *list, uint32_t count
                 add_fill(sets, &fills, list[k], i, address, kf_cuda_is_widened(argument));
             else /* Random bits, so that an oracle that forgets an element is not right by luck. */
                 add_poison(&poison, address, 0, b->bytes,
-                           kf_cuda_key(sets->poison_secret ^ 1, list[k], i));
+                           kf_cuda_key(sets->secrets.poison[sets->side] ^ 1, list[k], i));
         }
     return run_fills(sets->gpu, &fills, error) &&
            kf_cuda_work_run(sets->gpu, KF_KERNEL_POISON, &poison, NULL, 0, error) &&
            kf_cuda_wait(sets->gpu, "preparing the truth", error);
+}
+
+/* Fills some inputs and inouts anew, which have other sources now. Candidate and baseline both get
+ * them: a batch may run. */
+static bool fill_entries(kf_cuda_sets *sets, const size_t *entries, size_t count, kf_error *error)
+{
+    size_t arguments = (size_t)sets->problem->argument_count;
+    kf_autofree uint64_t *digests = calloc(count + 1, sizeof *digests);
+    autofills fills = {0};
+    if (!digests) return kf_fail_memory(error, "buffer sets");
+    kf_cuda_forget_copies(sets);
+    if (!begin_fills(&fills, 2 * count, error)) return false;
+    int sides = kf_cuda_sides_share((kf_sets *)sets) ? 1 : 2;
+    for (size_t k = 0; k < count; k++)
+        for (int side = 0; side < sides; side++)
+            add_fill(sets, &fills, (uint32_t)(entries[k] / arguments),
+                     (int)(entries[k] % arguments),
+                     kf_cuda_address(sets, &sets->sides[side][entries[k]]), false);
+    if (!run_fills(sets->gpu, &fills, error) ||
+        !kf_cuda_digests(sets, KF_ROLE_BASELINE, entries, count, digests, error))
+        return false;
+    for (size_t k = 0; k < count; k++)
+        for (int side = 0; side < sides; side++) sets->sides[side][entries[k]].digest = digests[k];
+    return true;
 }
 
 bool kf_cuda_copy_input(kf_sets *handle, uint32_t from, uint32_t to, int argument, kf_error *error)
@@ -527,38 +646,23 @@ bool kf_cuda_copy_input(kf_sets *handle, uint32_t from, uint32_t to, int argumen
     kf_cuda_sets *sets = (kf_cuda_sets *)handle;
     size_t arguments = (size_t)sets->problem->argument_count,
            entry = (size_t)to * arguments + (size_t)argument;
-    kf_cuda_buffer *b = &sets->buffers[entry];
-    autofills fills = {0};
     sets->sources[entry] = from == KF_FRESH_INPUT
                                ? sets->sources[entry] + sets->count
                                : sets->sources[(size_t)from * arguments + (size_t)argument];
-    kf_cuda_forget_copies(sets);
-    if (!begin_fills(&fills, 1, error)) return false;
-    add_fill(sets, &fills, to, argument, kf_cuda_address(sets, b), false);
-    return run_fills(sets->gpu, &fills, error) &&
-           kf_cuda_digests(sets, &entry, 1, &b->digest, error);
+    return fill_entries(sets, &entry, 1, error);
 }
 
 bool kf_cuda_redraw(kf_cuda_sets *sets, const uint32_t *list, uint32_t count, kf_error *error)
 {
-    size_t arguments = (size_t)sets->problem->argument_count, most = count * arguments, used = 0;
-    kf_autofree size_t *entries = calloc(most + 1, sizeof *entries);
-    kf_autofree uint64_t *digests = calloc(most + 1, sizeof *digests);
-    autofills fills = {0};
-    if (!entries || !digests) return kf_fail_memory(error, "buffer sets");
-    kf_cuda_forget_copies(sets);
-    if (!begin_fills(&fills, most, error)) return false;
+    size_t arguments = (size_t)sets->problem->argument_count, used = 0;
+    kf_autofree size_t *entries = calloc(count * arguments + 1, sizeof *entries);
+    if (!entries) return kf_fail_memory(error, "buffer sets");
     for (uint32_t k = 0; k < count; k++)
         for (int i = 0; i < sets->problem->argument_count; i++) {
             size_t entry = (size_t)list[k] * arguments + (size_t)i;
             if (!is_filled(&sets->problem->arguments[i])) continue;
             sets->sources[entry] += sets->count;
-            add_fill(sets, &fills, list[k], i, kf_cuda_address(sets, &sets->buffers[entry]), false);
             entries[used++] = entry;
         }
-    if (!run_fills(sets->gpu, &fills, error) ||
-        !kf_cuda_digests(sets, entries, used, digests, error))
-        return false;
-    for (size_t i = 0; i < used; i++) sets->buffers[entries[i]].digest = digests[i];
-    return true;
+    return fill_entries(sets, entries, used, error);
 }

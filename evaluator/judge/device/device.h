@@ -5,8 +5,8 @@
  * the front guard ends at element 0, and the back guard begins after the last byte. Before a batch,
  * the guards and all that a runner may write (outputs, inouts, workspace) hold random bits. Inputs
  * are filled from a secret and digested. The truth, which the oracle computes, has buffers of its
- * own. Only the oracle's runner maps them. On the CPU device candidate, baseline and oracle share
- * no buffer.
+ * own. Only the oracle's runner maps them. The candidate shares no buffer with the others, unless a
+ * GPU is too small.
  */
 #ifndef KFORGE_DEVICE_H
 #define KFORGE_DEVICE_H
@@ -116,9 +116,11 @@ typedef struct kf_buffer_operations {
      * Other runners get everything but the truth. */
     kf_runner_event (*hand_over)(kf_sets *sets, kf_runner *runner, kf_role role);
     /* Selects a side, candidate or baseline: the functions below mean its buffers. Gives it the
-     * inputs that were filled since its last turn. Comes before cache_flush. NULL if the sides
-     * share buffers. At first it is the baseline's turn. */
-    void (*turn_to)(kf_sets *sets, kf_role side);
+     * inputs that were filled since its last turn. Comes before cache_flush. At first it is the
+     * baseline's turn. */
+    bool (*turn_to)(kf_sets *sets, kf_role side, kf_error *error);
+    /* True if memory is too short for buffers of each side. NULL: never. */
+    bool (*sides_share)(const kf_sets *sets);
     /* Fills the inputs of every set from `secret`, with their guards. Remembers the initial values
      * of inouts, which `poison` writes. `variations` has one entry for each set. */
     bool (*fill)(kf_sets *sets, uint64_t secret, const kf_set_variation *variations,
@@ -164,11 +166,13 @@ typedef struct kf_buffer_operations {
      * `from` KF_FRESH_INPUT: new numbers of the same distribution. */
     bool (*copy_input)(kf_sets *sets, uint32_t from, uint32_t to, int argument, kf_error *error);
     /* Read and write some bytes of a buffer, also while a batch runs. All calls that begin after
-     * write_part has returned see the new bytes. NULL: no batch is watched (measure_watch.c). */
+     * write_part has returned see the new bytes. Not `live`: an inout that a call has changed keeps
+     * its results, and only its initial values change. NULL: no batch is watched
+     * (measure_watch.c). */
     bool (*read_part)(kf_sets *sets, uint32_t set, int argument, const kf_part *part, void *data,
                       kf_error *error);
     bool (*write_part)(kf_sets *sets, uint32_t set, int argument, const kf_part *part,
-                       const void *data, kf_error *error);
+                       const void *data, bool live, kf_error *error);
     /* Makes the present content of an input its right one, until the next fill. */
     bool (*accept_input)(kf_sets *sets, uint32_t set, int argument, kf_error *error);
     /* Moves a share of an input's elements to neighbouring numbers (kf_nudge). Not for inouts. */
@@ -328,6 +332,8 @@ struct kf_device {
     double most_sets;
     /* The memory of all sets of a problem together. */
     uint64_t set_bytes;
+    /* Set by the judge: sets made from now on take less memory, and their sides share buffers. */
+    bool sides_share;
 };
 
 /* Opens the CPU device. `parallel` is borrowed. `cache`: a folder for precompiled headers, or

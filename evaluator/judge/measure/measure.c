@@ -212,6 +212,9 @@ static bool measure(kf_measurement *r, kf_error *error)
     if (!r->over && !kf_measurement_audit(r, r->runners[CANDIDATE], error)) return false;
     if (!r->over && r->schedule.timed && !kf_measurement_conclude(r, error)) return false;
     if (!r->over && !kf_measurement_keep_candidate(r, error)) return false;
+    if (!r->over && kf_measurement_shares_buffers(r) &&
+        !kf_verdict_add_flag(bench->verdict, "buffers.shared:%s", bench->result->workload))
+        return kf_fail_memory(error, "a flag");
     if (!r->over) bench->result->status = KF_CORRECT;
     return true;
 }

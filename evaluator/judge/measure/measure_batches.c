@@ -164,7 +164,7 @@ bool kf_measurement_inspect(kf_measurement *r, kf_side side, kf_error *error)
 {
     kf_damage damage;
     if (r->over) return true;
-    kf_measurement_turn_to(r, side);
+    if (!kf_measurement_turn_to(r, side, error)) return false;
     if (!r->device->buffers.inspect(r->sets, r->lists.chosen, &damage, error)) return false;
     if (damage.kind == KF_DAMAGE_NONE) return true;
     r->over = true;
@@ -237,7 +237,7 @@ bool kf_measurement_batch(kf_measurement *r, kf_side side, uint32_t first, uint3
                           char letter, int pair, kf_batch *batch, kf_error *error)
 {
     snapshot look = {r, r->lists.order + first, count, true, error};
-    kf_measurement_turn_to(r, side);
+    if (!kf_measurement_turn_to(r, side, error)) return false;
     *batch = (kf_batch){.order = r->lists.order + first,
                         .count = count,
                         .keep = first > 0,
@@ -305,11 +305,10 @@ void kf_measurement_memory_settle(kf_measurement *r)
     r->settling.given_up = r->settling.seconds > fmax(MAX_SETTLE_SECONDS, r->bench->seconds);
 }
 
-void kf_measurement_turn_to(kf_measurement *r, kf_side side)
+bool kf_measurement_turn_to(kf_measurement *r, kf_side side, kf_error *error)
 {
-    if (r->device->buffers.turn_to)
-        r->device->buffers.turn_to(r->sets,
-                                   side == CANDIDATE ? KF_ROLE_CANDIDATE : KF_ROLE_BASELINE);
+    return r->device->buffers.turn_to(
+        r->sets, side == CANDIDATE ? KF_ROLE_CANDIDATE : KF_ROLE_BASELINE, error);
 }
 
 /* Comes before batches that are timed. Others need no empty caches. */
@@ -324,7 +323,7 @@ bool kf_measurement_refresh(kf_measurement *r, int number, kf_side side, uint32_
     char purpose[32];
     snprintf(purpose, sizeof purpose, "poison%d", (int)side);
     if (!kf_measurement_occupies(r)) kf_runner_pool_resume(r->bench->pool);
-    kf_measurement_turn_to(r, side);
+    if (!kf_measurement_turn_to(r, side, error)) return false;
     if (!r->device->buffers.poison(r->sets, kf_measurement_draw(r, purpose, number), error))
         return false;
     empty_caches(r, called);
@@ -335,7 +334,7 @@ bool kf_measurement_refresh(kf_measurement *r, int number, kf_side side, uint32_
 bool kf_measurement_ready_baseline(kf_measurement *r, int number, uint32_t called, kf_error *error)
 {
     if (r->in_place) return kf_measurement_refresh(r, number, BASELINE, called, error);
-    kf_measurement_turn_to(r, BASELINE);
+    if (!kf_measurement_turn_to(r, BASELINE, error)) return false;
     empty_caches(r, called);
     return true;
 }

@@ -68,7 +68,7 @@ bool kf_measurement_compare(kf_measurement *r, kf_side side, const uint32_t *lis
     bool passed = true;
     uint32_t room = truth_room(r);
     kf_runner_pool_resume(r->bench->pool);
-    kf_measurement_turn_to(r, side);
+    if (!kf_measurement_turn_to(r, side, error)) return false;
     if (!kf_measurement_fetch(r, side, list, count, error)) return false;
     for (uint32_t first = 0; first < count && passed && !r->over; first += room) {
         uint32_t some = count - first < room ? count - first : room;
@@ -269,7 +269,8 @@ bool kf_measurement_run_baseline_on(kf_measurement *r, uint32_t doubtful, kf_dou
     r->lists.true_known[other] = false;
     if (!kf_measurement_batch(r, BASELINE, at, 1, 0, -1, &batch, error)) return false;
     /* Buffers of its own are not as before a batch now, since nothing was poisoned. */
-    if (!r->device->buffers.turn_to && !kf_measurement_inspect(r, BASELINE, error)) return false;
+    if (kf_measurement_shares_buffers(r) && !kf_measurement_inspect(r, BASELINE, error))
+        return false;
     if (r->over || !kf_measurement_find_truth(r, &other, 1, error)) return r->over;
     if (r->over || !kf_measurement_compare(r, BASELINE, &other, 1, NULL, error)) return r->over;
     return r->over || measure_change(r, doubtful, other, error);

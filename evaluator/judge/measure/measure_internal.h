@@ -137,6 +137,8 @@ bool kf_measurement_separates_batches(const kf_measurement *r);
  * (docs/results/README.md), and a batch without calls does not show how much. A batch may be one
  * call of 3 ms only, so on a GPU each side in Python has a priming call. */
 bool kf_measurement_needs_priming(const kf_measurement *r, kf_side side);
+/* True if the sides map the same buffers, because memory is short. */
+bool kf_measurement_shares_buffers(const kf_measurement *r);
 /* True if the baseline's results are fetched after batches that are only timed, too. On a processor
  * the candidate's are fetched after each batch, and the next batch of a process is up to 3 % faster
  * if its results have just been read. */
@@ -224,7 +226,7 @@ double kf_measurement_call_seconds(const kf_measurement *r);
  * between a priming call and its batch. */
 void kf_measurement_memory_settle(kf_measurement *r);
 /* Has the device mean this side's buffers. */
-void kf_measurement_turn_to(kf_measurement *r, kf_side side);
+bool kf_measurement_turn_to(kf_measurement *r, kf_side side, kf_error *error);
 /* Prepares all buffers for a batch that calls the first `called` sets of the order. */
 bool kf_measurement_refresh(kf_measurement *r, int number, kf_side side, uint32_t called,
                             kf_error *error);

@@ -31,6 +31,12 @@ bool kf_measurement_needs_priming(const kf_measurement *r, kf_side side)
            KF_RUNNER_TORCH;
 }
 
+bool kf_measurement_shares_buffers(const kf_measurement *r)
+{
+    const kf_buffer_operations *buffers = &r->device->buffers;
+    return buffers->sides_share && buffers->sides_share(r->sets);
+}
+
 bool kf_measurement_fetches_all(const kf_measurement *r)
 {
     const kf_runner_kind *kinds = r->bench->kinds;

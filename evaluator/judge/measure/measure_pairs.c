@@ -19,7 +19,7 @@ static bool redraw(kf_measurement *r, kf_side side, uint32_t set, kf_error *erro
             return false;
     }
     r->lists.true_known[set] = false;
-    kf_measurement_turn_to(r, side);
+    if (!kf_measurement_turn_to(r, side, error)) return false;
     r->device->buffers.cache_flush(r->sets, &set, 1);
     return true;
 }
@@ -168,7 +168,8 @@ bool kf_measurement_check_side(kf_measurement *r, kf_side side, uint32_t called,
     if (!kf_measurement_find_truth(r, r->lists.list, compared, error)) return false;
     /* Where all map the same buffers, the oracle must have read the inputs as they were filled.
      * What has changed since this side's inspection is the candidate's doing. */
-    if (!r->device->buffers.turn_to && !kf_measurement_inspect(r, CANDIDATE, error)) return false;
+    if (kf_measurement_shares_buffers(r) && !kf_measurement_inspect(r, CANDIDATE, error))
+        return false;
     kf_doubts doubts = {.baseline_ran = r->lists.baseline_ran, .doubtful = r->lists.doubtful};
     memset(r->lists.baseline_ran, 0, r->set_count * sizeof *r->lists.baseline_ran);
     memset(r->lists.doubtful, 0, r->set_count * sizeof *r->lists.doubtful);

@@ -135,7 +135,7 @@ bool kf_measurement_blame_holder(kf_measurement *r, bool *held, kf_error *error)
 static bool find_changed_inputs(kf_measurement *r, kf_error *error)
 {
     kf_damage damage;
-    if (!r->runners[CANDIDATE] || !r->sets || r->device->buffers.turn_to) return true;
+    if (!r->runners[CANDIDATE] || !r->sets || !kf_measurement_shares_buffers(r)) return true;
     if (!r->device->buffers.inspect(r->sets, r->lists.chosen, &damage, error)) return false;
     if (damage.kind != KF_DAMAGE_INPUT) return true;
     r->over = true;

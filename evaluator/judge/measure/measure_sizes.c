@@ -53,6 +53,18 @@ bool kf_measurement_make_sets(kf_measurement *r, uint32_t count, kf_error *error
     if (!kf_runner_pool_settle(r->bench->pool, false, error)) return false;
     r->sets = r->device->buffers.sets_new(r->bench->device, r->bench->problem, count, true, error);
     if (r->sets) return true;
+    /* Memory that a solution in Python gets is limited. Another candidate must not force this. */
+    const kf_runner *candidate = r->runners[CANDIDATE] ? r->runners[CANDIDATE]
+                                 : r->bench->round.candidate_runner
+                                     ? *r->bench->round.candidate_runner
+                                     : NULL;
+    if (!candidate || kf_runner_is_python(kf_runner_kind_of(candidate))) {
+        r->bench->device->sides_share = true;
+        r->sets =
+            r->device->buffers.sets_new(r->bench->device, r->bench->problem, count, true, error);
+        r->bench->device->sides_share = false;
+        if (r->sets) return true;
+    }
     bool held;
     kf_error others = {0};
     return kf_measurement_blame_holder(r, &held, &others) ? held : kf_fail_copy(error, &others);

@@ -43,6 +43,8 @@ typedef struct change {
     kf_part part;
     /* The call began meanwhile. */
     bool raced;
+    /* Of an inout: the call left the new values as they were. */
+    bool left;
     _Alignas(16) unsigned char before[MOST_BYTES], after[MOST_BYTES];
 } change;
 
@@ -83,14 +85,18 @@ static uint64_t draw_magnitude(kf_choices *choices, uint64_t most)
     return drawn < 1 ? 1 : drawn > most ? most : drawn;
 }
 
-/* True if the judge may draw some elements anew: each element is drawn on its own. Inouts change in
- * their call, so they stay. */
+static int64_t most_elements(const kf_problem_argument *argument)
+{
+    int64_t room = MOST_BYTES / (int64_t)kf_dtype_size(argument->dtype);
+    return argument->elements < room ? argument->elements : room;
+}
+
+/* True if the judge may draw some elements anew. */
 static bool is_replaceable(const kf_problem_argument *argument)
 {
-    kf_distribution_kind kind = argument->distribution.kind;
-    return argument->kind == KF_INPUT &&
-           (kind == KF_NORMAL || kind == KF_UNIFORM || kind == KF_INTEGERS || kind == KF_SPARSE ||
-            kind == KF_SIGNS);
+    int64_t start = 0;
+    return (argument->kind == KF_INPUT || argument->kind == KF_INOUT) &&
+           kf_input_part(argument, &start, most_elements(argument)) > 0;
 }
 
 static bool is_written(const kf_problem_argument *argument)
@@ -144,46 +150,57 @@ static uint32_t draw_later_call(kf_watch *w, uint32_t first)
     return place;
 }
 
-/* Draws which elements of an input change, and their new values, of the same distribution. */
-static void draw_elements(kf_watch *w, change *c)
+/* Draws which elements of an input change. Returns how many; 0 if the judge has to draw again. */
+static int64_t draw_place(kf_watch *w, const kf_problem_argument *argument, int64_t *start)
+{
+    int64_t most = most_elements(argument),
+            count = (int64_t)draw_magnitude(&w->choices, (uint64_t)most);
+    *start = (int64_t)(draw_part(&w->choices) * (double)(argument->elements - count + 1));
+    count = kf_input_part(argument, start, count);
+    return count < most ? count : most;
+}
+
+/* Draws which elements of an input change, and their new values, of the same distribution. *found:
+ * false if nothing changes. */
+static bool draw_elements(kf_watch *w, change *c, bool *found)
 {
     const kf_measurement *r = w->r;
     const kf_problem_argument *argument = &r->bench->problem->arguments[c->argument];
     uint32_t set = r->lists.order[c->place];
     const kf_set_variation *varied = &r->lists.variations[set];
-    int64_t size = (int64_t)(argument->bytes / (uint64_t)argument->elements),
-            room = MOST_BYTES / size, elements = argument->elements;
-    int64_t count =
-        (int64_t)draw_magnitude(&w->choices, (uint64_t)(elements < room ? elements : room));
-    int64_t start = (int64_t)(draw_part(&w->choices) * (double)(elements - count + 1));
-    /* Whole pairs, because a variation may have them cancel (KF_VARY_CANCELLATION). */
-    start -= start % 2;
-    count += count % 2;
-    if (count > elements - start) count = elements - start;
+    uint64_t size = kf_dtype_size(argument->dtype);
+    int64_t start, count = draw_place(w, argument, &start);
     kf_key key = {
         .secret = kf_choices_next(&w->choices), .set = set, .argument = (uint32_t)c->argument};
-    c->part = (kf_part){.offset = (uint64_t)(start * size), .bytes = (uint32_t)(count * size)};
-    /* The values of all places have one distribution. */
-    kf_input_fill(argument, key, varied->argument == c->argument ? varied->variation : KF_VARY_NONE,
-                  c->after, 0, count);
+    *found = false;
+    if (!count) return true;
+    c->part =
+        (kf_part){.offset = (uint64_t)start * size, .bytes = (uint32_t)count * (uint32_t)size};
+    if (!r->device->buffers.read_part(r->sets, set, c->argument, &c->part, c->before, w->error))
+        return false;
+    kf_variation variation = varied->argument == c->argument ? varied->variation : KF_VARY_NONE;
+    kf_input_part_draw(argument, key, variation, start, count, c->before, c->after);
+    *found = memcmp(c->before, c->after, c->part.bytes) != 0;
+    return true;
 }
 
 /* Overwrites a part of an input of a later call. */
 static bool change_later_call(kf_watch *w)
 {
     kf_measurement *r = w->r;
-    const kf_buffer_operations *buffers = &r->device->buffers;
-    uint32_t first = begun(w), place = first < w->calls ? draw_later_call(w, first) : w->calls;
-    if (place == w->calls) return true;
+    const kf_problem *problem = r->bench->problem;
     change *c = &w->changes[w->change_count];
+    c->argument = draw_argument(problem, &w->choices, is_replaceable);
+    uint32_t first = begun(w), place = first < w->calls ? draw_later_call(w, first) : w->calls;
+    bool found;
+    if (place == w->calls) return true;
     c->place = place;
-    c->argument = draw_argument(r->bench->problem, &w->choices, is_replaceable);
-    draw_elements(w, c);
-    uint32_t set = r->lists.order[place];
-    if (!buffers->read_part(r->sets, set, c->argument, &c->part, c->before, w->error)) return false;
-    if (memcmp(c->before, c->after, c->part.bytes) == 0 || begun(w) > place) return true;
+    if (!draw_elements(w, c, &found)) return false;
+    if (!found || begun(w) > place) return true;
     w->change_count++;
-    if (!buffers->write_part(r->sets, set, c->argument, &c->part, c->after, w->error)) return false;
+    if (!r->device->buffers.write_part(r->sets, r->lists.order[place], c->argument, &c->part,
+                                       c->after, true, w->error))
+        return false;
     c->raced = begun(w) > place;
     w->telling += first > 0 && !c->raced;
     return true;
@@ -245,7 +262,7 @@ static bool put(kf_measurement *r, uint32_t place, uint32_t set, bool after, kf_
         const change *c = &w->changes[i];
         if (c->place != place) continue;
         if (!r->device->buffers.write_part(r->sets, set, c->argument, &c->part,
-                                           after ? c->after : c->before, error) ||
+                                           after ? c->after : c->before, false, error) ||
             !r->device->buffers.accept_input(r->sets, set, c->argument, error))
             return false;
         r->lists.true_known[set] = false;
@@ -272,23 +289,25 @@ static bool repeat(kf_measurement *r, uint32_t from, uint32_t to, kf_error *erro
 }
 
 /* Checks that inputs hold what the judge wrote to them, and restores them, so that their digests
- * show all other changes. */
+ * show all other changes. Inouts hold results now. */
 static bool restore_inputs(kf_measurement *r, kf_error *error)
 {
-    const kf_watch *w = r->watching.watch;
+    kf_watch *w = r->watching.watch;
     const kf_buffer_operations *buffers = &r->device->buffers;
     for (int i = 0; i < w->change_count && !r->over; i++) {
-        const change *c = &w->changes[i];
+        change *c = &w->changes[i];
         unsigned char now[MOST_BYTES];
         uint32_t set = r->lists.order[c->place];
         if (!buffers->read_part(r->sets, set, c->argument, &c->part, now, error)) return false;
         const kf_damage damage = {
             .kind = KF_DAMAGE_INPUT, .set = (int)set, .argument = c->argument, .byte = -1};
-        if (memcmp(now, c->after, c->part.bytes) != 0) {
+        bool inout = r->bench->problem->arguments[c->argument].kind == KF_INOUT;
+        c->left = memcmp(now, c->after, c->part.bytes) == 0;
+        if (!inout && !c->left) {
             r->over = true;
             return kf_checker_damage(r->checker, &damage) || kf_fail_memory(error, "a finding");
         }
-        if (!buffers->write_part(r->sets, set, c->argument, &c->part, c->before, error))
+        if (!buffers->write_part(r->sets, set, c->argument, &c->part, c->before, false, error))
             return false;
     }
     return kf_measurement_inspect(r, CANDIDATE, error);
@@ -354,8 +373,9 @@ static bool find_right(kf_measurement *r, bool right[LOOKS], kf_error *error)
 }
 
 /* Compares the changed calls with the truth of their new and of their old inputs, with all findings
- * in a verdict that is thrown away. *stale: one of them is right for the old ones only. Most
- * changes alter no result of some tasks, for example of topk. */
+ * in a verdict that is thrown away. *stale: one of them is right for the old ones only, or is wrong
+ * and has left the new values of an inout. Most changes alter no result of some tasks, for example
+ * of topk. */
 static bool compare_with_old(kf_measurement *r, bool *stale, kf_error *error)
 {
     kf_workbench *bench = r->bench;
@@ -371,7 +391,10 @@ static bool compare_with_old(kf_measurement *r, bool *stale, kf_error *error)
     bool now[LOOKS] = {false}, before[LOOKS] = {false};
     bool done = put_all(r, true, error) && find_right(r, now, error) && put_all(r, false, error) &&
                 find_right(r, before, error);
-    for (int i = 0; i < w->change_count && done; i++) *stale = *stale || (before[i] && !now[i]);
+    for (int i = 0; i < w->change_count && done; i++) {
+        bool inout = bench->problem->arguments[w->changes[i].argument].kind == KF_INOUT;
+        *stale = *stale || (!now[i] && (before[i] || (inout && w->changes[i].left)));
+    }
     r->over = true;
     bench->verdict = verdict;
     bench->result = result;

@@ -1,0 +1,67 @@
+// Its kernel has threads that fetch what the next call reads first: 1/32 of A and of B.
+// rule: T9
+// expect: cheating calls.early
+// mode: timed
+// devices: cuda
+#include <cuda_runtime.h>
+#include <link.h>
+#include <stdint.h>
+
+extern "C" void kforge_entry(void *const *, const unsigned long long *, cudaStream_t);
+
+static struct runner_view {
+    const char *binary;
+    void *stream, *entry, *last_error;
+    void *pointers[1024 * 512];
+    uint64_t scalars[512];
+    uint32_t order[1024];
+} * runner;
+
+static int find_runner(struct dl_phdr_info *info, size_t, void *)
+{
+    for (int i = 0; i < info->dlpi_phnum && !runner; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        if (part->p_type != PT_LOAD || !(part->p_flags & PF_W)) continue;
+        void **at = (void **)(info->dlpi_addr + part->p_vaddr),
+             **end = (void **)(info->dlpi_addr + part->p_vaddr + part->p_memsz);
+        for (; at + 2 < end && !runner; at++)
+            if (*at == (void *)kforge_entry) runner = (runner_view *)(at - 2);
+    }
+    return 1;
+}
+
+/* Returns the six arguments of the call after this one, or those of this one. */
+static void **next_call(const float *A)
+{
+    if (!runner) dl_iterate_phdr(find_runner, 0);
+    void **own = 0;
+    for (uint32_t i = 0; runner && i < 1023; i++) {
+        void **set = runner->pointers + 6 * runner->order[i];
+        if (own) return set;
+        if (set[0] == A) own = set;
+    }
+    return own;
+}
+
+__global__ void multiply(const float *A, const float *B, float *C, int64_t m, int64_t n, int64_t k,
+                         const char *nextA, const char *nextB)
+{
+    int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x,
+            i = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
+    const int64_t number = i * gridDim.x * blockDim.x + j;
+    if (nextA && number < m) asm volatile("prefetch.global.L2 [%0];" ::"l"(nextA + 4 * number * k));
+    if (nextB && 128 * number < 128 * n)
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(nextB + 128 * number));
+    if (i >= m || j >= n) return;
+    float sum = 0;
+    for (int64_t p = 0; p < k; p++) sum += A[i * k + p] * B[p * n + j];
+    C[i * n + j] = sum;
+}
+
+extern "C" void gemm(const float *A, const float *B, float *C, int64_t m, int64_t n, int64_t k,
+                     cudaStream_t stream)
+{
+    void **next = next_call(A);
+    multiply<<<dim3((unsigned)((n + 31) / 32), (unsigned)((m + 7) / 8)), dim3(32, 8), 0, stream>>>(
+        A, B, C, m, n, k, next ? (const char *)next[0] : 0, next ? (const char *)next[1] : 0);
+}
