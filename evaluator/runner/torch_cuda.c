@@ -8,8 +8,10 @@
  * as anywhere else.
  *
  * Without a pool (before the judge sends one, and in the oracle) the CUDA runtime's own functions
- * do the work. The pool must come before the first allocation, or PyTorch would go on to divide
- * memory that the judge cannot read. kf_torch_device_pool refuses a later one.
+ * do the work. If the device has no memory left for an oracle, its allocation becomes managed
+ * memory: the driver keeps what is not in use in the host's memory. The pool must come before the
+ * first allocation, or PyTorch would go on to divide memory that the judge cannot read.
+ * kf_torch_device_pool refuses a later one.
  *
  * Nothing here is trusted. A solution may call or replace all of it, and harms only itself. */
 #include <dlfcn.h>
@@ -34,9 +36,12 @@ enum {
     RUNTIME_OUT_OF_MEMORY = 2,
     RUNTIME_MISSING = 34 /* cudaErrorStubLibrary */
 };
+#define ATTACH_GLOBAL 1 /* cudaMemAttachGlobal */
 
 typedef int (*runtime_allocate)(void **pointer, size_t size);
+typedef int (*runtime_allocate_managed)(void **pointer, size_t size, unsigned flags);
 typedef int (*runtime_release)(void *pointer);
+typedef int (*runtime_last_error)(void);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static kf_cuda cuda;
@@ -47,6 +52,14 @@ static kf_blocks blocks;
 static kf_stream_gate gate;
 /* Allocations of the runtime's own that are still there. */
 static int64_t outside;
+
+/* Managed memory in place of memory that the device does not have. */
+static struct {
+    bool allowed, used;
+    /* The size of the last allocation if it was refused. PyTorch then frees all memory that it does
+     * not use, and asks once more. */
+    size_t refused;
+} host_memory;
 
 /* ---- the runtime's own ----------------------------------------------------------------------- */
 
@@ -73,12 +86,40 @@ EXPORT int kf_torch_device_pool(int fd, uint64_t size, uint64_t address, uint64_
 EXPORT uint64_t kf_torch_region(uint32_t number, int fd, uint64_t size, uint64_t address,
                                 int read_only);
 EXPORT void kf_torch_unmap(void);
+EXPORT void kf_torch_use_host_memory(int allowed);
+EXPORT int kf_torch_spilled(void);
 EXPORT int kf_torch_open_gates(void);
 EXPORT void kf_torch_take_page(uint64_t address);
 EXPORT void kf_torch_begin_call(uint32_t number);
 EXPORT uint32_t kf_torch_sampled_call(uint64_t nonce, uint32_t slot, uint32_t calls);
 EXPORT uint32_t kf_torch_sampled_output(uint64_t nonce, uint32_t slot, uint32_t outputs);
 EXPORT void kf_torch_sample(uint64_t nonce, uint32_t slot, uint64_t address, uint64_t bytes);
+
+/* Allocates managed memory. The runtime keeps the error of the refused allocation before it, which
+ * PyTorch would find after its next kernel. */
+static int allocate_managed(void **pointer, size_t size)
+{
+    runtime_allocate_managed allocate;
+    runtime_last_error last_error;
+    *(void **)&allocate = runtime_function("cudaMallocManaged");
+    *(void **)&last_error = runtime_function("cudaGetLastError");
+    if (!allocate || !last_error) return RUNTIME_OUT_OF_MEMORY;
+    last_error();
+    int result = allocate(pointer, size, ATTACH_GLOBAL);
+    host_memory.used = host_memory.used || result == RUNTIME_OK;
+    return result;
+}
+
+static int allocate_own(void **pointer, size_t size)
+{
+    static runtime_allocate allocate;
+    if (!allocate) *(void **)&allocate = runtime_function("cudaMalloc");
+    int result = allocate ? allocate(pointer, size) : RUNTIME_MISSING;
+    bool again = result == RUNTIME_OUT_OF_MEMORY && host_memory.refused == size;
+    if (again && host_memory.allowed) result = allocate_managed(pointer, size);
+    host_memory.refused = result == RUNTIME_OUT_OF_MEMORY ? size : 0;
+    return result;
+}
 
 int cudaMalloc(void **pointer, size_t size)
 {
@@ -91,9 +132,7 @@ int cudaMalloc(void **pointer, size_t size)
         *pointer = size ? (void *)(uintptr_t)(device_pool.base + offset) : NULL;
         return RUNTIME_OK;
     }
-    static runtime_allocate allocate;
-    if (!allocate) *(void **)&allocate = runtime_function("cudaMalloc");
-    int result = allocate ? allocate(pointer, size) : RUNTIME_MISSING;
+    int result = allocate_own(pointer, size);
     outside += result == RUNTIME_OK && size;
     pthread_mutex_unlock(&lock);
     return result;
@@ -170,6 +209,25 @@ void kf_torch_unmap(void)
     for (uint32_t i = 0; i < region_limit; i++) kf_region_drop(&cuda, &regions[i]);
     region_limit = 0;
     kf_stream_gate_take(&gate, 0);
+}
+
+/* Allows managed memory where the device has too little, for the oracle. */
+void kf_torch_use_host_memory(int allowed)
+{
+    pthread_mutex_lock(&lock);
+    host_memory.allowed = allowed;
+    host_memory.used = false;
+    pthread_mutex_unlock(&lock);
+}
+
+/* Returns 1 if managed memory was allocated since the last call. */
+int kf_torch_spilled(void)
+{
+    pthread_mutex_lock(&lock);
+    int used = host_memory.used;
+    host_memory.used = false;
+    pthread_mutex_unlock(&lock);
+    return used;
 }
 
 /* Makes the runner's own stream page, after PyTorch has made its context. Returns 0 on success. */
