@@ -363,6 +363,7 @@ static const kf_device_operations cuda_operations = {
     .python.is_short = kf_cuda_is_short,
     .buffers.truth_room = kf_cuda_truth_room,
     .python.fetch = kf_cuda_fetch,
+    .python.hold_results = kf_cuda_hold_results,
     .order.hold = kf_cuda_hold,
     .order.cached = kf_cuda_cached,
     .order.release = kf_cuda_release,
