@@ -35,6 +35,7 @@ class Parts:
         self.count = 1
         # The numbers of the arguments that are divided. None: not decided. Empty: none can be.
         self.divided = None
+        self.trying = False  # Calls are of a few indices only.
 
     def run(self, given, outputs):
         """Writes the results of a call into `outputs`."""
@@ -107,10 +108,14 @@ class Parts:
             for i, value in enumerate(given)
             if isinstance(value, self.torch.Tensor) and value.dim() and value.shape[0] == extent
         ]
-        for divided in (all_of_them, all_of_them[:1])[: len(all_of_them)]:
-            if self._same_apart(given, outputs, divided, min(extent, TRIED)):
-                return divided
-        return ()
+        self.trying = True
+        try:
+            for divided in (all_of_them, all_of_them[:1])[: len(all_of_them)]:
+                if self._same_apart(given, outputs, divided, min(extent, TRIED)):
+                    return divided
+            return ()
+        finally:
+            self.trying = False
 
     def _same_apart(self, given, outputs, divided, count):
         def results(first, end):

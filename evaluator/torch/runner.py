@@ -396,7 +396,7 @@ class Loaded:
             with self.conversions():
                 return self.module(*[self._widen(value) for value in given])
 
-        if self.place.kind != "cpu":
+        if self.place.kind != "cpu" and not self.parts.trying:
             if self.library is None:
                 self.library = float64.prefers_cudnn(
                     self.plan["problem"]["text"], call, self.place.synchronize

@@ -13,10 +13,13 @@ class Module:
 
     def __init__(self, forward, most=1 << 60):
         self.forward, self.most, self.extents, self.given_back = forward, most, [], 0
+        self.parts, self.tries = None, 0
         self.spills = 0  # so many calls from now on use the host's memory
 
     def call(self, given):
         self.extents.append(given[0].shape[0])
+        if self.parts:
+            self.tries += self.parts.trying
         if sum(value.numel() for value in given if isinstance(value, torch.Tensor)) > self.most:
             raise RuntimeError("CUDA out of memory. Tried to allocate 12.00 GiB")
         made = self.forward(*[v.double() if torch.is_tensor(v) else v for v in given])
@@ -78,12 +81,14 @@ class Alone(unittest.TestCase):
     def test_parts_get_smaller_where_the_device_has_too_little_memory(self):
         x, module = torch.rand(64, 8), Module(norm)
         oracle, out = parts.Parts(torch, module.call, module), [torch.empty(64, 8, dtype=F64)]
+        module.parts = oracle
         module.spills = 2  # what was before does not count
         oracle.run([x], out)
         self.assertEqual(module.extents, [64, 3, 1, 2])
         module.extents = []
         oracle.run([x], out)
         self.assertEqual(module.extents, [32, 32])
+        self.assertEqual(module.tries, 3)
 
     def test_several_inputs_and_outputs(self):
         a, b, shift = torch.rand(32, 4, 4), torch.rand(32, 4, 4), torch.rand(4)
