@@ -8,8 +8,8 @@
  * as anywhere else.
  *
  * Without a pool (before the judge sends one, and in the oracle) the CUDA runtime's own functions
- * do the work. If the device has no memory left for an oracle, its allocation becomes managed
- * memory: the driver keeps what is not in use in the host's memory. The pool must come before the
+ * do the work. If the device has no memory left for an oracle, the block lies in the host's memory,
+ * where the GPU reads and writes it through its bus. The pool must come before the
  * first allocation, or PyTorch would go on to divide memory that the judge cannot read.
  * kf_torch_device_pool refuses a later one.
  *
@@ -23,6 +23,7 @@
 
 #include "driver_cuda.h"
 #include "blocks.h"
+#include "host_blocks.h"
 #include "regions_cuda.h"
 #include "stream_gate_cuda.h"
 #include "wire.h"
@@ -36,10 +37,8 @@ enum {
     RUNTIME_OUT_OF_MEMORY = 2,
     RUNTIME_MISSING = 34 /* cudaErrorStubLibrary */
 };
-#define ATTACH_GLOBAL 1 /* cudaMemAttachGlobal */
 
 typedef int (*runtime_allocate)(void **pointer, size_t size);
-typedef int (*runtime_allocate_managed)(void **pointer, size_t size, unsigned flags);
 typedef int (*runtime_release)(void *pointer);
 typedef int (*runtime_last_error)(void);
 
@@ -53,8 +52,9 @@ static kf_stream_gate gate;
 /* Allocations of the runtime's own that are still there. */
 static int64_t outside;
 
-/* Managed memory in place of memory that the device does not have. */
+/* The host's memory in place of memory that the device does not have. */
 static struct {
+    kf_host_blocks blocks;
     bool allowed, used;
     /* The size of the last allocation if it was refused. PyTorch then frees all memory that it does
      * not use, and asks once more. */
@@ -95,19 +95,29 @@ EXPORT uint32_t kf_torch_sampled_call(uint64_t nonce, uint32_t slot, uint32_t ca
 EXPORT uint32_t kf_torch_sampled_output(uint64_t nonce, uint32_t slot, uint32_t outputs);
 EXPORT void kf_torch_sample(uint64_t nonce, uint32_t slot, uint64_t address, uint64_t bytes);
 
-/* Allocates managed memory. The runtime keeps the error of the refused allocation before it, which
- * PyTorch would find after its next kernel. */
-static int allocate_managed(void **pointer, size_t size)
+static void drop_host_memory(void)
 {
-    runtime_allocate_managed allocate;
+    for (void *pointer; (pointer = kf_host_blocks_drop(&host_memory.blocks));)
+        cuda.release_host(pointer);
+}
+
+/* Takes memory of the host. The runtime keeps the error of the refused allocation before it, which
+ * PyTorch would find after its next kernel. */
+static int allocate_on_host(void **pointer, size_t size)
+{
     runtime_last_error last_error;
-    *(void **)&allocate = runtime_function("cudaMallocManaged");
     *(void **)&last_error = runtime_function("cudaGetLastError");
-    if (!allocate || !last_error) return RUNTIME_OUT_OF_MEMORY;
-    last_error();
-    int result = allocate(pointer, size, ATTACH_GLOBAL);
-    host_memory.used = host_memory.used || result == RUNTIME_OK;
-    return result;
+    if (last_error) last_error();
+    host_memory.used = true;
+    if ((*pointer = kf_host_blocks_take(&host_memory.blocks, size))) return RUNTIME_OK;
+    if (cuda.allocate_host(pointer, size, CU_HOST_ON_DEVICE) != CU_SUCCESS) {
+        drop_host_memory(); /* blocks of other sizes */
+        if (cuda.allocate_host(pointer, size, CU_HOST_ON_DEVICE) != CU_SUCCESS)
+            return RUNTIME_OUT_OF_MEMORY;
+    }
+    if (kf_host_blocks_add(&host_memory.blocks, *pointer, size)) return RUNTIME_OK;
+    cuda.release_host(*pointer);
+    return RUNTIME_OUT_OF_MEMORY;
 }
 
 static int allocate_own(void **pointer, size_t size)
@@ -116,7 +126,7 @@ static int allocate_own(void **pointer, size_t size)
     if (!allocate) *(void **)&allocate = runtime_function("cudaMalloc");
     int result = allocate ? allocate(pointer, size) : RUNTIME_MISSING;
     bool again = result == RUNTIME_OUT_OF_MEMORY && host_memory.refused == size;
-    if (again && host_memory.allowed) result = allocate_managed(pointer, size);
+    if (again && host_memory.allowed) result = allocate_on_host(pointer, size);
     host_memory.refused = result == RUNTIME_OUT_OF_MEMORY ? size : 0;
     return result;
 }
@@ -146,6 +156,12 @@ int cudaFree(void *pointer)
         /* The runtime's cudaFree waits for all work that may still use the memory. */
         int result = cuda.context_synchronize();
         if (!kf_blocks_give_back(&blocks, at - device_pool.base)) result = RUNTIME_INVALID;
+        pthread_mutex_unlock(&lock);
+        return result;
+    }
+    if (kf_host_blocks_give_back(&host_memory.blocks, pointer)) {
+        int result = cuda.context_synchronize();
+        outside--;
         pthread_mutex_unlock(&lock);
         return result;
     }
@@ -211,16 +227,17 @@ void kf_torch_unmap(void)
     kf_stream_gate_take(&gate, 0);
 }
 
-/* Allows managed memory where the device has too little, for the oracle. */
+/* Allows the host's memory where the device has too little, for the oracle. */
 void kf_torch_use_host_memory(int allowed)
 {
     pthread_mutex_lock(&lock);
     host_memory.allowed = allowed;
+    drop_host_memory();
     host_memory.used = false;
     pthread_mutex_unlock(&lock);
 }
 
-/* Returns 1 if managed memory was allocated since the last call. */
+/* Returns 1 if memory of the host was taken since the last call. */
 int kf_torch_spilled(void)
 {
     pthread_mutex_lock(&lock);
