@@ -29,7 +29,7 @@ typedef struct kf_host_blocks {
 void *kf_host_blocks_take(kf_host_blocks *blocks, size_t size);
 /* Adds a new block, which is used. False if the list is full. */
 bool kf_host_blocks_add(kf_host_blocks *blocks, void *pointer, size_t size);
-/* Notes that a block is unused. False if the pointer is none of the used blocks. */
+/* Notes that a block is unused. False without a used block at the pointer. */
 bool kf_host_blocks_give_back(kf_host_blocks *blocks, const void *pointer);
 /* Removes an unused block from the list and returns it, for the caller to free. NULL without
  * one. */
