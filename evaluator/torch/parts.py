@@ -13,7 +13,8 @@ compares it with the oracle. So a wrong decision ends in an error of the task.
 PART_BYTES = 2 << 30
 # As many first indices are called together and apart.
 TRIED = 3
-# Relative to the largest result: orders of summation differ in float64 by far less, float32 by more.
+# Relative to the largest result. Orders of summation differ by far less in float64, and by more in
+# float32.
 SAME = 1e-10
 SHORT_OF_MEMORY = ("can't allocate memory", "not enough memory", "out of memory", "ALLOC_FAILED")
 
@@ -119,9 +120,7 @@ class Parts:
 
     def _same_apart(self, given, outputs, divided, count):
         def results(first, end):
-            made = self.call(
-                [v[first:end] if i in divided else v for i, v in enumerate(given)]
-            )
+            made = self.call([v[first:end] if i in divided else v for i, v in enumerate(given)])
             shapes = [[end - first, *out.shape[1:]] for out in outputs]
             return made if [list(value.shape) for value in made] == shapes else None
 

@@ -1,4 +1,5 @@
 """Tests evaluator/torch/parts.py: calls of an oracle in parts."""
+
 import unittest
 
 import torch
@@ -63,7 +64,9 @@ class Alone(unittest.TestCase):
         self.assertEqual(run(norm, [x], part_bytes=64 * 8 * 16).extents, [64])
 
     def test_extents_that_the_parts_do_not_divide(self):
-        self.assertEqual(run(norm, [torch.rand(65, 8)], part_bytes=65 * 8 * 4).extents[3:], [17, 17, 17, 14])
+        self.assertEqual(
+            run(norm, [torch.rand(65, 8)], part_bytes=65 * 8 * 4).extents[3:], [17, 17, 17, 14]
+        )
 
     def test_where_memory_is_short_parts_get_smaller(self):
         module = run(norm, [torch.rand(64, 8)], most=20 * 8)
@@ -92,7 +95,11 @@ class Alone(unittest.TestCase):
 
     def test_several_inputs_and_outputs(self):
         a, b, shift = torch.rand(32, 4, 4), torch.rand(32, 4, 4), torch.rand(4)
-        module = run(lambda a, b, s, n: (a @ b + s, a.argmax(dim=2), a.sum(dim=(1, 2)) * n), [a, b, shift, 3], part_bytes=4096)
+        module = run(
+            lambda a, b, s, n: (a @ b + s, a.argmax(dim=2), a.sum(dim=(1, 2)) * n),
+            [a, b, shift, 3],
+            part_bytes=4096,
+        )
         self.assertGreater(len(module.extents), 5)
 
     def test_a_square_product_divides_its_first_factor(self):
@@ -131,13 +138,17 @@ class Together(unittest.TestCase):
     def test_too_little_memory_is_an_error(self):
         module = Module(lambda x: x / torch.linalg.norm(x), 20)
         with self.assertRaisesRegex(RuntimeError, "out of memory"):
-            parts.Parts(torch, module.call, module).run([torch.rand(32, 4)], [torch.empty(32, 4, dtype=F64)])
+            parts.Parts(torch, module.call, module).run(
+                [torch.rand(32, 4)], [torch.empty(32, 4, dtype=F64)]
+            )
         self.assertEqual(module.extents, [32, 3, 1])
 
     def test_parts_of_one_index_are_the_smallest(self):
         module = Module(norm, 3)
         with self.assertRaisesRegex(RuntimeError, "out of memory"):
-            parts.Parts(torch, module.call, module).run([torch.rand(8, 4)], [torch.empty(8, 4, dtype=F64)])
+            parts.Parts(torch, module.call, module).run(
+                [torch.rand(8, 4)], [torch.empty(8, 4, dtype=F64)]
+            )
 
     def test_other_errors_stay(self):
         def fails(x):
@@ -145,14 +156,21 @@ class Together(unittest.TestCase):
 
         module = Module(fails)
         with self.assertRaisesRegex(RuntimeError, "shapes do not match"):
-            parts.Parts(torch, module.call, module).run([torch.rand(8, 4)], [torch.empty(8, 4, dtype=F64)])
+            parts.Parts(torch, module.call, module).run(
+                [torch.rand(8, 4)], [torch.empty(8, 4, dtype=F64)]
+            )
         self.assertEqual(module.extents, [8])
 
     def test_results_that_the_task_does_not_have(self):
-        for forward, words in ((lambda x: (x, x), "returns 2 tensors"), (lambda x: x[:, :2], "of shape")):
+        for forward, words in (
+            (lambda x: (x, x), "returns 2 tensors"),
+            (lambda x: x[:, :2], "of shape"),
+        ):
             module = Module(forward)
             with self.assertRaisesRegex(RuntimeError, words):
-                parts.Parts(torch, module.call, module).run([torch.rand(8, 4)], [torch.empty(8, 4, dtype=F64)])
+                parts.Parts(torch, module.call, module).run(
+                    [torch.rand(8, 4)], [torch.empty(8, 4, dtype=F64)]
+                )
 
 
 if __name__ == "__main__":
