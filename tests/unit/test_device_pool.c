@@ -18,7 +18,7 @@
 
 /* allocations are of whole granules */
 static const kf_cuda_memory h200 = {150109880320, 12 * GIB, 1024, 0},
-                            h100 = {85017493504, 12 * GIB, 1024, 0},
+                            of_80_gb = {85017493504, 12 * GIB, 1024, 0},
                             a_gpu = {48 * GIB, 12 * GIB, 1024, 0};
 
 static kf_problem problem_of(int64_t rows, int64_t columns)
@@ -189,9 +189,9 @@ static void what_is_too_large_for_a_device(void **state)
     relu = problem_of(4096, 393216);
     norm = problem_of(32768, 65535);
     larger = problem_of(65536, 65536);
-    assert_true(kf_cuda_least_bytes(&relu, h100.device_bytes) < h100.device_bytes);
-    assert_true(kf_cuda_least_bytes(&norm, h100.device_bytes) < h100.device_bytes);
-    assert_true(kf_cuda_least_bytes(&larger, h100.device_bytes) > h100.device_bytes);
+    assert_true(kf_cuda_least_bytes(&relu, of_80_gb.device_bytes) < of_80_gb.device_bytes);
+    assert_true(kf_cuda_least_bytes(&norm, of_80_gb.device_bytes) < of_80_gb.device_bytes);
+    assert_true(kf_cuda_least_bytes(&larger, of_80_gb.device_bytes) > of_80_gb.device_bytes);
     assert_true(kf_cuda_least_bytes(&larger, h200.device_bytes) < h200.device_bytes);
 }
 
@@ -214,7 +214,7 @@ static void one_set_is_enough_for_the_largest(void **state)
                 {&whole, 14 * GIB + 512 * MIB}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const kf_problem *problem = rows[i].problem;
-        kf_cuda_memory memory = h100;
+        kf_cuda_memory memory = of_80_gb;
         assert_int_equal(kf_cuda_first_sets(problem, memory.device_bytes, 1), 1);
         /* a candidate in CUDA C writes its results into the sets, and has no pool */
         assert_int_equal(kf_cuda_first_sets(problem, memory.device_bytes, 2), 2);
@@ -232,7 +232,7 @@ static void one_set_is_enough_for_the_largest(void **state)
     }
     static kf_problem small;
     small = problem_of(64, 4096);
-    assert_int_equal(kf_cuda_first_sets(&small, h100.device_bytes, 1), 3);
+    assert_int_equal(kf_cuda_first_sets(&small, of_80_gb.device_bytes, 1), 3);
 }
 
 /* A baseline's runner keeps its pool for the next task. */
