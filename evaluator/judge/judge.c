@@ -633,16 +633,6 @@ static bool judge_job(kf_judge *judge, kf_prepared *p, bool more, const volatile
     if (!kf_secret_new(&secret, job->options.replay_key, error) ||
         !kf_prepared_await_trusted(p, error))
         return false;
-    /* The copies would need room in the pool of a GPU's results. */
-    if (job->options.torch && kf_task_allows_aliasing(job->task) &&
-        strcmp(judge->device->operations->kind, "cpu") != 0) {
-        kf_verdict_add_finding(*verdict, NULL, KF_JUDGE_ERROR, KF_BLAME_TASK, "aliasing.device",
-                               NAN, NAN,
-                               "\"aliasing\": \"allow\" is for the CPU device only: set it to "
-                               "\"forbid\" in task.json to judge Python solutions here");
-        kf_verdict_conclude(*verdict);
-        return true;
-    }
     const kf_trusted_work *baseline = &p->trusted[KF_TRUSTED_BASELINE];
     const char *const *libraries = kf_task_file_libraries(job->task, baseline->file);
     /* A missing library is no fault of the task. */

@@ -36,6 +36,7 @@ def load_library():
     library.kf_torch_device_pool.argtypes = [ctypes.c_int, ctypes.c_uint64, ctypes.c_uint64, ctypes.POINTER(ctypes.c_uint64)]
     library.kf_torch_region.argtypes = [ctypes.c_uint32, ctypes.c_int, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int]
     library.kf_torch_region.restype = ctypes.c_uint64
+    library.kf_torch_use_host_memory.argtypes = [ctypes.c_int]
     library.kf_torch_take_page.argtypes = [ctypes.c_uint64]
     library.kf_torch_begin_call.argtypes = [ctypes.c_uint32]
     for function in (library.kf_torch_sampled_call, library.kf_torch_sampled_output):
@@ -143,7 +144,24 @@ class Place:
         self.regions.clear()
         self.library.kf_torch_unmap()
         if not self.first:  # The oracle's. Others need the memory.
-            self.torch.cuda.empty_cache()
+            self.give_back()
+
+    def give_back(self):
+        """Returns unused memory to the device."""
+        self.torch.cuda.empty_cache()
+
+    def reserved(self):
+        """Returns the bytes that PyTorch holds of the device's memory."""
+        return self.torch.cuda.memory_reserved()
+
+    def use_host_memory(self, allowed):
+        """Lets allocations that the device has no memory for lie in the host's. The device reads
+        and writes it, slowly."""
+        self.library.kf_torch_use_host_memory(int(allowed))
+
+    def spilled(self):
+        """True if that has happened since the last call of this."""
+        return bool(self.library.kf_torch_spilled())
 
     def make(self, function):
         """Draws on the GPU if the file leaves the device to PyTorch. At full size a processor takes

@@ -1,7 +1,7 @@
 /* Measures one workload: the order of all steps.
  *
- *   1. Three sets (two where memory is short), the baseline's and the oracle's runner. The time of
- * a baseline's call decides how many sets a batch needs.
+ *   1. Three sets (one or two where memory is short), the baseline's and the oracle's runner. The
+ * time of a baseline's call decides how many sets a batch needs.
  *   2. The baseline alone, before the candidate is loaded.
  *   3. The candidate's runner loads its binary and maps the sets.
  *   4. Pairs. The judge draws fresh inputs, and each side runs one batch on the same sets in the
@@ -165,9 +165,9 @@ static bool measure(kf_measurement *r, kf_error *error)
         return kf_fail_memory(error, "timings");
     if (!kf_measurement_await_starting(r, error)) return false;
     r->history.recalled = kf_measurement_recall(r);
-    if (!kf_measurement_make_sets(
-            r, r->history.recalled ? r->history.known.sets : kf_measurement_least_sets(r), error))
-        return false;
+    uint32_t sets = kf_measurement_least_sets(r);
+    if (r->history.recalled && r->history.known.sets > sets) sets = r->history.known.sets;
+    if (!kf_measurement_make_sets(r, sets, error)) return false;
     if (r->over) return true;
     if (!kf_measurement_start_runner(r, KF_ROLE_BASELINE, &r->runners[BASELINE], error))
         return false;
