@@ -442,8 +442,8 @@ __global__ void __launch_bounds__(THREADS, 1)
 #pragma unroll
             for (int e = 0; e < KEYS / 4; e++) weights[e] = pair(scores[2 * e], scores[2 * e + 1]);
 
+            if (key > 0) barrier_wait(k_full + 8 * at_k.stage, at_k.parity);
             for (key -= KEYS; key >= 0; key -= KEYS) {
-                barrier_wait(k_full + 8 * at_k.stage, at_k.parity);
                 wait_for_turn(consumer);
                 wgmma_fence();
                 start_scores(scores, my_q, tiles_k + at_k.stage * TILE_BYTES);
@@ -457,6 +457,8 @@ __global__ void __launch_bounds__(THREADS, 1)
                 if (key + KEYS > (causal ? min(seq, first + 1) : seq))
                     mask(scores, row, key, seq, causal);
                 softmax(scores, of, shrink);
+                /* The compiler would put the softmax behind the products, but not behind a loop. */
+                if (key > 0) barrier_wait(k_full + 8 * at_k.stage, at_k.parity);
                 wgmma_wait<0>();
                 settle(output);
                 barrier_arrive(v_empty + 8 * at_v.stage);
