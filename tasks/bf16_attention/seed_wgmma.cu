@@ -378,7 +378,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     }
     __syncthreads();
 
-    const int warpgroup = threadIdx.x / 128;
+    const int warpgroup = __shfl_sync(~0u, (int)threadIdx.x / 128, 0); /* uniform */
     if (warpgroup == 0) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(PRODUCER_REGISTERS));
         if (threadIdx.x == 0) {

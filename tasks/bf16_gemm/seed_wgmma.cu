@@ -309,7 +309,7 @@ __cluster_dims__(CLUSTER, 1, 1)
     __syncthreads();
     cluster_sync();
 
-    const int warpgroup = threadIdx.x / 128;
+    const int warpgroup = __shfl_sync(~0u, (int)threadIdx.x / 128, 0); /* uniform */
     place at = {0, 0};
     if (warpgroup == 0) {
 #if CONSUMERS > 1
