@@ -171,7 +171,7 @@ __device__ __forceinline__ void barrier_arrive(uint32_t barrier, uint32_t rank)
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 #else
     asm volatile("{ .reg .b32 at; mapa.shared::cluster.u32 at, %0, %1;\n"
-                 "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [at]; }" ::"r"(barrier),
+                 "mbarrier.arrive.shared::cluster.b64 _, [at]; }" ::"r"(barrier),
                  "r"(rank)
                  : "memory");
 #endif
@@ -181,7 +181,7 @@ __device__ __forceinline__ void barrier_arrive(uint32_t barrier, uint32_t rank)
 __device__ __forceinline__ void cluster_sync()
 {
 #if CLUSTER > 1
-    asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
+    asm volatile("barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait.acquire;" ::: "memory");
 #endif
 }
 
