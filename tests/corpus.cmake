@@ -1,6 +1,6 @@
 # Every file of tests/hostile and tests/honest is a test: corpus.hostile.TASK.NAME, corpus.honest.TASK.NAME. With sanitizers those of one task are enough: they are for
 # the judge's own memory. Files for a GPU only are judged by tests/gpu/run.sh.
-set(corpus_environment KFORGE_CONFIG=none XDG_CACHE_HOME=${CMAKE_BINARY_DIR}/tests/cache)
+set(corpus_environment KFORGE_CONFIG=none)
 set(corpus_command ${CMAKE_CURRENT_SOURCE_DIR}/corpus.sh ${CMAKE_BINARY_DIR}/bin)
 file(GLOB files CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} hostile/*/*.cu honest/*/*.cu)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${files})

@@ -36,6 +36,7 @@ expect 0 list --tasks --json
 json '[t["folder"] for t in o["tasks"] if t["name"] == "axpy"] == ["tasks/axpy"] and len(o["tasks"]) >= 14'
 rm -r tasks
 
+unset XDG_CACHE_HOME # a cache of its own, in $HOME
 # Builds that begin at once make one precompiled header in the user's cache, and use it.
 cat >copy.cu <<'END'
 #include <cuda_runtime.h>
