@@ -14,6 +14,8 @@ foreach(file IN LISTS files)
   add_test(NAME ${name} COMMAND ${corpus_command} ${file})
   set_tests_properties(${name} PROPERTIES TIMEOUT 300 ENVIRONMENT "${corpus_environment}")
 endforeach()
+# It fills the memory of a build twice. gemm.huge_object is of its kind.
+kf_tier(full corpus.hostile.vecadd.template_bomb)
 # Several in one process, the next ones built while one is judged.
 add_test(NAME corpus.together COMMAND ${corpus_command} honest/tgemm/)
 set_tests_properties(corpus.together PROPERTIES TIMEOUT 300 ENVIRONMENT "${corpus_environment}")
