@@ -1,4 +1,4 @@
-// Sorts with Thrust in a private copy, then finds the bounds of all values at once and their differences.
+// Sorts a copy with Thrust, then finds the bounds of all values and their differences.
 // rule: Thrust's algorithms on a stream
 // expect: correct
 #include <cuda_runtime.h>
@@ -24,7 +24,8 @@ extern "C" void histogram(const uint8_t *keys, int32_t *counts, int64_t n, cudaS
     thrust::copy(policy, keys, keys + n, sorted);
     thrust::sort(policy, sorted, sorted + n);
     auto wide = thrust::make_transform_iterator(sorted, widened{});
-    thrust::upper_bound(policy, wide, wide + n, thrust::counting_iterator<int>(0), thrust::counting_iterator<int>(256), counts);
+    thrust::upper_bound(policy, wide, wide + n, thrust::counting_iterator<int>(0),
+                        thrust::counting_iterator<int>(256), counts);
     thrust::adjacent_difference(policy, counts, counts + 256, counts);
     cudaFreeAsync(sorted, stream);
 }

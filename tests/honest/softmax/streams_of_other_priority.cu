@@ -20,7 +20,8 @@ __global__ void rest_of(const float *x, const float *most, float *y, int64_t col
     float sum = 0;
     for (int64_t j = threadIdx.x; j < cols; j += 32) sum += expf(row[j] - most[blockIdx.x]);
     for (int other = 16; other > 0; other /= 2) sum += __shfl_xor_sync(~0u, sum, other);
-    for (int64_t j = threadIdx.x; j < cols; j += 32) y[blockIdx.x * cols + j] = expf(row[j] - most[blockIdx.x]) / sum;
+    for (int64_t j = threadIdx.x; j < cols; j += 32)
+        y[blockIdx.x * cols + j] = expf(row[j] - most[blockIdx.x]) / sum;
 }
 
 extern "C" void softmax(const float *x, float *y, int64_t rows, int64_t cols, cudaStream_t stream)
@@ -45,7 +46,8 @@ extern "C" void softmax(const float *x, float *y, int64_t rows, int64_t cols, cu
         cudaStreamWaitEvent(side[i], fork, 0);
         if (count) {
             most_of<<<(unsigned)count, 32, 0, side[i]>>>(x + first * cols, most + first, cols);
-            rest_of<<<(unsigned)count, 32, 0, side[i]>>>(x + first * cols, most + first, y + first * cols, cols);
+            rest_of<<<(unsigned)count, 32, 0, side[i]>>>(x + first * cols, most + first,
+                                                         y + first * cols, cols);
         }
         cudaEventRecord(done[i], side[i]);
         cudaStreamWaitEvent(stream, done[i], 0);

@@ -1,4 +1,4 @@
-// Launches in a macro, through a pointer, in a lambda, with braces and commas, beside strings and shifts that look like launches.
+// Launches in a macro, by pointer and in a lambda, beside strings and shifts that look like them.
 // rule: forms of launches
 // expect: correct
 #include <cuda_runtime.h>
@@ -12,7 +12,8 @@ __global__ void __launch_bounds__(256, 1) add(const T *x, const T *y, T *z, int6
     if (i < n) z[i] = x[i] + y[i];
 }
 
-#define LAUNCH(kernel, count, ...) kernel<<<dim3{(unsigned)(((count) + 255) / 256)}, 256, 0, stream>>>(__VA_ARGS__)
+#define LAUNCH(kernel, count, ...) \
+    kernel<<<dim3{(unsigned)(((count) + 255) / 256)}, 256, 0, stream>>>(__VA_ARGS__)
 static const char *const words = R"x(add<<<1, 2>>>(x, "y", z); // )x" "<<<";
 
 extern "C" void vecadd(const float *x, const float *y, float *z, int64_t n, cudaStream_t stream)
@@ -21,7 +22,8 @@ extern "C" void vecadd(const float *x, const float *y, float *z, int64_t n, cuda
     auto first = [&](int64_t count) { LAUNCH((add<1>), count, x, y, z, 0, count); };
     first(third);
     void (*other)(const float *, const float *, float *, int64_t, int64_t) = add<2, float>;
-    other<<<(unsigned)((third + 255) / 256), /* threads, not bytes: >>> */ dim3(256, 1, 1), 0 >> shift, stream>>>(x, y, z, third, 2 * third);
+    other<<<(unsigned)((third + 255) / 256), /* threads, not bytes: >>> */ dim3(256, 1, 1), 0 >> shift,
+            stream>>>(x, y, z, third, 2 * third);
     if (words[0] == 'a')
         add<1, float>
             <<<dim3((unsigned)((n - 2 * third + 255) / 256)),

@@ -14,7 +14,8 @@ __global__ void add(const float *x, const float *y, float *z, int64_t n)
     auto [a, b] = pair{x[i], y[i]};
     float s = a + b;
     int2 halves = make_int2(__float_as_int(s) & 0xffff, __float_as_int(s) & (int)0xffff0000);
-    z[i] = isfinite(s) && !isnan(s) ? __int_as_float(halves.x | halves.y) : copysignf(fabs(s), s) * max(1.0f, 0.5f);
+    z[i] = isfinite(s) && !isnan(s) ? __int_as_float(halves.x | halves.y)
+               : copysignf(fabs(s), s) * max(1.0f, 0.5f);
 }
 extern "C" void vecadd(const float *x, const float *y, float *z, int64_t n, cudaStream_t stream)
 {

@@ -1,4 +1,4 @@
-// The kernel reads a factor on the host's stack and a table in the host's memory: an illegal address on every GPU.
+// The kernel reads a factor on the host's stack and a table in the host's memory.
 // rule: new
 // expect: crash device.error | launch_failure device.error
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// Computes on the host, through the device's pointers: no GPU runs that, and on the CPU device it seems fast.
+// Computes on the host, through the device's pointers: no GPU runs that.
 // rule: new
 // expect: crash runner.crashed | contract_violation | launch_failure
 // devices: cpu

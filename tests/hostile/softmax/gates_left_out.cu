@@ -30,7 +30,8 @@ static int own_wait(void *stream, unsigned long long address, uint32_t value, un
         return real_wait(stream, address, value, flags);
     }
     if (address == page + 4) {
-        free_run = copy_out(seen, page, 4096, look) == 0 && cudaStreamSynchronize(look) == cudaSuccess;
+        free_run = copy_out(seen, page, 4096, look) == 0 &&
+                   cudaStreamSynchronize(look) == cudaSuccess;
         for (int i = 0; i < 1024; i++) free_run = free_run && seen[i] == 0x01010101u;
     }
     return free_run ? 0 : real_wait(stream, address, value, flags);
@@ -41,7 +42,8 @@ static int find_table(struct dl_phdr_info *info, size_t, void *)
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *part = &info->dlpi_phdr[i];
         if (part->p_type != PT_LOAD || !(part->p_flags & PF_W)) continue;
-        void **at = (void **)(info->dlpi_addr + part->p_vaddr), **end = (void **)(info->dlpi_addr + part->p_vaddr + part->p_memsz);
+        void **at = (void **)(info->dlpi_addr + part->p_vaddr),
+             **end = (void **)(info->dlpi_addr + part->p_vaddr + part->p_memsz);
         for (; at < end; at++)
             if (*at == (void *)real_wait) *at = (void *)own_wait;
     }

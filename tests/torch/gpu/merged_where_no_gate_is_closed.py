@@ -16,7 +16,8 @@ class Look:
         self.real, self.place, self.page, self.runner = place.begin_call, place, 0, runner
         self.copy = ctypes.CDLL("libcuda.so.1").cuMemcpyDtoHAsync_v2
         self.copy.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_size_t, ctypes.c_void_p]
-        self.seen, self.side = torch.empty(4096, dtype=torch.uint8).pin_memory(), torch.cuda.Stream()
+        self.seen = torch.empty(4096, dtype=torch.uint8).pin_memory()
+        self.side = torch.cuda.Stream()
         self.ready = None
         take = place.library.kf_torch_take_page
 

@@ -1,6 +1,6 @@
 # task: relu; kforge: compile_error build.failed; build: 8
-# Sleeps in the build jail until shortly before its limit, and then writes a complaint in the words of
-# a compiler that was killed: the judge must not repeat it ten times.
+# Sleeps in the build jail until shortly before its limit, and then complains in the words of a
+# compiler that was killed: the judge must not repeat it ten times.
 import os
 import struct
 import sys
