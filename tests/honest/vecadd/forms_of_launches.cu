@@ -22,8 +22,8 @@ extern "C" void vecadd(const float *x, const float *y, float *z, int64_t n, cuda
     auto first = [&](int64_t count) { LAUNCH((add<1>), count, x, y, z, 0, count); };
     first(third);
     void (*other)(const float *, const float *, float *, int64_t, int64_t) = add<2, float>;
-    other<<<(unsigned)((third + 255) / 256), /* threads, not bytes: >>> */ dim3(256, 1, 1), 0 >> shift,
-            stream>>>(x, y, z, third, 2 * third);
+    other<<<(unsigned)((third + 255) / 256), /* threads, not bytes: >>> */
+            dim3(256, 1, 1), 0 >> shift, stream>>>(x, y, z, third, 2 * third);
     if (words[0] == 'a')
         add<1, float>
             <<<dim3((unsigned)((n - 2 * third + 255) / 256)),
