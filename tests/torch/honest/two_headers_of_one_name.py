@@ -16,7 +16,10 @@ for number, text in enumerate(("at::clamp_min(x, 0)", "at::mul(x, 2)")):
         file.write("#define PART(x) " + text + "\n")
     parts.append(
         load_inline(
-            name="part%d" % number, cpp_sources=source, functions=["part"], extra_include_paths=[folder]
+            name="part%d" % number,
+            cpp_sources=source,
+            functions=["part"],
+            extra_include_paths=[folder],
         )
     )
 
