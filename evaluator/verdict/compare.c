@@ -110,8 +110,7 @@ static void add_element(kf_dtype dtype, double got, double expected, int64_t ind
 /* Begins to load the block that follows. Outputs come from memory rather than from a cache. */
 static void prefetch(const void *data, size_t bytes)
 {
-    for (size_t at = bytes; at < 2 * bytes; at += 64)
-        __builtin_prefetch((const char *)data + at);
+    for (size_t at = bytes; at < 2 * bytes; at += 64) __builtin_prefetch((const char *)data + at);
 }
 
 /* Loads elements of the output as doubles. Returns their expected values: of floating outputs

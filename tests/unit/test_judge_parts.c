@@ -728,7 +728,8 @@ static void candidates_get_new_memory(void **state)
     for (int job = 0; job < 3; job++) {
         assert_true(buffers->fill(b.sets, 7, &none, NULL));
         for (int side = 0; side < 2; side++) {
-            buffers->turn_to(b.sets, side ? KF_ROLE_BASELINE : KF_ROLE_CANDIDATE);
+            assert_true(
+                buffers->turn_to(b.sets, side ? KF_ROLE_BASELINE : KF_ROLE_CANDIDATE, NULL));
             unsigned char *y = (void *)(uintptr_t)buffers->output(b.sets, 0, 1, NULL);
             if (side == 0)
                 for (int at = -256; at < 0; at++) assert_int_equal(y[at], 0); /* no guard yet */
