@@ -137,6 +137,8 @@ static void python_maps_known_code(void **state)
         {"7f-80 r-xp" SITE "nvidia/cu13/lib/libcublas.so.13\n", NULL},
         {"7f-80 r-xp" SITE "triton/_C/libtriton.so\n", NULL},
         {"7f-80 r-xp" AT "/usr/lib/python3/dist-packages/numpy/core/_multiarray_umath.so\n", NULL},
+        {"7f-80 r-xp" AT "/v/lib/python3.12/site-packages/Cython/Compiler/Code.cpython-312.so\n",
+         NULL},
         {"7f-80 r-xp" AT "/usr/lib/python3.11/lib-dynload/_ssl.cpython-311.so\n", NULL},
         {"7f-80 r-xp" AT "/usr/lib/x86_64-linux-gnu/libssl.so.3\n", NULL},
         {"7f-80 r-xp" AT "/usr/lib/x86_64-linux-gnu/libgomp.so.1.0.0\n", NULL},

@@ -49,13 +49,12 @@ static const struct {
  * which make code of the solution's own text. A task can name others, by the name of their folder
  * (cutlass: nvidia_cutlass_dsl). */
 static const char *const packages[] = {
-    "torch/",      "torch.libs/", "functorch/", "numpy/",      "numpy.libs/",
-    "numpy.core/", "nvidia/",     "triton/",    "tilelang/",   "tvm/",
-    "tvm_ffi/",    "apache_tvm",  "cupy/",      "cupyx/",      "cupy_backends/",
-    "numba/",      "llvmlite/",   "pycuda/",    "taichi/",     "warp/",
-    "yaml/",       "_yaml/",      "ml_dtypes/", "mkl/",        "intel_openmp/",
-    "tbb/",        "z3/",         "psutil/",    "markupsafe/", "cuda/",
-    NULL};
+    "torch/", "torch.libs/", "functorch/", "numpy/", "numpy.libs/", "numpy.core/", "nvidia/",
+    "triton/", "tilelang/", "tvm/", "tvm_ffi/", "apache_tvm", "cupy/", "cupyx/", "cupy_backends/",
+    "numba/", "llvmlite/", "pycuda/", "taichi/", "warp/", "yaml/", "_yaml/", "ml_dtypes/", "mkl/",
+    "intel_openmp/", "tbb/", "z3/", "psutil/", "markupsafe/", "cuda/",
+    /* setuptools loads it for torch.utils.cpp_extension */
+    "Cython/", NULL};
 /* Libraries of the system that modules of the standard library, BLAS and OpenMP consist of. */
 static const char *const python_system[] = {
     "libpython3", "libz.so",      "libbz2.",     "liblzma.",  "libffi.",      "libssl.",
