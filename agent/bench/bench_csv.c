@@ -40,10 +40,9 @@ static void csv_sample(const kf_bench_row *row, const kf_bench_sample *s, kf_buf
     csv_number(out, s->times.median);
     csv_number(out, s->baseline_times.median);
     csv_number(out, s->judge_seconds);
-    csv_number(out, s->work.own);
-    csv_number(out, s->work.library);
-    csv_number(out, s->work.framework);
-    csv_number(out, s->work.copies);
+    const double parts[] = {s->work.own, s->work.library, s->work.framework, s->work.copies};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        csv_number(out, kf_bench_knows(&s->work) ? parts[i] : NAN);
     kf_buffer_string(out, ",");
     if (s->candidate) kf_buffer_format(out, "c%lld", (long long)s->candidate);
     kf_buffer_format(out, ",%s,", row->run);

@@ -156,7 +156,7 @@ static void write_sample(const kf_bench_sample *s, kf_buffer *out)
     }
     if (!isnan(s->times.median))
         kf_buffer_format(out, ", %s", kf_figure_seconds(s->times.median, figure));
-    if (*s->work.words) {
+    if (kf_bench_knows(&s->work)) {
         kf_buffer_string(out, ", device time: ");
         kf_html_text(out, s->work.words);
     }
@@ -248,8 +248,9 @@ static void write_row(page *p, const kf_bench_row *row, bool claims, kf_buffer *
     if (share > 0) meter(out, share);
     kf_buffer_string(out, "</td>");
     if (kf_bench_has_work(r)) {
-        number_cell(out, "own work", row->best.work.own);
-        if (!isnan(row->best.work.own)) kf_buffer_format(out, "%.0f %%", 100 * row->best.work.own);
+        bool known = kf_bench_knows(&row->best.work);
+        number_cell(out, "own work", known ? row->best.work.own : NAN);
+        if (known) kf_buffer_format(out, "%.0f %%", 100 * row->best.work.own);
         kf_buffer_string(out, "</td>");
     }
     if (r->spent.cost_usd > 0) {

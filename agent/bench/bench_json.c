@@ -42,7 +42,7 @@ static cJSON *sample_json(const kf_bench_sample *s)
     kf_add_interval(json, "speedup", s->speedup);
     cJSON_AddBoolToObject(json, "reverified", s->reverified);
     if (s->generalises) add_text(json, "generalises", s->generalises);
-    if (!isnan(s->work.own)) {
+    if (kf_bench_knows(&s->work)) {
         cJSON *work = cJSON_AddObjectToObject(json, "work");
         kf_add_figure(work, "own", s->work.own);
         kf_add_figure(work, "library", s->work.library);

@@ -137,7 +137,7 @@ static void list_work(const lister *l)
     char value[200];
     for (size_t i = 0; i < r->count; i++) {
         const kf_bench_work *work = &r->rows[i].best.work;
-        if (!r->rows[i].best.candidate || isnan(work->own)) continue;
+        if (!r->rows[i].best.candidate || !kf_bench_knows(work)) continue;
         own += work->own, library += work->library;
         framework += work->framework, copies += work->copies;
         known++;
@@ -316,7 +316,7 @@ static void print_rows(const kf_bench_result *result, FILE *out, int width, bool
         if (general)
             kf_table_cell(&table, "%s", row->best.generalises ? row->best.generalises : "");
         if (work)
-            kf_table_cell(&table, isnan(row->best.work.own) ? "" : "%.0f %%",
+            kf_table_cell(&table, kf_bench_knows(&row->best.work) ? "%.0f %%" : "",
                           100 * row->best.work.own);
         kf_table_cell(&table, isnan(row->best.claimed) ? "" : "%.2fx", row->best.claimed);
         if (*row->rule)

@@ -170,7 +170,8 @@ static bool find_work(kf_bench_result *result, kf_store *store, const kf_verdict
 bool kf_bench_has_work(const kf_bench_result *result)
 {
     for (size_t i = 0; i < result->count; i++)
-        if (result->rows[i].best.candidate && !isnan(result->rows[i].best.work.own)) return true;
+        if (result->rows[i].best.candidate && kf_bench_knows(&result->rows[i].best.work))
+            return true;
     return false;
 }
 
@@ -181,7 +182,7 @@ static void judge_work(kf_bench_result *result, kf_bench_sample *sample)
     char text[160];
     if (!(result->own_work > 0) || !sample->score.correct || sample->work.own >= result->own_work)
         return;
-    bool known = !isnan(sample->work.own);
+    bool known = kf_bench_knows(&sample->work);
     snprintf(text, sizeof text, "only %.0f %% of its device time is in its own kernels",
              100 * sample->work.own);
     sample->text = known ? kf_bench_text(result, text)

@@ -35,13 +35,17 @@ typedef struct kf_bench_times {
     int64_t batches;
 } kf_bench_times;
 
-/* Parts of the device time of a correct sample (evaluator/verdict/device_work.h). NaN if they were
- * not measured. */
+/* Parts of the device time of a correct sample (evaluator/verdict/device_work.h). */
 typedef struct kf_bench_work {
     double own, library, framework, copies;
-    /* "93 % own kernels, 7 % cuBLAS"; or "" */
+    /* "93 % own kernels, 7 % cuBLAS". NULL or "" if nothing was measured; the parts are NaN then */
     const char *words;
 } kf_bench_work;
+
+static inline bool kf_bench_knows(const kf_bench_work *work)
+{
+    return work->words && *work->words;
+}
 
 /* One attempt at a problem. */
 typedef struct kf_bench_sample {

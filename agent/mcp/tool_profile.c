@@ -114,7 +114,7 @@ static bool text_of_line(const char *source, int number, char text[LINE_TEXT + 1
 /* Adds the source lines with the most samples, and what warps wait for there. */
 static void add_lines(cJSON *answer, const cJSON *counters, const char *source)
 {
-    static const char *const keys[] = {"file", "line", "part"};
+    static const char *const keys[] = {"line", "part", "file"};
     const cJSON *note = get(counters, "lines_note"), *line;
     int count = 0;
     if (cJSON_IsString(note)) cJSON_AddStringToObject(answer, "lines", note->valuestring);
@@ -128,12 +128,13 @@ static void add_lines(cJSON *answer, const cJSON *counters, const char *source)
         if (count++ == LINES_SHOWN) return;
         cJSON *row = cJSON_CreateObject();
         cJSON_AddItemToArray(rows, row);
-        copy_figures(row, line, keys, sizeof keys / sizeof *keys);
-        if (source && file && strncmp(file, "candidate.", 10) == 0 && number < 1e6 &&
-            text_of_line(source, (int)number, text))
+        bool own = file && strncmp(file, "candidate.", 10) == 0;
+        copy_figures(row, line, keys, own ? 2 : 3);
+        if (own && source && number < 1e6 && text_of_line(source, (int)number, text))
             cJSON_AddStringToObject(row, "text", text);
-        if (get(line, "stalls"))
-            cJSON_AddItemToObject(row, "stalls", cJSON_Duplicate(get(line, "stalls"), true));
+        const cJSON *stall = cJSON_GetArrayItem(get(line, "stalls"), 0);
+        static const char *const stall_keys[] = {"name", "percent"};
+        if (stall) copy_figures(cJSON_AddObjectToObject(row, "stall"), stall, stall_keys, 2);
     }
 }
 

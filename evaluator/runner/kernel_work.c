@@ -147,8 +147,9 @@ static void add(uint32_t kind, const char *name, const char *module, uint64_t st
     char cut[KF_COUNT_NAME];
     snprintf(cut, sizeof cut, "%s", name);
     uint32_t i = 0;
-    while (i < header->works && (work.works[i].kind != kind || strcmp(work.works[i].name, cut) ||
-                                 strcmp(work.works[i].module, module)))
+    while (i < header->works &&
+           (work.works[i].kind != kind || strcmp(work.works[i].name, cut) != 0 ||
+            strcmp(work.works[i].module, module) != 0))
         i++;
     if (i == KF_COUNT_WORKS) {
         header->work_rest_seconds += seconds;

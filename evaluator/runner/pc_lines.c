@@ -250,6 +250,12 @@ static int more(const void *a, const void *b)
     return x->samples < y->samples ? 1 : x->samples > y->samples ? -1 : 0;
 }
 
+/* True if a warp in this state waits for nothing. */
+static bool is_free(const char *reason)
+{
+    return strcmp(reason, "selected") == 0 || strcmp(reason, "not_selected") == 0;
+}
+
 static void write_line(const row *r, kf_count_line *line)
 {
     uint32_t left[REASONS];
@@ -257,6 +263,8 @@ static void write_line(const row *r, kf_count_line *line)
     memcpy(line->kernel, r->kernel, sizeof line->kernel);
     memcpy(line->file, r->file, sizeof line->file);
     memcpy(left, r->reasons, sizeof left);
+    for (size_t k = 0; k < sampler.reason_count; k++)
+        if (is_free(sampler.reasons[k])) left[k] = 0;
     for (int i = 0; i < KF_COUNT_REASONS; i++) {
         size_t most = 0;
         for (size_t k = 1; k < sampler.reason_count; k++)

@@ -358,7 +358,7 @@ static bool put_stalls(cJSON *row, const kf_count_line *line)
         cJSON *stall = cJSON_CreateObject();
         if (!put(stalls, NULL, stall) || !put_text(stall, "name", name)) return false;
         kf_json_add_number(stall, "percent",
-                           fmin(100, 100.0 * line->reasons[i].samples / line->samples));
+                           round(fmin(100, 100.0 * line->reasons[i].samples / line->samples)));
     }
     return stalls != NULL;
 }
@@ -374,7 +374,7 @@ static bool put_line(cJSON *rows, const kf_count_line *line, double part)
     if (!put(rows, NULL, row) || !put_text(row, "file", file)) return false;
     kf_json_add_number(row, "line", line->line);
     if (!put_text(row, "kernel", name)) return false;
-    kf_json_add_number(row, "part", part);
+    kf_json_add_number(row, "part", round(1e3 * part) / 1e3);
     return put_stalls(row, line);
 }
 

@@ -292,6 +292,7 @@ cupti_result sampling_disable(cupti_sampling *p)
     (void)p;
     now.sampling = 0;
     if (now.buffer) add_pc(now.buffer, 16, 5, 4);
+    if (now.buffer) add_pc(now.buffer, 16, 7, 9);
     return 0;
 }
 
@@ -328,14 +329,14 @@ cupti_result sampling_data(cupti_sampling_data *p)
 
 cupti_result sampling_reason_count(cupti_reason_count *p)
 {
-    *p->count = 4;
+    *p->count = 5;
     return 0;
 }
 
 cupti_result sampling_reason_names(cupti_reason_names *p)
 {
     static const char *const names[] = {"long_scoreboard", "long_scoreboard_not_issued", "barrier",
-                                        "barrier_not_issued"};
+                                        "barrier_not_issued", "selected"};
     for (size_t i = 0; i < p->count; i++) {
         p->index[i] = 3 + (uint32_t)i;
         strcpy(p->names[i], "smsp__pcsamp_warps_issue_stalled_");

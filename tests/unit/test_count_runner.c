@@ -333,10 +333,10 @@ static void samples_by_source_line(void **state)
     assert_string_equal(header->line_note, "");
     assert_int_equal(header->stage, KF_COUNT_DONE);
     assert_int_equal(seen->fake.parts, 2);
-    assert_int_equal(header->line_samples, 16);
+    assert_int_equal(header->line_samples, 25);
     assert_int_equal(header->lines, 2);
     const kf_count_line *lines = seen->records.lines;
-    assert_true(lines[0].line == 11 && lines[0].samples == 10 && lines[1].line == 10);
+    assert_true(lines[0].line == 11 && lines[0].samples == 19 && lines[1].line == 10);
     assert_string_equal(lines[0].file, "k.cu");
     assert_string_equal(lines[0].kernel, "kernel0");
     assert_string_equal(lines[0].reasons[0].name, "barrier");

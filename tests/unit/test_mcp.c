@@ -804,8 +804,8 @@ static void profiles_with_counters(void **state)
         "\"local_bytes\":16,\"occupancy\":0.75,\"bound\":\"dram\",\"percent\":88,\"stalls\":"
         "[{\"name\":\"long_scoreboard\",\"percent\":62}]},{\"name\":\"b\"}]}",
         "kforge_profile", text);
-    check_answer("{\"lines\":[{\"line\":2,\"part\":0.6,\"text\":\"counted;\",\"stalls\":[{\"name\":"
-                 "\"barrier\",\"percent\":75}]}]}",
+    check_answer("{\"lines\":[{\"line\":2,\"part\":0.6,\"text\":\"counted;\",\"stall\":{\"name\":"
+                 "\"barrier\",\"percent\":75}}]}",
                  "kforge_profile", text);
     assert_null(strstr(text, "metrics"));
 }
