@@ -26,7 +26,7 @@ export COLUMNS=300 # tables are not cut
 export HOME=$work/home KFORGE_STORE=$work/kforge.db KFORGE_CONFIG=none
 # A python3 that is a wrapper takes longer to find the real one than most scripts take.
 real_python=$(python3 -c 'import sys; print(sys.executable)')
-python3() { "$real_python" "$@"; }
+[ "$real_python" = "$(command -v python3)" ] || export PATH=$bin:${real_python%/*}:$PATH
 cd "$work" || exit 1
 failures=0
 
