@@ -38,7 +38,7 @@
 #define STAGES 4
 #endif
 #ifndef CLUSTER
-#define CLUSTER 1
+#define CLUSTER 2
 #endif
 #ifndef GROUP
 #define GROUP 8
