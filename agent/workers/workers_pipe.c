@@ -40,6 +40,8 @@
 /* Time for a command that is given up to end by itself. srun needs the KillWait of Slurm. */
 #define DISMISSED_SECONDS 60
 #define DISMISSED_CLOSE_SECONDS 1
+/* Time for a worker to stop its only job, which was cancelled. */
+#define CANCEL_SECONDS 20
 /* Time for a killed worker to end. */
 #define END_SECONDS 5
 
@@ -72,6 +74,8 @@ typedef struct pipe_channel {
     size_t job_count;
     /* Bytes sent of the last job's line. Earlier jobs are sent whole. */
     size_t written;
+    /* Lines that cancel jobs, to be sent once the last job's line is sent. */
+    kf_buffer cancels;
     kf_buffer line;
     size_t looked;
     int banner_lines;
@@ -259,6 +263,7 @@ static int reap(pipe_channel *p)
     close_fd(&p->out);
     close_fd(&p->err);
     kf_buffer_free(&p->line);
+    kf_buffer_free(&p->cancels);
     p->looked = 0;
     p->silent_at = 0;
     p->state = DOWN;
@@ -382,6 +387,20 @@ static void write_job(pipe_channel *p)
         if (size <= 0) return;
         p->written += (size_t)size;
     }
+    while (p->cancels.size) {
+        ssize_t size = write_without_signal(p->in, p->cancels.data, p->cancels.size);
+        if (size < 0 && errno == EINTR) continue;
+        if (size <= 0) return;
+        memmove(p->cancels.data, p->cancels.data + size, p->cancels.size - (size_t)size);
+        p->cancels.size -= (size_t)size;
+    }
+}
+
+/* True if bytes for the worker wait. */
+static bool has_output(const pipe_channel *p)
+{
+    const kf_pending *last = last_job(p);
+    return (last && p->written < last->size) || p->cancels.size;
 }
 
 static void read_tail(pipe_channel *p)
@@ -562,8 +581,8 @@ static bool pipe_takes(const kf_channel *channel, const kf_pending *job)
 {
     const pipe_channel *p = (const pipe_channel *)channel;
     const kf_pending *last = last_job(p);
-    if (!last) return true;
-    return !last->alone && !job->alone && p->written == last->size;
+    if (!last) return !p->cancels.size;
+    return !last->alone && !job->alone && !has_output(p);
 }
 
 static void pipe_begin(kf_channel *channel, kf_pending *job)
@@ -637,10 +656,26 @@ static int pipe_watch(const kf_channel *channel, struct pollfd fds[KF_CHANNEL_FD
     if (p->pidfd >= 0) fds[count++] = (struct pollfd){.fd = p->pidfd, .events = POLLIN};
     if (p->out >= 0) fds[count++] = (struct pollfd){.fd = p->out, .events = POLLIN};
     if (p->err >= 0) fds[count++] = (struct pollfd){.fd = p->err, .events = POLLIN};
-    const kf_pending *last = last_job(p);
-    if (last && p->written < last->size)
-        fds[count++] = (struct pollfd){.fd = p->in, .events = POLLOUT};
+    if (has_output(p)) fds[count++] = (struct pollfd){.fd = p->in, .events = POLLOUT};
     return count ? count : p->closing;
+}
+
+static bool pipe_cancel(kf_channel *channel, int64_t ticket)
+{
+    pipe_channel *p = (pipe_channel *)channel;
+    kf_pending *job = p->jobs;
+    while (job && job->ticket != ticket) job = job->next;
+    if (!job) return false;
+    if (job->cancelled) return true;
+    job->cancelled = true;
+    /* A worker of an older version judges it to its end. */
+    if (!channel->takes_cancels) return true;
+    /* The id of a job needs no escapes (job.h). */
+    kf_buffer_format(&p->cancels, "{\"schema\":\"%s\",\"id\":\"%s\"}\n", KF_CANCEL_SCHEMA, job->id);
+    if (job->limit > CANCEL_SECONDS) job->limit = CANCEL_SECONDS;
+    if (p->job_count == 1) set_deadline(p);
+    write_job(p);
+    return true;
 }
 
 /* Closes the pipes: the end of file ends an idle worker, the lost reader a busy one. SIGTERM ends
@@ -677,6 +712,7 @@ static const kf_channel_kind pipe_kind = {
     .begin = pipe_begin,
     .advance = pipe_advance,
     .watch = pipe_watch,
+    .cancel = pipe_cancel,
     .begin_close = pipe_begin_close,
     .close = pipe_close,
 };
