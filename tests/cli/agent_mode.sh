@@ -323,16 +323,17 @@ json 'o == [["try", "judged"], ["try", "known"], ["try", "judged"], ["episode", 
 sql killed.db "select count(*) from model_call"
 json 'o == [[1]]'
 
-# Ctrl-C ends the agent with the run.
+# Ctrl-C ends the agent with the run, and stops the judging that the agent waits for.
 cat >agents/interrupted <<'END'
 trap 'echo bye; exit 0' TERM
-echo ready >"$HOME/ready"
+{ echo '#pragma fake: until /nowhere'; cat candidate.cu; } >never.cu
+kforge eval never.cu &
 while :; do sleep 0.1; done
 END
 mkdir interrupted-home
-"$program" optimize "$task" --workers "$fake" --strategy only.json --store interrupted.db --json --model "agent,read=$agents,home=$work/interrupted-home:sh $agents/interrupted" >i.out 2>i.err &
+FAKE_LOG=$work/interrupted.log "$program" optimize "$task" --workers "$fake" --strategy only.json --store interrupted.db --json --model "agent,read=$agents,home=$work/interrupted-home:sh $agents/interrupted" >i.out 2>i.err &
 pid=$!
-await test -e interrupted-home/ready
+await grep -q "$(printf '#pragma fake: until /nowhere\n' | cat - "$task/baseline.cu" | sha256sum | head -c 12)" interrupted.log
 interrupt $pid
 wait $pid
 [ $? = 130 ] || fail "an interrupted run: $(cat i.err)"
@@ -340,6 +341,8 @@ stream interrupted.db
 says bye
 sql interrupted.db "select outcome from model_call"
 json 'o == [["failed"]]'
+sql interrupted.db "select count(*) from attempt where step = 'try'"
+json 'o == [[0]]'
 
 # The strategy agent: while an episode goes on, another model is called and the tuner works. What the agent had judged becomes a parent.
 cat >agents/mixed <<'END'
