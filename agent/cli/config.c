@@ -152,7 +152,8 @@ static bool is_budget(const kf_command *const *commands, const char *variable)
     return false;
 }
 
-/* Returns the budget whose whole name is among the words of `given`: COST for KFORGE_MAX_COST. */
+/* Returns the budget that has its whole name among the words of `given`: COST for KFORGE_MAX_COST.
+ */
 static const char *budget_within(const kf_command *const *commands, const char *given,
                                  const char *const *names, size_t count)
 {

@@ -54,6 +54,12 @@ struct dismissed {
     double until;
 };
 
+/* The end of its stderr. */
+struct tail {
+    char text[TAIL_BYTES + 1];
+    size_t size;
+};
+
 typedef struct pipe_channel {
     kf_channel channel;
     /* command NULL: local. */
@@ -79,8 +85,7 @@ typedef struct pipe_channel {
     kf_buffer line;
     size_t looked;
     int banner_lines;
-    char tail[TAIL_BYTES + 1];
-    size_t tail_size;
+    struct tail tail;
     bool closing;
     struct dismissed dismissed;
 } pipe_channel;
@@ -176,7 +181,7 @@ static bool start(pipe_channel *p, double now, kf_error *error)
     p->state = STARTING;
     p->deadline = p->command ? 0 : now + HELLO_SECONDS;
     p->banner_lines = 0;
-    p->tail_size = 0;
+    p->tail.size = 0;
     p->looked = 0;
     return true;
 }
@@ -273,11 +278,12 @@ static int reap(pipe_channel *p)
 /* Returns the last line of its stderr. */
 static const char *last_stderr_line(pipe_channel *p)
 {
-    while (p->tail_size && (p->tail[p->tail_size - 1] == '\n' || p->tail[p->tail_size - 1] == '\r'))
-        p->tail_size--;
-    p->tail[p->tail_size] = '\0';
-    const char *feed = strrchr(p->tail, '\n');
-    return feed ? feed + 1 : p->tail;
+    while (p->tail.size &&
+           (p->tail.text[p->tail.size - 1] == '\n' || p->tail.text[p->tail.size - 1] == '\r'))
+        p->tail.size--;
+    p->tail.text[p->tail.size] = '\0';
+    const char *feed = strrchr(p->tail.text, '\n');
+    return feed ? feed + 1 : p->tail.text;
 }
 
 static kf_pending *last_job(const pipe_channel *p)
@@ -416,10 +422,10 @@ static void read_tail(pipe_channel *p)
         }
         size_t size = (size_t)got, skipped = size > TAIL_BYTES ? size - TAIL_BYTES : 0,
                fresh = size - skipped;
-        size_t kept = p->tail_size + fresh > TAIL_BYTES ? TAIL_BYTES - fresh : p->tail_size;
-        memmove(p->tail, p->tail + p->tail_size - kept, kept);
-        memcpy(p->tail + kept, data + skipped, fresh);
-        p->tail_size = kept + fresh;
+        size_t kept = p->tail.size + fresh > TAIL_BYTES ? TAIL_BYTES - fresh : p->tail.size;
+        memmove(p->tail.text, p->tail.text + p->tail.size - kept, kept);
+        memcpy(p->tail.text + kept, data + skipped, fresh);
+        p->tail.size = kept + fresh;
     }
 }
 
