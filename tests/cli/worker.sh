@@ -44,14 +44,22 @@ rm -rf moved version
 "$program" task bundle "$root/tasks/axpy" >bundle.json || fail "no bundle"
 python3 - "$program" "$root" <<'END' || fail "cancelled jobs"
 import json, subprocess, sys, time
-worker = subprocess.Popen([sys.argv[1], "worker", "--device", "cpu"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+pipe = subprocess.PIPE
+worker = subprocess.Popen([sys.argv[1], "worker", "--device", "cpu"], stdin=pipe, stdout=pipe)
 bundle = json.load(open("bundle.json"))
 good = open(sys.argv[2] + "/tasks/axpy/baseline.cu").read()
 slow_build = good + """
 template <int A, int B> struct S { static const int v = S<A - 1, B>::v + S<A - 1, B + 1>::v; };
 template <int B> struct S<0, B> { static const int v = B; };
-constexpr unsigned long turn(unsigned long n) { unsigned long s = 0; for (unsigned long i = 0; i < n; i++) s = s * 31 + i; return s; }
-""" + "".join("template <> struct S<-1, %d> { static const unsigned long v = turn(200000); };\n" % i for i in range(3000))
+constexpr unsigned long turn(unsigned long n)
+{
+    unsigned long s = 0;
+    for (unsigned long i = 0; i < n; i++) s = s * 31 + i;
+    return s;
+}
+"""
+turns = "template <> struct S<-1, %d> { static const unsigned long v = turn(200000); };\n"
+slow_build += "".join(turns % i for i in range(3000))
 slow_run = good.replace("{", "{ volatile int forever = 1; while (forever) ;", 1)
 def send(line):
     worker.stdin.write(json.dumps(line).encode() + b"\n")
