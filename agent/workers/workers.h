@@ -124,8 +124,8 @@ size_t kf_workers_least_jobs(const kf_workers *workers);
  * in this object. */
 bool kf_workers_submit(kf_workers *workers, const kf_job *job, int64_t ticket, kf_error *error);
 /* Waits up to `seconds` for a finished job, a hello or the end of a cancelled job. Returns 1 with
- * *result (release it), 0 if no result came or a signal did, -1 if no worker is left. *error is then the reason of the
- * last one. */
+ * *result (release it), 0 if no result came or a signal did, -1 if no worker is left. *error is
+ * then the reason of the last one. */
 int kf_workers_wait(kf_workers *workers, double seconds, kf_workers_result *result,
                     kf_error *error);
 /* Makes the next kf_workers_wait also return 0 when one of these descriptors is ready, or at `wake`

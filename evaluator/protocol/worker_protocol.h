@@ -17,8 +17,8 @@
  * measures one while it compiles others. It answers them in any order. "alive":true says that it
  * writes signs of life for jobs that ask for them (job.h).
  *
- * Cancel, from the agent: {"schema":"kforge-cancel/1","id":…}. The worker stops that job, whatever it
- * does with it, and answers it with a refusal. A job that was answered meanwhile is no fault.
+ * Cancel, from the agent: {"schema":"kforge-cancel/1","id":…}. The worker stops that job, whatever
+ * it does with it, and answers it with a refusal. A job that was answered meanwhile is no fault.
  * "cancel":true in the hello says that the worker understands it.
  *
  * Sign of life: {"schema":"kforge-alive/1","id":…,"doing":"compiling"}, or "measuring", or

@@ -343,8 +343,10 @@ kforge eval never.cu &
 while :; do sleep 0.1; done
 END
 mkdir interrupted-home
-FAKE_LOG=$work/interrupted.log "$program" optimize "$task" --workers "$fake" --strategy only.json --store interrupted.db --json --model "agent,read=$agents,home=$work/interrupted-home:sh $agents/interrupted" >i.out 2>i.err &
+export FAKE_LOG=$work/interrupted.log
+"$program" optimize "$task" --workers "$fake" --strategy only.json --store interrupted.db --json --model "agent,read=$agents,home=$work/interrupted-home:sh $agents/interrupted" >i.out 2>i.err &
 pid=$!
+unset FAKE_LOG
 never=$(printf '#pragma fake: until /nowhere\n' | cat - "$task/baseline.cu" | sha256sum)
 await grep -q "${never:0:12}" interrupted.log
 interrupt $pid

@@ -383,7 +383,8 @@ def jobs(folder):
             else:
                 client.close()
             wait_until(lambda: s.metric("kforge_running") == 0, "the job is over")
-            assert expect(s.post("/v1/judge", ask("fake: speed 1.%d" % (5 + i))), 200)["reward"] is None
+            wish = ask("fake: speed 1.%d" % (5 + i))
+            assert expect(s.post("/v1/judge", wish), 200)["reward"] is None
         # the two that were stopped had begun
         assert s.judged() == 5, s.judged()
         # cancelling what is done changes nothing

@@ -46,7 +46,8 @@ expect 2 store delete "$second" --store delete.db
 complains "--yes"
 # on_terminal ANSWER STATUS: the same on a pseudo terminal
 on_terminal() {
-    printf '%s' "$1" | timeout 60 script -qec "'$program' store delete $second --store delete.db" /dev/null >out 2>&1
+    local command="'$program' store delete $second --store delete.db"
+    printf '%s' "$1" | timeout 60 script -qec "$command" /dev/null >out 2>&1
     [ "${PIPESTATUS[1]}" = "$2" ] || fail "answer \"$1\": $(cat out)"
     out=$(cat out)
 }
