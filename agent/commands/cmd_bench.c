@@ -346,6 +346,7 @@ static const kf_option options[] = {
      .low = KF_MIN_SECONDS,
      .high = 1e9,
      .config = true,
+     .budget = true,
      .help = "Time limit for each task, without its final measurement. Default 30m, without a "
              "model 40s."},
     {.name = "candidates",
@@ -356,6 +357,7 @@ static const kf_option options[] = {
      .low = 1,
      .high = 1e12,
      .config = true,
+     .budget = true,
      .help = "Maximum of candidates for each task."},
     {.name = "cost",
      .type = KF_OPTION_NUMBER,
@@ -364,6 +366,7 @@ static const kf_option options[] = {
      .low = KF_MIN_USD,
      .high = 1e9,
      .config = true,
+     .budget = true,
      .help = "Maximum cost of the models for all tasks."},
     KF_ROW_WORKERS(settings),
     KF_ROW_DEVICE(settings),

@@ -626,6 +626,7 @@ static bool judge_job(kf_judge *judge, kf_prepared *p, bool more, const volatile
 {
     kf_secret secret;
     const kf_job *job = p->job;
+    p->stop = stop;
     /* A runner for torch.compile that an earlier job left unused serves no other job. */
     if (!kf_task_baseline_compiled(job->task, job->options.baseline))
         kf_runner_pool_forget(judge->pool, KF_RUNNER_COMPILED);

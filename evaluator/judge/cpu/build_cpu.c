@@ -171,7 +171,7 @@ static bool build_once(const void *device, const kf_build_request *request, kf_b
     kf_auto(kf_sandbox) jail = kf_sandbox_spawn(&spec, error);
     if (!jail) return kf_fail_prefix(error, "build jail");
     build->layers = kf_sandbox_layers(jail);
-    kf_sandbox_pump(jail, -1);
+    if (!kf_build_await(request, jail, error)) return false;
     if (kf_build_conclude(request, jail, status_of, build)) return true;
     kf_build_free(build);
     return kf_fail(error, KF_ERROR_MEMORY, "out of memory while building %s", request->name);
