@@ -11,7 +11,9 @@ target_compile_definitions(fake_cupti PRIVATE _GNU_SOURCE)
 target_include_directories(fake_cupti PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/protocol)
 set_target_properties(fake_cupti PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 kf_test(count_runner kf_protocol kf_common)
-target_sources(test_count_runner PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/runner/cupti_counters.c)
+target_sources(test_count_runner PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/runner/cupti_counters.c
+  ${CMAKE_SOURCE_DIR}/evaluator/runner/kernel_work.c
+  ${CMAKE_SOURCE_DIR}/evaluator/runner/pc_lines.c)
 target_compile_definitions(test_count_runner PRIVATE FAKE_CUPTI="$<TARGET_FILE:fake_cupti>")
-target_link_libraries(test_count_runner PRIVATE ${CMAKE_DL_LIBS})
+target_link_libraries(test_count_runner PRIVATE ${CMAKE_DL_LIBS} Threads::Threads)
 add_dependencies(test_count_runner fake_cupti)

@@ -4,6 +4,7 @@ foreach(name barriers shuffles votes shared atomics groups exit memory)
     COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/cpu/run_sanitized.sh $<TARGET_FILE:kforge-cpucc> ${CMAKE_CURRENT_SOURCE_DIR}/cpu/exec_${name}.cu)
   set_tests_properties(cpu.sanitized.exec_${name} PROPERTIES TIMEOUT 300)
 endforeach()
+kf_tier(full cpu.sanitized.exec_groups) # it compiles as long as the others together
 # bench/bench_cpu_device: built with the others, not run by ctest.
 add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/bench/bench_cpu_device
   COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/bench

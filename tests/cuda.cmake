@@ -1,7 +1,8 @@
-kf_test(kernels kf_judge)
+kf_test(kernels kf_judge FULL they_compile_for_ampere)
 # LeakSanitizer crashes on the thread-local storage of NVRTC, which it recorded at load time.
-set_tests_properties(unit.kernels PROPERTIES ENVIRONMENT ASAN_OPTIONS=intercept_tls_get_addr=0)
-kf_tier(slow unit.kernels) # NVRTC's time
+set_tests_properties(unit.kernels unit.kernels.they_compile_for_ampere PROPERTIES ENVIRONMENT ASAN_OPTIONS=intercept_tls_get_addr=0)
+kf_tier(slow unit.kernels)
+kf_tier(plain unit.kernels.they_compile_for_ampere) # NVRTC's time
 kf_test(ptxas kf_judge)
 # The checks that need a GPU: a program for tests/gpu/run.sh. Without a GPU, ctest does not list it.
 add_executable(gpu_check gpu/gpu_check.c gpu/gpu_numbers.c gpu/gpu_profile.c gpu/gpu_agree.c gpu/gpu_plain.c gpu/gpu_quiet.c gpu/gpu_figure.c

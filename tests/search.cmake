@@ -1,5 +1,6 @@
 # Strategies: units. The search itself is unit.search (workers.cmake).
-kf_test(canonical_source kf_scan)
+kf_test(canonical_source kf_scan FULL equal_forms_are_equal_binaries)
+kf_tier(plain unit.canonical_source.equal_forms_are_equal_binaries) # it runs the compiler
 target_compile_definitions(test_canonical_source PRIVATE KFORGE_CPUCC="$<TARGET_FILE:kforge-cpucc>")
 add_dependencies(test_canonical_source kforge-cpucc kfcpu-headers)
 kf_test(population kf_commands)

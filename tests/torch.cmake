@@ -33,7 +33,8 @@ kf_tier(full cli.torch cli.torch_parts)
 kf_tier(plain cli.torch_parts) # only Python
 # The allocator of a GPU runner's memory. Needs no GPU and no PyTorch.
 kf_test(blocks kf_common)
-target_sources(test_blocks PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/runner/blocks.c)
+target_sources(test_blocks PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/runner/blocks.c
+  ${CMAKE_SOURCE_DIR}/evaluator/runner/host_blocks.c)
 target_include_directories(test_blocks PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/runner)
 kf_test(device_pool kf_judge)
 add_test(NAME cli.import_definition COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/import_definition.sh ${CMAKE_BINARY_DIR}/bin)

@@ -40,6 +40,9 @@ static void csv_sample(const kf_bench_row *row, const kf_bench_sample *s, kf_buf
     csv_number(out, s->times.median);
     csv_number(out, s->baseline_times.median);
     csv_number(out, s->judge_seconds);
+    const double parts[] = {s->work.own, s->work.library, s->work.framework, s->work.copies};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        csv_number(out, kf_bench_knows(&s->work) ? parts[i] : NAN);
     kf_buffer_string(out, ",");
     if (s->candidate) kf_buffer_format(out, "c%lld", (long long)s->candidate);
     kf_buffer_format(out, ",%s,", row->run);
@@ -55,7 +58,7 @@ static void csv_without(const kf_bench_row *row, kf_buffer *out)
                      : row->run[0] ? "no_sample"
                                    : "not_begun");
     csv_text(out, row->rule);
-    kf_buffer_format(out, ",0,0,,,,0,,,,,,,,%s,", row->run);
+    kf_buffer_format(out, ",0,0,,,,0,,,,,,,,,,,,%s,", row->run);
     csv_text(out, row->fault);
 }
 
@@ -82,7 +85,8 @@ void kf_bench_csv(const kf_bench_result *result, kf_buffer *out)
     kf_buffer_string(
         out, "task,level,problem,sample,status,rule,compiled,correct,speedup,low,high,reverified,"
              "claimed,claim_ratio,"
-             "claim_of_other_text,seconds,baseline_seconds,judge_seconds,candidate,run,text");
+             "claim_of_other_text,seconds,baseline_seconds,judge_seconds,own_work,library_work,"
+             "framework_work,copies_work,candidate,run,text");
     for (size_t k = 0; k < result->extra_baseline_count; k++) {
         char name[200];
         snprintf(name, sizeof name, "speedup against %.120s%s", result->extra_baselines[k].name,

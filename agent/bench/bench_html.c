@@ -125,6 +125,7 @@ static void write_columns(const kf_bench_result *r, kf_buffer *out)
     if (any_claims(r)) column(out, "number", "Claimed");
     column(out, "", "Samples");
     column(out, "number", "Of the limit");
+    if (kf_bench_has_work(r)) column(out, "number", "Own work");
     if (r->spent.cost_usd > 0) column(out, "number", "Cost");
     column(out, "number", "Device");
 }
@@ -155,6 +156,10 @@ static void write_sample(const kf_bench_sample *s, kf_buffer *out)
     }
     if (!isnan(s->times.median))
         kf_buffer_format(out, ", %s", kf_figure_seconds(s->times.median, figure));
+    if (kf_bench_knows(&s->work)) {
+        kf_buffer_string(out, ", device time: ");
+        kf_html_text(out, s->work.words);
+    }
     if (!isnan(s->claimed)) kf_buffer_format(out, ", claimed %.2fx", s->claimed);
     if (s->kernelbench) {
         kf_buffer_format(out, ", KernelBench would say %s",
@@ -242,6 +247,12 @@ static void write_row(page *p, const kf_bench_row *row, bool claims, kf_buffer *
     number_cell(out, "of the limit", share);
     if (share > 0) meter(out, share);
     kf_buffer_string(out, "</td>");
+    if (kf_bench_has_work(r)) {
+        bool known = kf_bench_knows(&row->best.work);
+        number_cell(out, "own work", known ? row->best.work.own : NAN);
+        if (known) kf_buffer_format(out, "%.0f %%", 100 * row->best.work.own);
+        kf_buffer_string(out, "</td>");
+    }
     if (r->spent.cost_usd > 0) {
         number_cell(out, "cost", row->spent.cost_usd);
         kf_buffer_format(out, "$%.3f</td>", row->spent.cost_usd);

@@ -42,6 +42,13 @@ static cJSON *sample_json(const kf_bench_sample *s)
     kf_add_interval(json, "speedup", s->speedup);
     cJSON_AddBoolToObject(json, "reverified", s->reverified);
     if (s->generalises) add_text(json, "generalises", s->generalises);
+    if (kf_bench_knows(&s->work)) {
+        cJSON *work = cJSON_AddObjectToObject(json, "work");
+        kf_add_figure(work, "own", s->work.own);
+        kf_add_figure(work, "library", s->work.library);
+        kf_add_figure(work, "framework", s->work.framework);
+        kf_add_figure(work, "copies", s->work.copies);
+    }
     if (!isnan(s->claimed)) {
         kf_add_figure(json, "claimed", s->claimed);
         kf_add_figure(json, "claim_ratio", kf_bench_claim_ratio(s));
@@ -272,6 +279,7 @@ static kf_bench_sample read_sample(const cJSON *json, kf_bench_result *result)
                                      number_of(speedup, "high")},
                          .claimed = number_of(json, "claimed"),
                          .kernelbench_speedup = NAN,
+                         .work = {NAN, NAN, NAN, NAN, ""},
                          .candidate = candidate_of(json)};
     s.score = (kf_score_sample){flag_of(json, "counts"), flag_of(json, "compiled"),
                                 flag_of(json, "correct"), flag_of(json, "cheating"), NAN};

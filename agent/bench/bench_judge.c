@@ -245,7 +245,8 @@ static bool submit(judging *j, size_t index, kf_error *error)
     job->options.kernelbench = j->plan->protocol;
     /* Each verdict is final, because no search measures the best again. */
     job->options.verify = !j->plan->once;
-    if (settings->baseline && !(job->options.baseline = strdup(settings->baseline)))
+    if ((settings->baseline && !(job->options.baseline = strdup(settings->baseline))) ||
+        (settings->counters && !(job->options.counters = strdup(settings->counters))))
         return kf_fail_memory(error, "the judging of solutions");
     j->states[index].in_flight = true;
     return kf_workers_submit(j->workers, job, (int64_t)index, error);

@@ -128,6 +128,32 @@ static void list_claims(const lister *l)
     list_text(l, "other text", value);
 }
 
+/* Lists the mean origin of the device time of the best candidates. */
+static void list_work(const lister *l)
+{
+    const kf_bench_result *r = l->result;
+    double own = 0, library = 0, framework = 0, copies = 0;
+    size_t known = 0;
+    char value[200];
+    for (size_t i = 0; i < r->count; i++) {
+        const kf_bench_work *work = &r->rows[i].best.work;
+        if (!r->rows[i].best.candidate || !kf_bench_knows(work)) continue;
+        own += work->own, library += work->library;
+        framework += work->framework, copies += work->copies;
+        known++;
+    }
+    if (!known) return;
+    double part = 100 / (double)known;
+    snprintf(value, sizeof value,
+             "%.0f %% own kernels, %.0f %% libraries, %.0f %% framework, %.0f %% copies: mean of "
+             "%zu best candidates",
+             own * part, library * part, framework * part, copies * part, known);
+    list_text(l, "device time", value);
+    if (!(r->own_work > 0)) return;
+    snprintf(value, sizeof value, "solved needs %g of the device time in own kernels", r->own_work);
+    list_text(l, "own work", value);
+}
+
 /* Lists what the best candidates show beyond the given sizes and values, and which results may
  * share memory. */
 static void list_policies(const lister *l)
@@ -144,6 +170,7 @@ static void list_policies(const lister *l)
     snprintf(value, sizeof value, "%zu of %zu best candidates pass all unseen workloads", wholly,
              shown);
     if (shown) list_text(l, "generalises", value);
+    list_work(l);
     snprintf(value, sizeof value, "allowed in %zu of %zu problems", allow, r->count);
     if (allow) list_text(l, "aliasing", value);
 }
@@ -273,6 +300,8 @@ static void print_rows(const kf_bench_result *result, FILE *out, int width, bool
         general =
             general || (result->rows[i].best.generalises && *result->rows[i].best.generalises);
     if (general) kf_table_add_column(&table, "generalises", KF_LEFT, true);
+    bool work = kf_bench_has_work(result);
+    if (work) kf_table_add_column(&table, "own work", KF_RIGHT, false);
     kf_table_add_column(&table, "claimed", KF_RIGHT, false);
     kf_table_add_column(&table, "samples", KF_LEFT, true);
     kf_table_add_column(&table, "cost", KF_RIGHT, false);
@@ -286,6 +315,9 @@ static void print_rows(const kf_bench_result *result, FILE *out, int width, bool
         kf_table_cell(&table, "%s", kf_figure_interval(row->best.speedup, interval));
         if (general)
             kf_table_cell(&table, "%s", row->best.generalises ? row->best.generalises : "");
+        if (work)
+            kf_table_cell(&table, kf_bench_knows(&row->best.work) ? "%.0f %%" : "",
+                          100 * row->best.work.own);
         kf_table_cell(&table, isnan(row->best.claimed) ? "" : "%.2fx", row->best.claimed);
         if (*row->rule)
             kf_table_cell(&table, "refused: %s", row->rule);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bench.h"
+#include "device_work.h"
 #include "kforge/json.h"
 #include "kforge/list.h"
 #include "llm.h"
@@ -137,6 +138,61 @@ static void read_verdict(kf_bench_result *result, const kf_verdict *verdict,
         result->setup.flops_per_second = ceilings.flops_per_second;
 }
 
+/* Reads the origin of the device time from a verdict's counters. */
+static void read_work(kf_bench_result *result, const cJSON *counters, kf_bench_sample *sample)
+{
+    static const char title[] = "device time: ";
+    kf_autobuffer words = {0};
+    kf_work_words(counters, &words);
+    sample->work = (kf_bench_work){.own = kf_work_part(counters, KF_WORK_OWN),
+                                   .library = kf_work_part(counters, KF_WORK_LIBRARY),
+                                   .framework = kf_work_part(counters, KF_WORK_FRAMEWORK),
+                                   .copies = kf_work_part(counters, KF_WORK_COPIES),
+                                   .words = ""};
+    if (words.size > sizeof title)
+        sample->work.words = kf_bench_text(result, words.data + strlen(title));
+}
+
+/* Reads the counters of the sample's verdict, or those that a later run stored. */
+static bool find_work(kf_bench_result *result, kf_store *store, const kf_verdict *verdict,
+                      const char *device, kf_bench_sample *sample, kf_error *error)
+{
+    bool found = false;
+    if (verdict && verdict->counters) return read_work(result, verdict->counters, sample), true;
+    kf_autofree char *text = NULL;
+    if (!kf_store_get_counters(store, sample->candidate, device, &text, &found, error))
+        return false;
+    kf_auto(cJSON) counters = found ? cJSON_Parse(text) : NULL;
+    if (counters) read_work(result, counters, sample);
+    return true;
+}
+
+bool kf_bench_has_work(const kf_bench_result *result)
+{
+    for (size_t i = 0; i < result->count; i++)
+        if (result->rows[i].best.candidate && kf_bench_knows(&result->rows[i].best.work))
+            return true;
+    return false;
+}
+
+/* Applies --own-work: a correct sample with little work of its own is not solved, and one without a
+ * measurement does not count. */
+static void judge_work(kf_bench_result *result, kf_bench_sample *sample)
+{
+    char text[160];
+    if (!(result->own_work > 0) || !sample->score.correct || sample->work.own >= result->own_work)
+        return;
+    bool known = kf_bench_knows(&sample->work);
+    snprintf(text, sizeof text, "only %.0f %% of its device time is in its own kernels",
+             100 * sample->work.own);
+    sample->text = known ? kf_bench_text(result, text)
+                         : "the origin of its device time was not measured (--counters all)";
+    sample->rule = "own-work";
+    sample->score.correct = false;
+    sample->score.counts = known;
+    sample->score.speedup = NAN;
+}
+
 static void read_roofs(kf_bench_row *row, const kf_verdict *verdict, const kf_task *task,
                        kf_bench_result *result)
 {
@@ -192,6 +248,7 @@ static kf_bench_sample empty_sample(void)
                              .judge_seconds = NAN,
                              .times = none,
                              .baseline_times = none,
+                             .work = {NAN, NAN, NAN, NAN, ""},
                              .score = {.speedup = NAN}};
 }
 
@@ -212,6 +269,9 @@ static bool fill_candidate(reader *r, int64_t id, kf_bench_sample *sample)
     sample->score = kf_score_of(c.status, c.blame, c.speedup.value);
     kf_auto(kf_verdict) verdict = stored_verdict(r->store, c.verdict);
     if (verdict) read_verdict(r->result, verdict, sample);
+    if (c.status != KF_CORRECT) return true;
+    if (!find_work(r->result, r->store, verdict, c.device, sample, r->error)) return false;
+    judge_work(r->result, sample);
     return true;
 }
 
@@ -323,20 +383,26 @@ static const char *count_statuses(kf_bench_result *result, const kf_bench_row *r
     return kf_bench_text(result, text.data);
 }
 
+static bool is_skipped(const reader *r, int64_t candidate)
+{
+    for (size_t i = 0; i < r->skipped_count; i++)
+        if (r->skipped[i] == candidate) return true;
+    return false;
+}
+
 static bool find_best_of_run(reader *r, kf_bench_sample *best)
 {
     kf_store_scope scope = {.run = r->row->run, .island = -1};
     kf_auto(kf_store_cursor) cursor = kf_store_best(r->store, &scope, SKIPPED + 1, r->error);
     kf_autoresult kf_store_candidate candidate = {0};
     int row = cursor ? 1 : -1;
-    int64_t found = 0;
-    while (!found &&
-           (row = row == 1 ? kf_store_next_candidate(cursor, &candidate, r->error) : row) == 1) {
-        found = candidate.id;
-        for (size_t i = 0; i < r->skipped_count; i++)
-            if (r->skipped[i] == candidate.id) found = 0;
+    while ((row = row == 1 ? kf_store_next_candidate(cursor, &candidate, r->error) : row) == 1) {
+        if (is_skipped(r, candidate.id)) continue;
+        if (!fill_candidate(r, candidate.id, best)) return false;
+        if (best->score.correct || !(r->result->own_work > 0)) return true;
+        *best = empty_sample();
     }
-    return row >= 0 && (!found || fill_candidate(r, found, best));
+    return row >= 0;
 }
 
 static bool conclude_row(reader *r, kf_task *task)
@@ -661,4 +727,10 @@ bool kf_bench_thresholds(const kf_option_list *fast, kf_bench_result *result, kf
     memcpy(result->fast, usual, sizeof usual);
     result->fast_count = sizeof usual / sizeof *usual;
     return true;
+}
+
+bool kf_bench_rules(const kf_bench_outputs *outputs, kf_bench_result *result, kf_error *error)
+{
+    result->own_work = outputs->own_work;
+    return kf_bench_thresholds(&outputs->fast, result, error);
 }

@@ -35,6 +35,18 @@ typedef struct kf_bench_times {
     int64_t batches;
 } kf_bench_times;
 
+/* Parts of the device time of a correct sample (evaluator/verdict/device_work.h). */
+typedef struct kf_bench_work {
+    double own, library, framework, copies;
+    /* "93 % own kernels, 7 % cuBLAS". NULL or "" if nothing was measured; the parts are NaN then */
+    const char *words;
+} kf_bench_work;
+
+static inline bool kf_bench_knows(const kf_bench_work *work)
+{
+    return work->words && *work->words;
+}
+
 /* One attempt at a problem. */
 typedef struct kf_bench_sample {
     /* "sample 3", or the file of the solution */
@@ -66,6 +78,7 @@ typedef struct kf_bench_sample {
     double kernelbench_speedup;
     double build_seconds, judge_seconds;
     kf_bench_times times, baseline_times;
+    kf_bench_work work;
     kf_score_sample score;
 } kf_bench_sample;
 
@@ -169,6 +182,9 @@ typedef struct kf_bench_result {
     /* thresholds of fast_p */
     double fast[KF_BENCH_FAST];
     size_t fast_count;
+    /* A correct sample counts as solved only with at least this part of its device time in its own
+     * kernels. 0: no such rule. Set it before kf_bench_load. */
+    double own_work;
     kf_bench_row *rows;
     size_t count;
     kf_bench_extra_baseline extra_baselines[KF_BENCH_EXTRA_BASELINES];
@@ -245,6 +261,8 @@ void kf_bench_broken_rules(const kf_bench_result *result, kf_buffer *out);
 
 /* Returns NULL without memory. */
 cJSON *kf_bench_json(const kf_bench_result *result);
+/* True if the origin of a best sample's device time is known. */
+bool kf_bench_has_work(const kf_bench_result *result);
 /* Prints table and scores for a terminal. */
 void kf_bench_print(const kf_bench_result *result, FILE *out, int width, bool bold);
 /* Writes one line for each sample (RFC 4180). */
@@ -262,8 +280,12 @@ bool kf_bench_no_origin(kf_error *error);
 typedef struct kf_bench_outputs {
     const char *html, *csv, *markdown, *kernelbench;
     kf_option_list fast, times;
+    double own_work;
     bool json;
 } kf_bench_outputs;
+/* Reads the options that decide what counts: --fast and --own-work. Call it before
+ * kf_bench_load. */
+bool kf_bench_rules(const kf_bench_outputs *outputs, kf_bench_result *result, kf_error *error);
 /* True if the output files can be written and the input files be read. Writes nothing. Call it
  * before judging. */
 bool kf_bench_outputs_check(const kf_bench_outputs *outputs, kf_error *error);
@@ -304,6 +326,14 @@ bool kf_bench_write(const kf_bench_result *result, const kf_bench_outputs *outpu
          .offset = offsetof(SETTINGS, outputs.times),                                             \
          .help = "Also compare with times from another machine: a baseline_time_….json of "     \
                  "KernelBench."},                                                                 \
+        {.name = "own-work",                                                                      \
+         .type = KF_OPTION_NUMBER,                                                                \
+         .argument = "P",                                                                         \
+         .offset = offsetof(SETTINGS, outputs.own_work),                                          \
+         .low = 0,                                                                                \
+         .high = 1,                                                                               \
+         .help = "Count a correct sample as solved only if at least this part of its device "     \
+                 "time, 0 to 1, is in its own kernels. Samples without counters do not count."},  \
     {                                                                                             \
         .name = "json", .type = KF_OPTION_FLAG, .offset = offsetof(SETTINGS, outputs.json),       \
         .help = "Write one JSON value instead of text."                                           \

@@ -83,6 +83,8 @@ typedef struct kf_option {
     const char *choices;
     /* May come from kforge.json and the environment. */
     bool config;
+    /* It limits spending, so a misspelt variable for it is an error: a run without it is costly. */
+    bool budget;
     /* One or two sentences, no newline. */
     const char *help;
 } kf_option;

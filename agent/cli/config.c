@@ -141,16 +141,53 @@ static const char *near_variable(const char *given, const char *const *names, si
     return near ? near - strlen(PREFIX) : NULL;
 }
 
-/* Appends a line for a variable that nothing reads. */
-static void note_unknown(const char *given, const char *const *names, size_t count,
-                         kf_buffer *unknown)
+static bool is_budget(const kf_command *const *commands, const char *variable)
+{
+    char name[128];
+    for (; *commands; commands++)
+        for (const kf_option *option = (*commands)->options; option && option->name; option++)
+            if (option->budget && kf_environment_name(option->name, name, sizeof name) &&
+                strcmp(name, variable) == 0)
+                return true;
+    return false;
+}
+
+/* Returns the budget that has its whole name among the words of `given`: COST for KFORGE_MAX_COST.
+ */
+static const char *budget_within(const kf_command *const *commands, const char *given,
+                                 const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *word = names[i] + strlen(PREFIX),
+                   *at = strstr(given + strlen(PREFIX) - 1, word);
+        size_t length = strlen(word);
+        if (at && at[-1] == '_' && (!at[length] || at[length] == '_') &&
+            is_budget(commands, names[i]))
+            return names[i];
+    }
+    return NULL;
+}
+
+/* Appends a line for a variable that nothing reads. False with an error if it seems to mean a
+ * budget, because the command would run without it. */
+static bool note_unknown(const kf_command *const *commands, const char *given,
+                         const char *const *names, size_t count, kf_buffer *unknown,
+                         kf_error *error)
 {
     const char *near = near_variable(given, names, count);
+    const char *budget =
+        near && is_budget(commands, near) ? near : budget_within(commands, given, names, count);
+    if (budget)
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "environment: unknown variable %s; did you mean %s? Without it there is no "
+                       "such limit; correct its name or unset it",
+                       given, budget);
     kf_buffer_format(unknown, "environment: unknown variable %s is ignored; ", given);
     if (near)
         kf_buffer_format(unknown, "did you mean %s?\n", near);
     else
         kf_buffer_string(unknown, "\"kforge help settings\" lists the known ones\n");
+    return true;
 }
 
 bool kf_environment_check(const kf_command *const *commands, const kf_surroundings *surroundings,
@@ -171,10 +208,8 @@ bool kf_environment_check(const kf_command *const *commands, const kf_surroundin
         char given[128];
         snprintf(given, sizeof given, "%.*s", (int)length, *row);
         if (!known && fail_removed_variable(given, error)) return false;
-        if (!known)
-            note_unknown(given, names, count, unknown);
-        else if (equals[1] && !check_variable(commands, given, equals + 1, error))
-            return false;
+        if (!known && !note_unknown(commands, given, names, count, unknown, error)) return false;
+        if (known && equals[1] && !check_variable(commands, given, equals + 1, error)) return false;
     }
     return !unknown->failed || kf_fail_memory(error, "the names of settings");
 }

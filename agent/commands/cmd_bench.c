@@ -9,6 +9,7 @@
 #include "bench_solutions.h"
 #include "command_line.h"
 #include "devices.h"
+#include "kforge/counters.h"
 #include "kforge/judge.h"
 #include "llm.h"
 #include "named_task.h"
@@ -22,7 +23,7 @@
 
 typedef struct settings {
     const char *strategy, *store, *device, *devices, *baseline, *sandbox, *resume, *prompts,
-        *ensemble, *name, *solutions, *events;
+        *ensemble, *name, *solutions, *events, *counters;
     double time, cost, seconds, timeout;
     int64_t samples, candidates, seed, calls;
     bool anew, once, protocol;
@@ -101,6 +102,7 @@ static bool plan_new(kf_bench_plan *plan, const settings *wanted, const char *pa
     search->timeout_seconds = wanted->timeout;
     search->strict_sandbox = strcmp(wanted->sandbox, "strict") == 0;
     search->baseline = wanted->baseline;
+    search->counters = wanted->counters;
     search->declared_flags = true;
     search->samples = search->model_count ? wanted->samples : 0;
     search->calls = (int)wanted->calls;
@@ -131,6 +133,7 @@ static bool plan_resume(kf_bench_plan *plan, const settings *wanted, const char 
                                : kf_check_commands(kf_store_path(store), plan->search.models,
                                                    plan->search.model_count, error)))
         return false;
+    plan->search.counters = wanted->counters;
     if (wanted->candidates > 0) plan->search.budget.candidates = wanted->candidates;
     if (wanted->cost > 0) plan->cost_usd = wanted->cost;
     if (wanted->time > 0) plan->search.budget.seconds = wanted->time;
@@ -172,7 +175,7 @@ static bool report(const kf_bench_plan *plan, const settings *wanted,
 {
     kf_auto(kf_store) store = kf_store_open(path, KF_STORE_READ, error);
     kf_autobenchresult result = {0};
-    if (!store || !kf_bench_thresholds(&wanted->outputs.fast, &result, error) ||
+    if (!store || !kf_bench_rules(&wanted->outputs, &result, error) ||
         !kf_bench_load(store, plan->id, &result, error) ||
         !kf_bench_external_timings(&wanted->outputs.times, &result, error))
         return false;
@@ -219,6 +222,10 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
         return kf_fail(error, KF_ERROR_INPUT,
                        "bench: expected SUITE_DIR, a folder of tasks, or --resume BENCH") -
                1;
+    if (wanted->counters && !kf_counters_check(wanted->counters, error)) {
+        kf_fail_prefix(error, "--counters");
+        return -1;
+    }
     if (!kf_bench_outputs_check(&wanted->outputs, error) ||
         !open_devices(wanted, &devices, &how.device, error))
         return -1;
@@ -339,6 +346,7 @@ static const kf_option options[] = {
      .low = KF_MIN_SECONDS,
      .high = 1e9,
      .config = true,
+     .budget = true,
      .help = "Time limit for each task, without its final measurement. Default 30m, without a "
              "model 40s."},
     {.name = "candidates",
@@ -349,6 +357,7 @@ static const kf_option options[] = {
      .low = 1,
      .high = 1e12,
      .config = true,
+     .budget = true,
      .help = "Maximum of candidates for each task."},
     {.name = "cost",
      .type = KF_OPTION_NUMBER,
@@ -357,6 +366,7 @@ static const kf_option options[] = {
      .low = KF_MIN_USD,
      .high = 1e9,
      .config = true,
+     .budget = true,
      .help = "Maximum cost of the models for all tasks."},
     KF_ROW_WORKERS(settings),
     KF_ROW_DEVICE(settings),
@@ -393,6 +403,12 @@ static const kf_option options[] = {
      .high = 86400,
      .help = "Time limit for timing a candidate. The best gets more."},
     KF_ROW_TIMEOUT(settings),
+    {.name = "counters",
+     .type = KF_OPTION_TEXT,
+     .argument = "LIST",
+     .offset = offsetof(settings, counters),
+     .help = "Hardware counters of every correct candidate, with the origin of its device time: "
+             "all, none, or names of CUPTI."},
     {.name = "anew",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, anew),

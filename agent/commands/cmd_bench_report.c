@@ -103,7 +103,7 @@ static int run_report(const kf_invocation *invocation, const void *values, kf_er
     if (!invocation->argument_count)
         return list(store, invocation, wanted->outputs.json, error) ? KF_EXIT_DONE : -1;
     bool loaded = kf_bench_find(store, invocation->arguments[0], id, error) &&
-                  kf_bench_thresholds(&wanted->outputs.fast, &result, error) &&
+                  kf_bench_rules(&wanted->outputs, &result, error) &&
                   kf_bench_load(store, id, &result, error) &&
                   kf_bench_external_timings(&wanted->outputs.times, &result, error);
     return loaded && kf_bench_write(&result, &wanted->outputs, invocation, error) ? KF_EXIT_DONE

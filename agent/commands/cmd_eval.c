@@ -588,7 +588,8 @@ static const kf_option options[] = {
      .fallback = "none",
      .offset = offsetof(settings, counters),
      .help = "Hardware counters of a correct candidate's kernels, from a separate run: all, none, "
-             "or names of CUPTI, separated by commas."},
+             "or names of CUPTI, separated by commas. --flag=-lineinfo adds the source lines where "
+             "warps wait."},
     {.name = "flag",
      .letter = 'f',
      .type = KF_OPTION_LIST,

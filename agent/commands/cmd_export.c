@@ -28,7 +28,7 @@ typedef struct settings {
     const char *store, *format, *output, *as, *only, *reward, *task, *run, *group, *dedup, *license,
         *candidate, *dialect, *columns;
     bool force, significant, include_held_out, keep_leaks, check_memory, json;
-    double margin, discount, test_share;
+    double margin, discount, test_share, own_work;
     int64_t shard_rows, least_group, pairs;
     kf_option_list held_out, test_family;
 } settings;
@@ -59,6 +59,7 @@ static bool read_options(const settings *s, kf_export_options *options, kf_error
         .run = s->run,
         .discount = s->discount,
         .margin = s->margin,
+        .own_work = s->own_work,
         .significant = s->significant,
         .by_task = strcmp(s->group, "task") == 0,
         .least_group = s->least_group,
@@ -418,6 +419,7 @@ static bool check_winners(const settings *s, kf_error *error)
         {strcmp(s->reward, "kevin") != 0, "reward", rows},
         {s->discount != DISCOUNT, "discount", rows},
         {s->margin != MARGIN, "margin", rows},
+        {s->own_work > 0, "own-work", "it takes the fastest of each task"},
         {!s->significant, "no-significant",
          "winners always have their whole interval above 1, unless --only says otherwise"},
         {strcmp(s->group, "prompt") != 0, "group", rows},
@@ -461,6 +463,8 @@ static bool check_rows(const settings *s, kf_error *error)
         return refuse("check-memory", s->format, "it checks the replies that sft imitates", error);
     if (strcmp(s->format, "cassette") == 0 && s->only && strcmp(s->only, "all") != 0)
         return refuse("only", s->format, "a cassette has all replies of a run", error);
+    if (strcmp(s->format, "cassette") == 0 && s->own_work > 0)
+        return refuse("own-work", s->format, "a cassette has all replies of a run", error);
     if (strcmp(s->format, "cassette") == 0 && strcmp(s->dedup, "on") == 0)
         return refuse("dedup", s->format, "a cassette has all replies of a run", error);
     return true;
@@ -665,6 +669,14 @@ static const kf_option options[] = {
      .low = 0,
      .high = 1,
      .help = "multiturn: factor on the reward of the next turn."},
+    {.name = "own-work",
+     .type = KF_OPTION_NUMBER,
+     .argument = "P",
+     .offset = offsetof(settings, own_work),
+     .low = 0,
+     .high = 1,
+     .help = "Leave out correct attempts with less than this part of their device time, 0 to 1, in "
+             "their own kernels, and those without counters."},
     {.name = "margin",
      .type = KF_OPTION_NUMBER,
      .argument = "RATIO",

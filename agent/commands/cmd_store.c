@@ -1,8 +1,12 @@
 /* `kforge store merge|check|repair|delete|vacuum|migrate|stats|backup`
  * (kforge/store_maintenance.h). */
 #include <math.h>
+#include <poll.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "kforge/store_maintenance.h"
 #include "kforge/verdict.h"
@@ -11,7 +15,7 @@
 
 typedef struct settings {
     const char *store;
-    bool json, digest, samples;
+    bool json, digest, samples, yes;
     double keep_samples;
 } settings;
 
@@ -169,6 +173,26 @@ static int run_repair(const kf_invocation *invocation, const void *values, kf_er
 
 /* ---- delete ---------------------------------------------------------------------------------- */
 
+/* Asks on the terminal. True for "y" and "yes". */
+static bool is_confirmed(const kf_invocation *invocation, const char *path, const kf_store_run *run)
+{
+    kf_autofree char *answer = NULL;
+    size_t room = 0;
+    fprintf(invocation->log,
+            "Delete run %s of %s with its %lld attempts from %s? Only a backup brings it back. "
+            "[y/N] ",
+            run->id, run->task_name, (long long)run->attempts, path);
+    fflush(invocation->log);
+    /* Unlike getline(), poll() ends with a signal. */
+    if (poll(&(struct pollfd){.fd = STDIN_FILENO, .events = POLLIN}, 1, -1) < 0 ||
+        getline(&answer, &room, stdin) < 0) {
+        fputc('\n', invocation->log);
+        return false;
+    }
+    answer[strcspn(answer, "\r\n")] = '\0';
+    return strcasecmp(answer, "y") == 0 || strcasecmp(answer, "yes") == 0;
+}
+
 static int run_delete(const kf_invocation *invocation, const void *values, kf_error *error)
 {
     const settings *wanted = values;
@@ -181,9 +205,19 @@ static int run_delete(const kf_invocation *invocation, const void *values, kf_er
         return -1;
     }
     kf_auto(kf_store) store = kf_store_open(wanted->store, KF_STORE_WRITE, error);
-    if (!store || !kf_store_find_run(store, word, &run, error) ||
-        !kf_store_delete_run(store, run.id, &deleted, error))
+    if (!store || !kf_store_find_run(store, word, &run, error)) return -1;
+    if (!wanted->yes && !(invocation->terminal && isatty(STDIN_FILENO))) {
+        kf_fail(error, KF_ERROR_INPUT,
+                "store delete: there is no terminal to ask on; give --yes to delete run %s of %s",
+                run.id, run.task_name);
         return -1;
+    }
+    if (!wanted->yes && !is_confirmed(invocation, kf_store_path(store), &run)) {
+        if (*invocation->interrupts) return KF_EXIT_INTERRUPTED;
+        fprintf(invocation->log, "nothing was deleted\n");
+        return KF_EXIT_NOTHING;
+    }
+    if (!kf_store_delete_run(store, run.id, &deleted, error)) return -1;
     fprintf(invocation->output,
             "%s: run %s of %s is deleted: %lld attempts, %lld candidates with %lld verdicts, %lld "
             "model calls. `kforge store vacuum` gives the space back\n",
@@ -326,6 +360,15 @@ static int run_stats(const kf_invocation *invocation, const void *values, kf_err
 /* ---- tables ---------------------------------------------------------------------------------- */
 
 static const kf_option store_options[] = {KF_ROW_STORE(settings), {0}};
+static const kf_option delete_options[] = {
+    KF_ROW_STORE(settings),
+    {.name = "yes",
+     .letter = 'y',
+     .type = KF_OPTION_FLAG,
+     .offset = offsetof(settings, yes),
+     .help = "Do not ask. Without a terminal this option is needed."},
+    {0},
+};
 static const kf_option merge_options[] = {KF_ROW_STORE(settings), KF_ROW_JSON(settings), {0}};
 static const kf_option stats_options[] = {
     KF_ROW_STORE(settings),
@@ -424,13 +467,12 @@ const kf_command kf_command_store_delete = {
     .name = "store delete",
     .synopsis = "RUN",
     .summary = "Delete a run",
-    .description =
-        "Deletes attempts, model calls and notes of the run. Its candidates go with it, "
-        "except for those that another run or `kforge eval` judged, too. There is no way "
-        "back but a backup.",
+    .description = "Deletes attempts, model calls and notes of the run. Its candidates go with it, "
+                   "except for those that another run or `kforge eval` judged, too. On a "
+                   "terminal it asks first. There is no way back but a backup.",
     .least_arguments = 1,
     .most_arguments = 1,
-    .options = store_options,
+    .options = delete_options,
     .settings_size = sizeof(settings),
     .run = run_delete,
 };

@@ -215,7 +215,7 @@ bool kf_episode_take(kf_episode *e, kf_episode_result *result, kf_error *error)
         kf_fail(&result->why, KF_ERROR_IO,
                 "the agent ended with %s and left candidate.cu as it was; it wrote to stderr: %.*s",
                 ended, SHOWN_ERROR, errors->data ? errors->data : "(nothing)");
-    result->text = kf_episode_stream_close(&e->stream, ended, &e->server.account,
+    result->text = kf_episode_stream_close(&e->stream, ended, &e->server.account, e->server.turns,
                                            result->changed ? candidate : NULL, &result->size);
     result->usage = kf_episode_stream_usage(&e->stream);
     return result->text || kf_fail_memory(error, "the text of an episode");

@@ -11,6 +11,11 @@
 /* bytes of the agent's stdout that are kept. The rest is dropped. */
 #define KF_EPISODE_STREAM_BYTES (4u << 20)
 
+/* bytes of sources and answers that are kept for exports, the latest ones; and of kforge's own line
+ * with them */
+#define KF_EPISODE_TURNS_BYTES (4u << 20)
+#define KF_EPISODE_OWN_BYTES (6u * KF_EPISODE_TURNS_BYTES + KF_EPISODE_LINE_BYTES)
+
 /* ---- episode_folder.c ------------------------------------------------------------------------ */
 
 typedef struct kf_episode_folder {
@@ -67,6 +72,10 @@ typedef struct kf_episode_server {
     kf_episode_account account;
     /* an array of earlier answers in brief */
     cJSON *history;
+    /* an array of {"id","do","source"} of each judgement, and once it is answered "feedback",
+     * "status" and "candidate" */
+    cJSON *turns;
+    size_t turns_bytes;
     double deadline;
     const kf_episode_settings *settings;
 } kf_episode_server;
@@ -100,10 +109,11 @@ extern const kf_episode_usage kf_episode_no_usage;
 kf_episode_usage kf_episode_stream_usage(const kf_episode_stream *stream);
 
 void kf_episode_stream_take(kf_episode_stream *stream, const char *data, size_t size);
-/* Appends kforge's own line. `candidate` NULL: unchanged. Returns the whole text, malloc'd. */
+/* Appends kforge's own line. `candidate` NULL: unchanged. `turns`: of kf_episode_server. Returns
+ * the whole text, malloc'd. */
 char *kf_episode_stream_close(kf_episode_stream *stream, const char *ended,
-                              const kf_episode_account *account, const char *candidate,
-                              size_t *size);
+                              const kf_episode_account *account, const cJSON *turns,
+                              const char *candidate, size_t *size);
 void kf_episode_stream_free(kf_episode_stream *stream);
 
 #endif

@@ -36,7 +36,8 @@ bool kf_episode_server_open(kf_episode_server *server, const char *path, kf_erro
     for (size_t i = 0; i < KF_EPISODE_CONNECTIONS; i++) server->connections[i].fd = -1;
     server->listener = -1;
     server->history = cJSON_CreateArray();
-    if (!server->history) return kf_fail_memory(error, "an episode");
+    server->turns = cJSON_CreateArray();
+    if (!server->history || !server->turns) return kf_fail_memory(error, "an episode");
     if (strlen(path) >= sizeof address.sun_path)
         return kf_fail(error, KF_ERROR_INPUT,
                        "%s: too long for a socket; set TMPDIR to a shorter path", path);
@@ -65,7 +66,8 @@ void kf_episode_server_close(kf_episode_server *server)
     for (size_t i = 0; i < server->waiting_count; i++) free(server->waiting[i].source);
     server->waiting_count = 0;
     cJSON_Delete(server->history);
-    server->history = NULL;
+    cJSON_Delete(server->turns);
+    server->history = server->turns = NULL;
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */
@@ -112,6 +114,50 @@ static void remember(kf_episode_server *server, int64_t id, const cJSON *result)
         cJSON_DeleteItemFromArray(server->history, 0);
 }
 
+/* ---- turns ----------------------------------------------------------------------------------- */
+
+/* Counts bytes of the turns, and forgets the oldest ones above the limit. */
+static void count_turn(kf_episode_server *server, const char *text)
+{
+    server->turns_bytes += strlen(text);
+    while (server->turns_bytes > KF_EPISODE_TURNS_BYTES && cJSON_GetArraySize(server->turns) > 1) {
+        cJSON *oldest = cJSON_DetachItemFromArray(server->turns, 0);
+        const char *source = cJSON_GetStringValue(cJSON_GetObjectItem(oldest, "source")),
+                   *feedback = cJSON_GetStringValue(cJSON_GetObjectItem(oldest, "feedback"));
+        server->turns_bytes -= (source ? strlen(source) : 0) + (feedback ? strlen(feedback) : 0);
+        cJSON_Delete(oldest);
+    }
+}
+
+static void begin_turn(kf_episode_server *server, int64_t id, kf_episode_wish wish,
+                       const char *source)
+{
+    cJSON *turn = cJSON_CreateObject();
+    cJSON_AddNumberToObject(turn, "id", (double)id);
+    cJSON_AddStringToObject(turn, "do", wishes[wish]);
+    cJSON_AddStringToObject(turn, "source", source);
+    cJSON_AddItemToArray(server->turns, turn);
+    count_turn(server, source);
+}
+
+/* Notes the answer as the agent sees it. `result` NULL: the judge gave none, for this reason. */
+static void end_turn(kf_episode_server *server, int64_t id, const cJSON *result, const char *reason)
+{
+    static const char *const keys[] = {"status", "candidate"};
+    cJSON *turn;
+    cJSON_ArrayForEach(turn,
+                       server->turns) if (kf_json_get_number(turn, "id", 0) == (double)id) break;
+    const cJSON *text = cJSON_GetObjectItemCaseSensitive(result, "text");
+    const char *feedback = cJSON_IsString(text) ? text->valuestring : reason ? reason : "";
+    if (!turn) return;
+    cJSON_AddStringToObject(turn, "feedback", feedback);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const cJSON *item = cJSON_GetObjectItemCaseSensitive(result, keys[i]);
+        if (item) cJSON_AddItemToObject(turn, keys[i], cJSON_Duplicate(item, true));
+    }
+    count_turn(server, feedback);
+}
+
 void kf_episode_server_answer(kf_episode_server *server, int64_t id, const char *json,
                               double device_seconds, const char *reason)
 {
@@ -119,6 +165,7 @@ void kf_episode_server_answer(kf_episode_server *server, int64_t id, const char 
     if (device_seconds > 0) server->account.device_seconds += device_seconds;
     cJSON *result = json ? cJSON_Parse(json) : NULL;
     if (result) remember(server, id, result);
+    end_turn(server, id, result, reason);
     if (!c) {
         cJSON_Delete(result);
         return;
@@ -173,6 +220,7 @@ static void ask(kf_episode_server *server, kf_episode_connection *c, kf_episode_
     }
     server->account.evals++;
     c->question = ++server->last_question;
+    begin_turn(server, c->question, wish, source);
     server->waiting[server->waiting_count++] =
         (kf_episode_question){.id = c->question, .wish = wish, .source = copy, .size = size};
 }

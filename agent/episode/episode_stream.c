@@ -4,8 +4,9 @@
  *                and {"type":"assistant","message":{"model","usage"}} for each turn
  *   Codex        {"type":"turn.completed","usage":{"input_tokens","output_tokens"}}
  *
- * kforge appends a line of its own, {"type":"kforge.episode",…,"candidate":SOURCE}. It is the last
- * line of the text, so the agent cannot write one in its place. */
+ * kforge appends a line of its own, {"type":"kforge.episode",…,"turns":[…],"candidate":SOURCE}, in
+ * which store/export finds the turns {"do","source","feedback","status","candidate"}. It is the
+ * last line of the text, so the agent cannot write one in its place. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,9 +141,23 @@ void kf_episode_stream_take(kf_episode_stream *stream, const char *data, size_t 
     }
 }
 
+/* Adds the turns that were answered. */
+static void add_turns(cJSON *own, const cJSON *turns)
+{
+    cJSON *list = cJSON_AddArrayToObject(own, "turns");
+    const cJSON *turn;
+    cJSON_ArrayForEach(turn, turns)
+    {
+        if (!cJSON_GetObjectItemCaseSensitive(turn, "feedback")) continue;
+        cJSON *copy = cJSON_Duplicate(turn, true);
+        cJSON_DeleteItemFromObject(copy, "id");
+        cJSON_AddItemToArray(list, copy);
+    }
+}
+
 char *kf_episode_stream_close(kf_episode_stream *stream, const char *ended,
-                              const kf_episode_account *account, const char *candidate,
-                              size_t *size)
+                              const kf_episode_account *account, const cJSON *turns,
+                              const char *candidate, size_t *size)
 {
     take_line(stream);
     kf_auto(cJSON) own = cJSON_CreateObject();
@@ -151,6 +166,7 @@ char *kf_episode_stream_close(kf_episode_stream *stream, const char *ended,
     cJSON_AddNumberToObject(own, "evals", account->evals);
     cJSON_AddNumberToObject(own, "device_seconds", account->device_seconds);
     if (stream->dropped) cJSON_AddNumberToObject(own, "dropped_bytes", (double)stream->dropped);
+    if (cJSON_GetArraySize(turns)) add_turns(own, turns);
     bool complete = !candidate || cJSON_AddStringToObject(own, "candidate", candidate);
     kf_autofree char *line = complete ? cJSON_PrintUnformatted(own) : NULL;
     kf_autobuffer text = {0};
@@ -177,7 +193,7 @@ char *kf_episode_candidate(const char *text, size_t size, bool *is_episode, kf_e
     while (start && text[start - 1] != '\n') start--;
     kf_auto(cJSON) json =
         size > start && text[start] == '{'
-            ? kf_json_parse(text + start, size - start, KF_EPISODE_LINE_BYTES, "episode", NULL)
+            ? kf_json_parse(text + start, size - start, KF_EPISODE_OWN_BYTES, "episode", NULL)
             : NULL;
     *is_episode = cJSON_IsObject(json) && is_type(json, OWN_TYPE);
     const cJSON *candidate = cJSON_GetObjectItemCaseSensitive(json, "candidate");

@@ -294,10 +294,6 @@ static bool judge_module(kf_import_checker *checker, const kf_task *task, cJSON 
     if (!verdict) return false;
     if (verdict->status == KF_CORRECT) return drop_failed(verdict, json, result), true;
     const char *rule = rule_of(verdict);
-    if (strcmp(rule, "aliasing.device") == 0) {
-        add_note(result, "its module is not judged: \"aliasing\": \"allow\" is for the CPU device");
-        return true;
-    }
     bool machine = verdict->blame == KF_BLAME_MACHINE || verdict->blame == KF_BLAME_JUDGE ||
                    verdict->status == KF_TIMEOUT || strcmp(rule, "time.budget") == 0;
     if (machine) {

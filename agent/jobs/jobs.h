@@ -22,8 +22,9 @@
  * never stored in the cache.
  *
  * Deadlines. A ticket past its deadline is KF_TICKET_EXPIRED. A cancelled ticket is
- * KF_TICKET_CANCELLED. Work without a ticket that waits never starts. Work that a worker has begun
- * is finished, and its verdict is stored.
+ * KF_TICKET_CANCELLED. Work without a ticket that waits never starts. If the last ticket of running
+ * work is cancelled, its worker stops, and there is no verdict. Running work with tickets that all
+ * expired is finished, and its verdict is stored: the client may ask again.
  *
  * Store. Every verdict that is an answer is stored. A correct result of CHECK, or a timeout, is
  * stored under an environment of its own ("…, check only"), because it must not replace a

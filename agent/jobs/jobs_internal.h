@@ -47,6 +47,8 @@ typedef enum kf_work_place {
     /* Waits for a worker. */
     KF_WORK_WAITING,
     KF_WORK_RUNNING,
+    /* Its worker has to be stopped. No ticket waits for it, and nothing finds it. */
+    KF_WORK_CANCELLED,
     KF_WORK_DONE,
     KF_WORK_PLACES
 } kf_work_place;

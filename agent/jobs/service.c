@@ -108,7 +108,7 @@ static void cancel_all(kf_service *service)
 static void forget_work(kf_service *service)
 {
     pthread_mutex_lock(&service->lock);
-    for (int place = KF_WORK_INCOMING; place <= KF_WORK_RUNNING; place++)
+    for (int place = KF_WORK_INCOMING; place < KF_WORK_DONE; place++)
         while (service->lists[place].first) kf_work_drop(service, service->lists[place].first);
     for (kf_work *work; (work = service->first_remembered);) {
         service->first_remembered = work->next_remembered;

@@ -241,6 +241,17 @@ static void hand_out(kf_service *service)
     }
 }
 
+/* Stops the workers of work that was cancelled while it ran. */
+static void stop_cancelled(kf_service *service)
+{
+    for (kf_work *work; (work = first_of(service, KF_WORK_CANCELLED)); put_back(service, work)) {
+        if (service->pump.workers) kf_workers_cancel(service->pump.workers, work->number);
+        pthread_mutex_lock(&service->lock);
+        kf_work_drop(service, work);
+        pthread_mutex_unlock(&service->lock);
+    }
+}
+
 static kf_work *find_running(kf_service *service, int64_t number)
 {
     pthread_mutex_lock(&service->lock);
@@ -353,6 +364,7 @@ static void *run_pump(void *argument)
             look_up(service);
             hand_out(service);
         }
+        stop_cancelled(service);
         pthread_mutex_lock(&service->lock);
         double next = kf_service_expire(service, kf_now());
         pthread_mutex_unlock(&service->lock);

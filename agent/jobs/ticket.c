@@ -243,9 +243,19 @@ double kf_ticket_queue_seconds(kf_ticket *ticket)
     return seconds > 0 ? seconds : 0;
 }
 
+/* Lets the pump stop the worker of running work that no ticket waits for. True if it has to. */
+static bool stop_unwanted(kf_service *service, kf_work *work)
+{
+    if (!work || work->tickets || work->place != KF_WORK_RUNNING) return false;
+    kf_work_move(service, work, KF_WORK_CANCELLED, false);
+    kf_work_unlist(service, work);
+    return true;
+}
+
 bool kf_ticket_cancel(kf_ticket *ticket)
 {
     kf_service *service = ticket->service;
+    bool stops = false;
     pthread_mutex_lock(&service->lock);
     bool cancelled = !is_final(ticket->state);
     if (cancelled) {
@@ -253,8 +263,10 @@ bool kf_ticket_cancel(kf_ticket *ticket)
         service->figures.cancelled++;
         kf_ticket_finish(ticket, KF_TICKET_CANCELLED);
         drop_unwanted(service, work);
+        stops = stop_unwanted(service, work);
     }
     pthread_mutex_unlock(&service->lock);
+    if (stops) kf_service_wake(service);
     if (cancelled) kf_service_notify(service);
     return cancelled;
 }

@@ -284,7 +284,7 @@ static verdict judge_error(kf_request *request, int status, kf_error *error,
     }
     if (status == 400 && (has(kind, "content_filter") || has(kind, "content_policy"))) {
         *outcome = KF_LLM_REFUSED;
-        kf_fail(error, KF_ERROR_INPUT, "the server's filter refused the prompt: %s", said);
+        kf_fail(error, KF_ERROR_LIMIT, "the server's filter refused the prompt: %s", said);
         return FAIL;
     }
     if ((status == 400 || status == 422) && omit_parameter(request, said)) return AGAIN_AT_ONCE;
@@ -502,7 +502,7 @@ static void done(void *context, const kf_http_result *result)
     n->reached = n->reached || result->status;
     /* An address that never answered is most likely a wrong one. */
     bool unreachable = result->fault == KF_HTTP_CONNECT && !n->reached;
-    if (unreachable && request->failures) v = FAIL, error.code = KF_ERROR_INPUT;
+    if (unreachable && (request->failures || !n->retries)) v = FAIL, error.code = KF_ERROR_INPUT;
     if (v == AGAIN && request->failures < n->retries && wait <= MAX_WAIT_SECONDS) {
         request->due =
             now + fmax(wait, kf_backoff(request->failures++, n->backoff, random_fraction(n)));

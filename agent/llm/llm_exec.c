@@ -280,7 +280,7 @@ static void finish(exec *e, call *c, bool timed_out, kf_llm_reply *reply)
     } else if (!text) {
         kf_fail_memory(&reply->error, "the reply of an exec: command");
     } else if (memchr(text, '\0', size)) {
-        kf_fail(&reply->error, KF_ERROR_INPUT, "exec: the reply holds a NUL byte");
+        kf_fail(&reply->error, KF_ERROR_IO, "exec: the reply holds a NUL byte");
     } else if (!read_json_reply(reply, text, size)) {
         kf_llm_reply_set_text(reply, kf_steal(&text), size);
     }

@@ -5,12 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device_work.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
 #include "mcp_tools.h"
 #include "workers.h"
 
 #define KERNELS_SHOWN 2
+#define LINES_SHOWN 3
+/* characters of a line's text */
+#define LINE_TEXT 80
 #define FLAGS_SHOWN 5
 #define LOOK_SECONDS 0.1
 
@@ -76,6 +80,12 @@ static void add_kernel(cJSON *rows, const cJSON *kernel)
 static void add_counters(cJSON *answer, const cJSON *counters)
 {
     const cJSON *note = get(counters, "note"), *kernel;
+    kf_autobuffer work = {0};
+    kf_work_words(counters, &work);
+    if (work.size) {
+        work.data[strcspn(work.data, "\n")] = '\0';
+        cJSON_AddStringToObject(answer, "work", work.data);
+    }
     if (cJSON_IsString(note)) {
         cJSON_AddStringToObject(answer, "counters", note->valuestring);
         return;
@@ -85,6 +95,46 @@ static void add_counters(cJSON *answer, const cJSON *counters)
     cJSON_ArrayForEach(kernel, get(counters, "kernels"))
     {
         if (count++ < KERNELS_SHOWN) add_kernel(rows, kernel);
+    }
+}
+
+/* Copies the text of a line of the source, without white space around it. False if it has no such
+ * line. */
+static bool text_of_line(const char *source, int number, char text[LINE_TEXT + 1])
+{
+    const char *at = source;
+    for (int line = 1; at && line < number; line++)
+        if ((at = strchr(at, '\n'))) at++;
+    if (!at || number < 1) return false;
+    at += strspn(at, " \t");
+    snprintf(text, LINE_TEXT + 1, "%.*s", (int)strcspn(at, "\r\n"), at);
+    return *text;
+}
+
+/* Adds the source lines with the most samples, and what warps wait for there. */
+static void add_lines(cJSON *answer, const cJSON *counters, const char *source)
+{
+    static const char *const keys[] = {"line", "part", "file"};
+    const cJSON *note = get(counters, "lines_note"), *line;
+    int count = 0;
+    if (cJSON_IsString(note)) cJSON_AddStringToObject(answer, "lines", note->valuestring);
+    if (!cJSON_GetArraySize(get(counters, "lines"))) return;
+    cJSON *rows = cJSON_AddArrayToObject(answer, "lines");
+    cJSON_ArrayForEach(line, get(counters, "lines"))
+    {
+        char text[LINE_TEXT + 1];
+        const char *file = cJSON_GetStringValue(get(line, "file"));
+        double number = kf_json_get_number(line, "line", 0);
+        if (count++ == LINES_SHOWN) return;
+        cJSON *row = cJSON_CreateObject();
+        cJSON_AddItemToArray(rows, row);
+        bool own = file && strncmp(file, "candidate.", 10) == 0;
+        copy_figures(row, line, keys, own ? 2 : 3);
+        if (own && source && number < 1e6 && text_of_line(source, (int)number, text))
+            cJSON_AddStringToObject(row, "text", text);
+        const cJSON *stall = cJSON_GetArrayItem(get(line, "stalls"), 0);
+        static const char *const stall_keys[] = {"name", "percent"};
+        if (stall) copy_figures(cJSON_AddObjectToObject(row, "stall"), stall, stall_keys, 2);
     }
 }
 
@@ -103,6 +153,8 @@ static kf_job *make_job(kf_store *store, const kf_store_candidate *candidate, kf
     {
         if (cJSON_IsString(flag) && count < KF_JOB_FLAGS) flags[count++] = flag->valuestring;
     }
+    /* Line tables change no machine code. */
+    if (!torch && count < KF_JOB_FLAGS) flags[count++] = "-lineinfo";
     kf_auto(kf_job) job = kf_job_new("profile", task, source, size, flags, count, error);
     if (!job) return NULL;
     job->options.torch = torch;
@@ -146,16 +198,25 @@ static cJSON *count(kf_mcp_call *call, kf_store *store, const kf_store_candidate
     return NULL;
 }
 
+/* True if another run would show no more. Those of a search have no source lines. */
+static bool is_complete(const cJSON *counters)
+{
+    return get(counters, "note") || get(counters, "lines") || get(counters, "lines_note");
+}
+
 /* Returns the counters of the store, or counts and stores them. NULL with the reason in *error. */
 static cJSON *find_counters(kf_mcp_call *call, kf_store *store, const kf_store_candidate *candidate,
                             const char *device, kf_error *error)
 {
     bool found = false;
     kf_autofree char *text = NULL;
+    bool on_gpu = strncmp(device, "cuda", 4) == 0;
     if (kf_store_get_counters(store, candidate->id, candidate->device, &text, &found, error) &&
-        found)
-        return kf_json_parse(text, strlen(text), 0, "counters", error);
-    if (strncmp(device, "cuda", 4) != 0) {
+        found) {
+        kf_auto(cJSON) stored = kf_json_parse(text, strlen(text), 0, "counters", error);
+        if (!on_gpu || !stored || is_complete(stored)) return kf_steal(&stored);
+    }
+    if (!on_gpu) {
         kf_fail(error, KF_ERROR_MACHINE,
                 "none: the CPU device has no hardware counters; profile on a GPU for stalls");
         return NULL;
@@ -201,9 +262,12 @@ cJSON *kf_tool_profile(kf_mcp_call *call, const cJSON *arguments, kf_error *erro
     add_build(answer, verdict->build);
     kf_error reason = {0};
     kf_auto(cJSON) counters = find_counters(call, store, &candidate, verdict->device, &reason);
-    if (counters)
+    size_t size;
+    kf_autofree char *source = kf_store_source(store, candidate.id, &size, NULL);
+    if (counters) {
         add_counters(answer, counters);
-    else
+        add_lines(answer, counters, source);
+    } else
         cJSON_AddStringToObject(answer, "counters", reason.text);
     add_scan(answer, store, &candidate);
     return kf_steal(&answer);

@@ -170,6 +170,7 @@ static bool search(kf_search *s, kf_search_result *result, kf_error *error)
         const char *over = kf_search_spent(s, false);
         s->progress.ending = over || interrupts(s) || s->models.gone;
         if (interrupts(s) || (s->progress.ending && !has_begun(s))) kf_jobs_withdraw(s);
+        if (interrupts(s)) kf_jobs_cancel_questions(s);
         if (interrupts(s) >= 2 || is_late(s, &ending_since)) break;
         if (!s->jobs.in_flight) {
             if (s->progress.ending || (stuck && !s->jobs.retries && !kf_ensemble_alive(&s->models)))

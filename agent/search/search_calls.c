@@ -223,6 +223,7 @@ static bool handle_reply(kf_search *s, kf_call *call, kf_llm_reply *reply, kf_er
     bool usable = reply->outcome == KF_LLM_OK || reply->outcome == KF_LLM_TRUNCATED;
     if (usable) {
         s->models.items[index].failures = 0;
+        s->models.items[index].answered = true;
         call->text = kf_steal(&reply->text);
         /* Lent until it is stored. */
         reply->text = call->text;

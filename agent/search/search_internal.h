@@ -132,6 +132,8 @@ bool kf_jobs_submit_again(kf_search *s, kf_error *error);
 bool kf_jobs_handle(kf_search *s, kf_workers_result *result, kf_error *error);
 /* Takes back jobs that no worker has started. */
 void kf_jobs_withdraw(kf_search *s);
+/* Stops the judging of what agents asked for. */
+void kf_jobs_cancel_questions(kf_search *s);
 void kf_jobs_clear(kf_search_jobs *jobs);
 
 /* ---- search_propose.c ------------------------------------------------------------------------ */

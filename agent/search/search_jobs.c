@@ -213,6 +213,18 @@ void kf_jobs_withdraw(kf_search *s)
     }
 }
 
+/* After an interruption no agent waits for these answers, and the episode starts anew after a
+ * resume. */
+void kf_jobs_cancel_questions(kf_search *s)
+{
+    for (kf_proposal *p = s->jobs.in_flight, *next; p; p = next) {
+        next = p->next;
+        if (!p->asked.tag) continue;
+        kf_workers_cancel(s->workers, p->ticket);
+        kf_proposal_free(unlink_ticket(s, p->ticket));
+    }
+}
+
 static void free_list(kf_proposal *list)
 {
     for (kf_proposal *next; list; list = next) {

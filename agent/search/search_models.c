@@ -8,14 +8,15 @@
 #include "kforge/file.h"
 #include "search_internal.h"
 
-/* calls in a row without a reply, after which a model gets no more calls */
-#define MODEL_FAILURES 5
-/* replies in a row without a candidate, after which a model gets no more calls */
+/* The rule of models that fail. A failure that stays (a wrong key, name or address, no such
+ * command) ends a model that has never answered at once. Any other call without a candidate counts,
+ * whether it failed, hung or gave a reply without code: after so many in a row a model gets no more
+ * calls. The run ends with its last model. */
 #define MODEL_USELESS 8
 /* candidates in a row that were judged before, after which a model gets no more calls */
 #define MODEL_REPEATS 40
 /* seconds of pause after a failure; they double with each further one */
-#define FIRST_PAUSE 0.2
+#define FIRST_PAUSE 0.05
 #define LONGEST_PAUSE 30
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -147,28 +148,34 @@ static void give_up(kf_search *s, int index, const char *what)
                      s->models.why.text);
 }
 
-void kf_models_count_useless(kf_search *s, int index, const char *why)
+/* Counts a call without a candidate, and gives the model up at the limit. */
+static void count_call(kf_search *s, int index, const char *why)
 {
     kf_model *model = &s->models.items[index];
     char text[800];
+    if (++model->useless < MODEL_USELESS) return;
+    snprintf(text, sizeof text, "%d calls in a row without a candidate; the last: %.500s",
+             model->useless, why);
+    give_up(s, index, text);
+}
+
+void kf_models_count_useless(kf_search *s, int index, const char *why)
+{
+    kf_model *model = &s->models.items[index];
     free(model->note);
     model->note = NULL;
     if (asprintf(&model->note, "Your last reply could not be used: %s", why) < 0)
         model->note = NULL;
     /* In a benchmark each reply is a sample. */
-    if (++model->useless < MODEL_USELESS || s->settings->samples) return;
-    snprintf(text, sizeof text, "%d replies in a row without a candidate; the last: %.500s",
-             model->useless, why);
-    give_up(s, index, text);
+    if (!s->settings->samples) count_call(s, index, why);
 }
 
 void kf_models_count_failure(kf_search *s, int index, const kf_error *error, const char *why)
 {
     kf_model *model = &s->models.items[index];
-    char text[800];
-    model->failures++;
-    /* A key, a name or an address that is wrong stays wrong. An agent may do better next time. */
-    if (error->code == KF_ERROR_INPUT && !s->calls.answered && !kf_is_agent(s, index)) {
+    if (model->failures < MODEL_USELESS) model->failures++;
+    /* An agent may do better next time. */
+    if (error->code == KF_ERROR_INPUT && !model->answered && !kf_is_agent(s, index)) {
         give_up(s, index, why);
         return;
     }
@@ -179,9 +186,7 @@ void kf_models_count_failure(kf_search *s, int index, const kf_error *error, con
     }
     model->not_before =
         kf_now() + fmin(FIRST_PAUSE * (double)(1 << (model->failures - 1)), LONGEST_PAUSE);
-    if (model->failures < MODEL_FAILURES) return;
-    snprintf(text, sizeof text, "%d calls in a row failed; the last: %.500s", model->failures, why);
-    give_up(s, index, text);
+    count_call(s, index, why);
 }
 
 /* Counts known candidates in a row. They cost a call without a result, so the next prompt says it.

@@ -150,8 +150,10 @@ typedef struct kf_model {
     kf_llm *llm;
     /* stored */
     int64_t calls;
-    /* in a row: failed calls, useless replies, known candidates */
+    /* in a row: failed calls, calls without a candidate, known candidates */
     int failures, useless, repeats;
+    /* It has replied once. */
+    bool answered;
     /* It gets no more calls. */
     bool exhausted;
     /* after a failure: no call before this time */

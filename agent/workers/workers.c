@@ -389,7 +389,7 @@ static bool wait_for(const kf_workers *workers, double until)
 int kf_workers_wait(kf_workers *workers, double seconds, kf_workers_result *result, kf_error *error)
 {
     double until = kf_now() + (seconds > 0 ? seconds : 0);
-    workers->has_hello = false;
+    workers->gained_room = false;
     for (;;) {
         advance(workers);
         if (take_result(workers, result)) return 1;
@@ -398,7 +398,7 @@ int kf_workers_wait(kf_workers *workers, double seconds, kf_workers_result *resu
             kf_fail_copy(error, &workers->last);
             return -1;
         }
-        if (workers->has_hello || kf_now() >= until || !wait_for(workers, until)) break;
+        if (workers->gained_room || kf_now() >= until || !wait_for(workers, until)) break;
     }
     kf_workers_listen(workers, NULL, 0, INFINITY);
     return 0;
@@ -417,4 +417,15 @@ size_t kf_workers_withdraw(kf_workers *workers, int64_t *tickets, size_t most)
             count += workers->channels[i]->kind->withdraw(workers->channels[i], tickets + count,
                                                           most - count);
     return count;
+}
+
+void kf_workers_cancel(kf_workers *workers, int64_t ticket)
+{
+    for (kf_pending **at = &workers->queue; *at; at = &(*at)->next) {
+        if ((*at)->ticket != ticket) continue;
+        kf_pending_free(kf_pool_unlink(workers, at));
+        return;
+    }
+    for (size_t i = 0; i < workers->channel_count; i++)
+        if (workers->channels[i]->kind->cancel(workers->channels[i], ticket)) return;
 }

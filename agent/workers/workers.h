@@ -123,9 +123,9 @@ size_t kf_workers_least_jobs(const kf_workers *workers);
 /* Copies a job and hands it over. It waits in the queue until a worker is free. Its id must be new
  * in this object. */
 bool kf_workers_submit(kf_workers *workers, const kf_job *job, int64_t ticket, kf_error *error);
-/* Waits up to `seconds` for a finished job or the first hello. Returns 1 with *result (release it),
- * 0 if no result came or a signal did, -1 if no worker is left. *error is then the reason of the
- * last one. */
+/* Waits up to `seconds` for a finished job, a hello or the end of a cancelled job. Returns 1 with
+ * *result (release it), 0 if no result came or a signal did, -1 if no worker is left. *error is
+ * then the reason of the last one. */
 int kf_workers_wait(kf_workers *workers, double seconds, kf_workers_result *result,
                     kf_error *error);
 /* Makes the next kf_workers_wait also return 0 when one of these descriptors is ready, or at `wake`
@@ -135,6 +135,9 @@ void kf_workers_result_free(kf_workers_result *result);
 /* Takes back the jobs that no worker has begun. Returns their number and their tickets, at most
  * `most`. */
 size_t kf_workers_withdraw(kf_workers *workers, int64_t *tickets, size_t most);
+/* Stops a job wherever it is: no result of it comes any more, unless one has come already. A worker
+ * that measures it stops, and goes on with its next job. */
+void kf_workers_cancel(kf_workers *workers, int64_t ticket);
 /* Returns the last step of a job that a worker named: "compiling", "timing large, 2 of 3". ""
  * before the first. */
 const char *kf_workers_doing(const kf_workers *workers);

@@ -26,6 +26,8 @@ typedef struct kf_pending {
     /* A worker failed with this job and others. It is next tried alone, which shows if it is the
      * cause. */
     bool alone;
+    /* Its result is not wanted any more. */
+    bool cancelled;
     /* Seconds that judging may take. */
     double limit;
     /* The channel of a machine that failed with this job. Another channel gets the job next, if
@@ -51,6 +53,8 @@ typedef struct kf_channel_kind {
      * the time when `advance` is due in any case. */
     int (*watch)(const kf_channel *channel, struct pollfd fds[KF_CHANNEL_FDS], double *wake);
     size_t (*withdraw)(kf_channel *channel, int64_t *tickets, size_t most);
+    /* Stops the job with this ticket. False if the channel has no such job. */
+    bool (*cancel)(kf_channel *channel, int64_t ticket);
     /* Asks the worker to end, without waiting. May be NULL. */
     void (*begin_close)(kf_channel *channel);
     void (*close)(kf_channel *channel);
@@ -74,6 +78,8 @@ struct kf_channel {
     size_t max_jobs;
     /* It writes signs of life, as the hello said. */
     bool writes_alive;
+    /* It stops jobs that are cancelled, as the hello said. */
+    bool takes_cancels;
     bool given_up;
 };
 
@@ -90,8 +96,8 @@ struct kf_workers {
     char *hardware, *device, *environment_id;
     /* Seconds between two signs of life. */
     double alive_seconds;
-    /* A first hello came since the last wait. */
-    bool has_hello;
+    /* A hello came since the last wait, or a cancelled job ended. */
+    bool gained_room;
     /* Workers rejected because of another environment. */
     size_t rejected;
     kf_error last;
@@ -129,7 +135,7 @@ bool kf_pool_answer(kf_workers *pool, kf_channel *channel, kf_pending *job, cons
 void kf_pool_return(kf_workers *pool, kf_pending *job);
 /* Puts the job back at the front of the queue. The job is not suspected. */
 void kf_pool_hand_back(kf_workers *pool, kf_pending *job);
-/* Puts a job into the queue, at its front if `first`, or takes one out. */
+/* Puts a job into the queue, at its front if `first`, or takes one out. Frees a cancelled job. */
 void kf_pool_enqueue(kf_workers *pool, kf_pending *job, bool first);
 kf_pending *kf_pool_unlink(kf_workers *pool, kf_pending **at);
 /* Takes the first job out. NULL: the queue is empty. */

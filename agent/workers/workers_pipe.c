@@ -40,6 +40,8 @@
 /* Time for a command that is given up to end by itself. srun needs the KillWait of Slurm. */
 #define DISMISSED_SECONDS 60
 #define DISMISSED_CLOSE_SECONDS 1
+/* Time for a worker to stop its only job, which was cancelled. */
+#define CANCEL_SECONDS 20
 /* Time for a killed worker to end. */
 #define END_SECONDS 5
 
@@ -50,6 +52,12 @@ struct dismissed {
     pid_t pid;
     int out, err;
     double until;
+};
+
+/* The end of its stderr. */
+struct tail {
+    char text[TAIL_BYTES + 1];
+    size_t size;
 };
 
 typedef struct pipe_channel {
@@ -72,11 +80,12 @@ typedef struct pipe_channel {
     size_t job_count;
     /* Bytes sent of the last job's line. Earlier jobs are sent whole. */
     size_t written;
+    /* Lines that cancel jobs, to be sent once the last job's line is sent. */
+    kf_buffer cancels;
     kf_buffer line;
     size_t looked;
     int banner_lines;
-    char tail[TAIL_BYTES + 1];
-    size_t tail_size;
+    struct tail tail;
     bool closing;
     struct dismissed dismissed;
 } pipe_channel;
@@ -172,7 +181,7 @@ static bool start(pipe_channel *p, double now, kf_error *error)
     p->state = STARTING;
     p->deadline = p->command ? 0 : now + HELLO_SECONDS;
     p->banner_lines = 0;
-    p->tail_size = 0;
+    p->tail.size = 0;
     p->looked = 0;
     return true;
 }
@@ -259,6 +268,7 @@ static int reap(pipe_channel *p)
     close_fd(&p->out);
     close_fd(&p->err);
     kf_buffer_free(&p->line);
+    kf_buffer_free(&p->cancels);
     p->looked = 0;
     p->silent_at = 0;
     p->state = DOWN;
@@ -268,11 +278,12 @@ static int reap(pipe_channel *p)
 /* Returns the last line of its stderr. */
 static const char *last_stderr_line(pipe_channel *p)
 {
-    while (p->tail_size && (p->tail[p->tail_size - 1] == '\n' || p->tail[p->tail_size - 1] == '\r'))
-        p->tail_size--;
-    p->tail[p->tail_size] = '\0';
-    const char *feed = strrchr(p->tail, '\n');
-    return feed ? feed + 1 : p->tail;
+    while (p->tail.size &&
+           (p->tail.text[p->tail.size - 1] == '\n' || p->tail.text[p->tail.size - 1] == '\r'))
+        p->tail.size--;
+    p->tail.text[p->tail.size] = '\0';
+    const char *feed = strrchr(p->tail.text, '\n');
+    return feed ? feed + 1 : p->tail.text;
 }
 
 static kf_pending *last_job(const pipe_channel *p)
@@ -382,6 +393,20 @@ static void write_job(pipe_channel *p)
         if (size <= 0) return;
         p->written += (size_t)size;
     }
+    while (p->cancels.size) {
+        ssize_t size = write_without_signal(p->in, p->cancels.data, p->cancels.size);
+        if (size < 0 && errno == EINTR) continue;
+        if (size <= 0) return;
+        memmove(p->cancels.data, p->cancels.data + size, p->cancels.size - (size_t)size);
+        p->cancels.size -= (size_t)size;
+    }
+}
+
+/* True if bytes for the worker wait. */
+static bool has_output(const pipe_channel *p)
+{
+    const kf_pending *last = last_job(p);
+    return (last && p->written < last->size) || p->cancels.size;
 }
 
 static void read_tail(pipe_channel *p)
@@ -397,10 +422,10 @@ static void read_tail(pipe_channel *p)
         }
         size_t size = (size_t)got, skipped = size > TAIL_BYTES ? size - TAIL_BYTES : 0,
                fresh = size - skipped;
-        size_t kept = p->tail_size + fresh > TAIL_BYTES ? TAIL_BYTES - fresh : p->tail_size;
-        memmove(p->tail, p->tail + p->tail_size - kept, kept);
-        memcpy(p->tail + kept, data + skipped, fresh);
-        p->tail_size = kept + fresh;
+        size_t kept = p->tail.size + fresh > TAIL_BYTES ? TAIL_BYTES - fresh : p->tail.size;
+        memmove(p->tail.text, p->tail.text + p->tail.size - kept, kept);
+        memcpy(p->tail.text + kept, data + skipped, fresh);
+        p->tail.size = kept + fresh;
     }
 }
 
@@ -562,8 +587,8 @@ static bool pipe_takes(const kf_channel *channel, const kf_pending *job)
 {
     const pipe_channel *p = (const pipe_channel *)channel;
     const kf_pending *last = last_job(p);
-    if (!last) return true;
-    return !last->alone && !job->alone && p->written == last->size;
+    if (!last) return !p->cancels.size;
+    return !last->alone && !job->alone && !has_output(p);
 }
 
 static void pipe_begin(kf_channel *channel, kf_pending *job)
@@ -637,10 +662,26 @@ static int pipe_watch(const kf_channel *channel, struct pollfd fds[KF_CHANNEL_FD
     if (p->pidfd >= 0) fds[count++] = (struct pollfd){.fd = p->pidfd, .events = POLLIN};
     if (p->out >= 0) fds[count++] = (struct pollfd){.fd = p->out, .events = POLLIN};
     if (p->err >= 0) fds[count++] = (struct pollfd){.fd = p->err, .events = POLLIN};
-    const kf_pending *last = last_job(p);
-    if (last && p->written < last->size)
-        fds[count++] = (struct pollfd){.fd = p->in, .events = POLLOUT};
+    if (has_output(p)) fds[count++] = (struct pollfd){.fd = p->in, .events = POLLOUT};
     return count ? count : p->closing;
+}
+
+static bool pipe_cancel(kf_channel *channel, int64_t ticket)
+{
+    pipe_channel *p = (pipe_channel *)channel;
+    kf_pending *job = p->jobs;
+    while (job && job->ticket != ticket) job = job->next;
+    if (!job) return false;
+    if (job->cancelled) return true;
+    job->cancelled = true;
+    /* A worker of an older version judges it to its end. */
+    if (!channel->takes_cancels) return true;
+    /* The id of a job needs no escapes (job.h). */
+    kf_buffer_format(&p->cancels, "{\"schema\":\"%s\",\"id\":\"%s\"}\n", KF_CANCEL_SCHEMA, job->id);
+    if (job->limit > CANCEL_SECONDS) job->limit = CANCEL_SECONDS;
+    if (p->job_count == 1) set_deadline(p);
+    write_job(p);
+    return true;
 }
 
 /* Closes the pipes: the end of file ends an idle worker, the lost reader a busy one. SIGTERM ends
@@ -677,6 +718,7 @@ static const kf_channel_kind pipe_kind = {
     .begin = pipe_begin,
     .advance = pipe_advance,
     .watch = pipe_watch,
+    .cancel = pipe_cancel,
     .begin_close = pipe_begin_close,
     .close = pipe_close,
 };

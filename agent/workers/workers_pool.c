@@ -31,8 +31,19 @@ void kf_workers_result_free(kf_workers_result *result)
     *result = (kf_workers_result){0};
 }
 
+/* Frees a job that has no result. */
+static void drop_cancelled(kf_workers *pool, kf_pending *job)
+{
+    kf_pending_free(job);
+    pool->gained_room = true;
+}
+
 void kf_pool_enqueue(kf_workers *pool, kf_pending *job, bool first)
 {
+    if (job->cancelled) {
+        drop_cancelled(pool, job);
+        return;
+    }
     if (first) {
         job->next = pool->queue;
         if (!pool->queue) pool->queue_end = &job->next;
@@ -126,7 +137,8 @@ bool kf_pool_hello(kf_workers *pool, kf_channel *channel, const char *text, size
                             ? (size_t)fmin(jobs->valuedouble, KF_WORKER_JOBS)
                             : 1;
     channel->writes_alive = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "alive"));
-    pool->has_hello = true;
+    channel->takes_cancels = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "cancel"));
+    pool->gained_room = true;
     if (!pool->environment_id) pool->environment_id = strdup(environment_id);
     if (!pool->hardware) pool->hardware = strdup(hardware);
     if (!pool->device) pool->device = strdup(device);
@@ -232,6 +244,11 @@ bool kf_pool_answer(kf_workers *pool, kf_channel *channel, kf_pending *job, cons
     kf_workers_result result = {.ticket = job->ticket};
     const char *schema = text_of(json, "schema"), *id = text_of(json, "id"),
                *why = text_of(json, "error");
+    if (job->cancelled && id && strcmp(id, job->id) == 0) {
+        channel->failures = 0;
+        drop_cancelled(pool, job);
+        return true;
+    }
     if (schema && strcmp(schema, KF_REFUSAL_SCHEMA) == 0 && id && strcmp(id, job->id) == 0 && why) {
         result.outcome = KF_WORKERS_REFUSED;
         kf_fail(&result.error, KF_ERROR_INPUT, "worker %s: %s", channel->name, why);
@@ -276,7 +293,7 @@ void kf_pool_failed(kf_workers *pool, kf_channel *channel, kf_pending *job, bool
     pool->last = *why;
     kf_fail_prefix(&pool->last, "worker %.200s", channel->name);
     if (!job) return;
-    if (++job->failures < KF_JOB_DEATHS) {
+    if (job->cancelled || ++job->failures < KF_JOB_DEATHS) {
         kf_pool_enqueue(pool, job, true);
         return;
     }

@@ -146,6 +146,9 @@ static void remove_files(const spool_channel *s, const kf_pending *job)
     unlink(path);
     path_of(path, s->taken, job->id);
     unlink(path);
+    /* Without these two files its worker stops within a second. */
+    snprintf(path, sizeof path, "%s/%s.owner", s->taken, job->id);
+    unlink(path);
     path_of(path, s->verdicts, job->id);
     /* It may be an empty folder. */
     remove(path);
@@ -304,6 +307,21 @@ static size_t spool_withdraw(kf_channel *channel, int64_t *tickets, size_t most)
     return count;
 }
 
+static bool spool_cancel(kf_channel *channel, int64_t ticket)
+{
+    spool_channel *s = (spool_channel *)channel;
+    for (size_t i = 0; i < s->slot_count; i++) {
+        kf_pending *job = s->slots[i].job;
+        if (!job || job->ticket != ticket) continue;
+        remove_files(s, job);
+        kf_pending_free(job);
+        s->slots[i].job = NULL;
+        s->used--;
+        return true;
+    }
+    return false;
+}
+
 static void spool_close(kf_channel *channel)
 {
     spool_channel *s = (spool_channel *)channel;
@@ -328,6 +346,7 @@ static const kf_channel_kind spool_kind = {
     .advance = spool_advance,
     .watch = spool_watch,
     .withdraw = spool_withdraw,
+    .cancel = spool_cancel,
     .close = spool_close,
 };
 

@@ -14,6 +14,7 @@
 #include "cpucc_messages.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -195,6 +196,16 @@ static bool write_empty_headers(driver *d, const char *file, kf_error *error)
     return true;
 }
 
+/* Writes an intermediate file. It need not outlive a crash of the machine. */
+static bool write_file(const char *path, const kf_buffer *text, kf_error *error)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    bool written = fd >= 0 && kf_write_all(fd, text->data ? text->data : "", text->size);
+    int cause = errno;
+    if (fd >= 0) close(fd);
+    return written || kf_fail(error, KF_ERROR_IO, "%s: cannot write: %s", path, strerror(cause));
+}
+
 static bool write_defines(driver *d, kf_error *error)
 {
     kf_autobuffer text = {0};
@@ -205,7 +216,7 @@ static bool write_defines(driver *d, kf_error *error)
     }
     if (text.failed) return kf_fail(error, KF_ERROR_MEMORY, "no memory for the macros");
     kf_autofree char *path = kf_path_join(d->folder, "defines.h");
-    return path && kf_file_write(path, text.data ? text.data : "", text.size, error);
+    return path && write_file(path, &text, error);
 }
 
 static int run(driver *d, const kf_cpucc_command *command, kf_buffer *messages, kf_error *error)
@@ -325,9 +336,7 @@ static int prepare(driver *d, int number, kf_error *error)
         if (result.findings[i].certain) status = show_finding(&result.findings[i]);
         if (d->suspect_count < SUSPECTS) d->suspects[d->suspect_count++] = result.findings[i];
     }
-    if (status == 0 && !kf_file_write(rewritten, result.text.data ? result.text.data : "",
-                                      result.text.size, error))
-        status = -1;
+    if (status == 0 && !write_file(rewritten, &result.text, error)) status = -1;
     kf_rewrite_free(&result);
     kf_cpucc_add(&d->compile, "%s", rewritten);
     return status;
@@ -459,15 +468,16 @@ static int compile(driver *d, kf_error *error)
     return show_traced(d, messages.data);
 }
 
-/* Compiles the file of --plain, and adds it to the link. */
+/* Compiles the file of --plain, and adds it to the link, if there is one. */
 static int compile_plain(driver *d, kf_error *error)
 {
+    bool alone = d->options.file_count == 0;
     kf_cpucc_command command = {0};
     add_flags(d, &command);
     kf_cpucc_add(&command, "-fno-lto");
     kf_cpucc_add(&command, "-c");
     kf_cpucc_add(&command, "-o");
-    kf_cpucc_add(&command, "%s/plain.o", d->folder);
+    kf_cpucc_add(&command, alone ? "%s" : "%s/plain.o", alone ? d->options.output : d->folder);
     kf_cpucc_add(&command, "%s", d->options.plain);
     kf_cpucc_add(&d->compile, "%s/plain.o", d->folder);
     kf_autobuffer messages = {.limit = MESSAGES_LIMIT};
@@ -497,8 +507,7 @@ static int build(driver *d, kf_error *error)
         }
     }
     int plain = d->options.plain ? compile_plain(d, error) : 0;
-    if (plain != 0) return plain;
-    return compile(d, error);
+    return plain != 0 || !d->options.file_count ? plain : compile(d, error);
 }
 
 /* Compiles the header that is the only file. */

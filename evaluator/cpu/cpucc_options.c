@@ -31,7 +31,8 @@ const char kf_cpucc_usage[] =
     "                      result\n"
     "  --precompiled FOLDER\n"
     "                      uses the headers in FOLDER that --precompile made\n"
-    "  --plain FILE        compiles FILE, too, without the device's header, which is faster\n"
+    "  --plain FILE        compiles FILE, too, without the device's header, which is faster;\n"
+    "                      with -c alone\n"
     "  -v                  shows the compiler's commands\n"
     "  --version           shows the version of g++\n"
     "Other options of nvcc (-arch, -gencode, -maxrregcount, -lineinfo, -Xptxas, …) are ignored.\n"
@@ -282,7 +283,7 @@ bool kf_cpucc_read_options(int argc, char **argv, kf_cpucc_options *options, kf_
         if (!apply(option, value, options, error)) return false;
     }
     if (options->help || options->version) return true;
-    if (!options->file_count)
+    if (!options->file_count && !(options->plain && options->object))
         return kf_fail(error, KF_ERROR_INPUT, "no source file given; --help shows the usage");
     if (options->object && (options->program || options->file_count > 1))
         return kf_fail(error, KF_ERROR_INPUT,

@@ -310,7 +310,8 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
     bool counts = options->counters && !options->torch && strcmp(options->counters, "none") != 0 &&
                   r->judge->device->operations->expect_count &&
                   r->judge->device->operations->expect_count(r->judge->device, r->judge->pool,
-                                                             options->counters);
+                                                             options->counters,
+                                                             kf_judge_counts_lines(r->job));
     memset(r->broken, 0, sizeof r->broken);
     for (int turn = 0; turn < TURNS; turn++)
         for (int workload = 0; workload < kf_task_workload_count(task); workload++) {
@@ -625,6 +626,7 @@ static bool judge_job(kf_judge *judge, kf_prepared *p, bool more, const volatile
 {
     kf_secret secret;
     const kf_job *job = p->job;
+    p->stop = stop;
     /* A runner for torch.compile that an earlier job left unused serves no other job. */
     if (!kf_task_baseline_compiled(job->task, job->options.baseline))
         kf_runner_pool_forget(judge->pool, KF_RUNNER_COMPILED);
@@ -632,16 +634,6 @@ static bool judge_job(kf_judge *judge, kf_prepared *p, bool more, const volatile
     if (!kf_secret_new(&secret, job->options.replay_key, error) ||
         !kf_prepared_await_trusted(p, error))
         return false;
-    /* The copies would need room in the pool of a GPU's results. */
-    if (job->options.torch && kf_task_allows_aliasing(job->task) &&
-        strcmp(judge->device->operations->kind, "cpu") != 0) {
-        kf_verdict_add_finding(*verdict, NULL, KF_JUDGE_ERROR, KF_BLAME_TASK, "aliasing.device",
-                               NAN, NAN,
-                               "\"aliasing\": \"allow\" is for the CPU device only: set it to "
-                               "\"forbid\" in task.json to judge Python solutions here");
-        kf_verdict_conclude(*verdict);
-        return true;
-    }
     const kf_trusted_work *baseline = &p->trusted[KF_TRUSTED_BASELINE];
     const char *const *libraries = kf_task_file_libraries(job->task, baseline->file);
     /* A missing library is no fault of the task. */

@@ -7,6 +7,9 @@
 #include "judge_internal.h"
 #include "kforge/counters.h"
 
+/* True if a job's candidate is built with source lines (-lineinfo). Counting samples them. */
+bool kf_judge_counts_lines(const kf_job *job);
+
 /* Counts if the job asks for counters and the candidate is correct. verdict->counters gets the
  * counters, or a note about a failure. False only for the caller's stop flag (KF_ERROR_BUSY) or
  * without memory. */

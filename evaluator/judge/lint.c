@@ -329,10 +329,10 @@ int kf_judge_lint(kf_judge *judge, const kf_task *task, kf_lint_report *report, 
         kf_fail_memory(error, "a lint of the task");
         return -1;
     }
-    if (kf_task_binary_get(judge->device, judge->cache, task, kf_task_oracle(task), true, 60,
+    if (kf_task_binary_get(judge->device, judge->cache, task, kf_task_oracle(task), true, 60, stop,
                            &oracle, error) &&
         kf_task_binary_get(judge->device, judge->cache, task, kf_task_baseline(task), false, 60,
-                           &baseline, error)) {
+                           stop, &baseline, error)) {
         const char *reason = oracle.reason ? oracle.reason : baseline.reason;
         if (reason)
             kf_fail(error, KF_ERROR_INPUT, "%s", reason);

@@ -1,11 +1,16 @@
 #include "prepare.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "build_common.h"
 #include "kforge/file.h"
+
+/* Between two looks at a stop flag. */
+#define LOOK_NANOSECONDS 20000000
 
 static void *build_candidate(void *context)
 {
@@ -20,7 +25,8 @@ static void *build_candidate(void *context)
                                 .untimed = job->options.check_only,
                                 .seconds = job->options.build_seconds,
                                 .strict_sandbox = job->options.strict_sandbox,
-                                .directory = p->directory};
+                                .directory = p->directory,
+                                .stop = &p->halt};
     p->done = job->options.torch ? kf_build_torch(p->judge->device, p->judge->cache, &request,
                                                   &p->candidate, &p->error)
                                  : p->judge->device->operations->build(p->judge->device, &request,
@@ -42,7 +48,7 @@ static void *build_trusted(void *context)
     pthread_mutex_lock(lock);
     work->done =
         kf_task_binary_get(judge->device, judge->cache, p->job->task, work->file, work->oracle,
-                           p->job->options.build_seconds, &work->binary, &work->error);
+                           p->job->options.build_seconds, &p->halt, &work->binary, &work->error);
     pthread_mutex_unlock(lock);
     return NULL;
 }
@@ -107,9 +113,23 @@ bool kf_prepared_is_built(const kf_prepared *p)
     return __atomic_load_n(&p->finished, __ATOMIC_ACQUIRE);
 }
 
+/* Joins the thread of a build, and asks it to end once p->stop says so. */
+static void join(kf_prepared *p, pthread_t thread)
+{
+    for (struct timespec until;;) {
+        if (p->stop && __atomic_load_n(p->stop, __ATOMIC_RELAXED))
+            __atomic_store_n(&p->halt, 1, __ATOMIC_RELAXED);
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += LOOK_NANOSECONDS;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        if (pthread_timedjoin_np(thread, NULL, &until) != ETIMEDOUT) return;
+    }
+}
+
 bool kf_prepared_await_candidate(kf_prepared *p, kf_error *error)
 {
-    if (p->running) pthread_join(p->thread, NULL);
+    if (p->running) join(p, p->thread);
     p->running = false;
     return p->done || kf_fail_copy(error, &p->error);
 }
@@ -118,7 +138,7 @@ bool kf_prepared_await_trusted(kf_prepared *p, kf_error *error)
 {
     for (int i = 0; i < KF_TRUSTED_COUNT; i++) {
         kf_trusted_work *work = &p->trusted[i];
-        if (work->running) pthread_join(work->thread, NULL);
+        if (work->running) join(p, work->thread);
         work->running = false;
     }
     for (int i = 0; i < KF_TRUSTED_COUNT; i++)
@@ -130,6 +150,7 @@ void kf_prepared_free(kf_prepared *p)
 {
     if (!p) return;
     if (p->asked) {
+        __atomic_store_n(&p->halt, 1, __ATOMIC_RELAXED);
         kf_prepared_await_candidate(p, NULL);
         kf_prepared_await_trusted(p, NULL);
     }

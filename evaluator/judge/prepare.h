@@ -35,10 +35,14 @@ struct kf_prepared {
     /* Atomic. True after the candidate's build. */
     int finished;
     int notify;
+    /* The flag of kf_judge_measure: once it is non-zero, builds that are waited for end. */
+    const volatile int *stop;
+    /* Atomic. 1: builds end without a result. */
+    volatile int halt;
     kf_trusted_work trusted[KF_TRUSTED_COUNT];
 };
 
-/* Wait for builds. False: a fault of the machine or the judge. */
+/* Wait for builds. False: a fault of the machine or the judge, or KF_ERROR_BUSY after a stop. */
 bool kf_prepared_await_candidate(kf_prepared *prepared, kf_error *error);
 bool kf_prepared_await_trusted(kf_prepared *prepared, kf_error *error);
 

@@ -17,6 +17,10 @@
  * measures one while it compiles others. It answers them in any order. "alive":true says that it
  * writes signs of life for jobs that ask for them (job.h).
  *
+ * Cancel, from the agent: {"schema":"kforge-cancel/1","id":…}. The worker stops that job, whatever
+ * it does with it, and answers it with a refusal. A job that was answered meanwhile is no fault.
+ * "cancel":true in the hello says that the worker understands it.
+ *
  * Sign of life: {"schema":"kforge-alive/1","id":…,"doing":"compiling"}, or "measuring", or
  * the judge's step in words ("timing large, 2 of 3"). It is about one of the worker's jobs. A
  * worker also writes one when the step changes. An agent that missed KF_ALIVE_MISSED of them gives
@@ -28,6 +32,7 @@
 #define KF_HELLO_SCHEMA "kforge-hello/1"
 #define KF_REFUSAL_SCHEMA "kforge-refusal/1"
 #define KF_ALIVE_SCHEMA "kforge-alive/1"
+#define KF_CANCEL_SCHEMA "kforge-cancel/1"
 /* Seconds between two signs of life that an agent asks for, and how many may be missing. */
 #define KF_ALIVE_SECONDS 5.0
 #define KF_ALIVE_MISSED 3

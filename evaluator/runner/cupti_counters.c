@@ -21,6 +21,8 @@
 #include <time.h>
 
 #include "cupti.h"
+#include "kernel_work.h"
+#include "pc_lines.h"
 #include "wire.h"
 
 #define FUNCTION_STATIC_SHARED 1 /* CUfunction_attribute */
@@ -135,7 +137,9 @@ static int cut_names(const char *list)
 static void launched(void *user, int domain, uint32_t number, const cupti_callback *callback)
 {
     (void)user;
+    if (domain == CUPTI_CALLBACKS_RESOURCE) kf_lines_module(number, (const void *)callback);
     if (domain != CUPTI_CALLBACKS_DRIVER || callback->site != 0) return;
+    kf_work_launched(number, callback);
     count.seen++;
     if (number == CUPTI_LAUNCH_GRAPH || number == CUPTI_LAUNCH_GRAPH_PTSZ) count.graph = 1;
     if (!count.launches) return;
@@ -180,15 +184,15 @@ static void launched(void *user, int domain, uint32_t number, const cupti_callba
 
 static int subscribe(void)
 {
-    static const uint32_t numbers[] = {CUPTI_LAUNCH_KERNEL,      CUPTI_LAUNCH_KERNEL_PTSZ,
-                                       CUPTI_LAUNCH_COOPERATIVE, CUPTI_LAUNCH_COOPERATIVE_PTSZ,
-                                       CUPTI_LAUNCH_GRAPH,       CUPTI_LAUNCH_GRAPH_PTSZ,
-                                       CUPTI_LAUNCH_EX,          CUPTI_LAUNCH_EX_PTSZ};
+    static const uint32_t numbers[] = {KF_CUPTI_LAUNCHES};
     if (!check(count.cupti.subscribe(&count.subscriber, launched, NULL), "subscribing to launches"))
         return 0;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         count.cupti.enable_callback(1, count.subscriber, CUPTI_CALLBACKS_DRIVER,
                                     numbers[i]); /* those that it knows */
+    if (kf_lines_wanted())
+        count.cupti.enable_callback(1, count.subscriber, CUPTI_CALLBACKS_RESOURCE,
+                                    CUPTI_MODULE_LOADED);
     return 1;
 }
 
@@ -387,14 +391,14 @@ static int enable(size_t most_passes)
            check(c->set_config(&set), "setting up the passes");
 }
 
-static int make_flush(void)
+static void make_flush(void)
 {
     int l2 = 0;
+    if (count.flush_bytes) return;
     count.cuda->device_attribute(&l2, CU_ATTRIBUTE_L2_BYTES, 0);
     count.flush_bytes = l2 > 0 ? 2 * (size_t)l2 : 0;
     if (count.flush_bytes && count.cuda->allocate(&count.flush, count.flush_bytes) != CU_SUCCESS)
         count.flush_bytes = 0;
-    return 1;
 }
 
 void kf_count_prepare(const kf_cuda *cuda, cu_context context, cu_stream stream)
@@ -405,22 +409,30 @@ void kf_count_prepare(const kf_cuda *cuda, cu_context context, cu_stream stream)
     count.cuda = cuda;
     count.context = context;
     count.stream = stream;
-    if (load(library) && cut_names(names) && subscribe() && start_profiler() && choose_metrics() &&
-        configure())
-        count.stage = KF_COUNT_DONE;
+    bool loaded = load(library) && cut_names(names);
+    if (loaded) kf_lines_open(count.cupti.library, context);
+    if (loaded && subscribe()) {
+        kf_work_open(count.cupti.library);
+        if (start_profiler() && choose_metrics() && configure()) count.stage = KF_COUNT_DONE;
+    }
     count.setup_seconds = now() - started;
 }
 
 /* ---- counting -------------------------------------------------------------------------------- */
+
+static void flush(void)
+{
+    if (count.flush_bytes)
+        count.cuda->set_bytes(count.flush, 0x5a, count.flush_bytes, count.stream);
+    count.cuda->context_synchronize();
+}
 
 static int one_pass(void (*call)(void *context), void *context, int *last)
 {
     const kf_cupti *c = &count.cupti;
     cupti_start start = {.size = CUPTI_SIZE(cupti_start, profiler), .profiler = count.profiler};
     cupti_stop stop = {.size = CUPTI_SIZE(cupti_stop, all_submitted), .profiler = count.profiler};
-    if (count.flush_bytes)
-        count.cuda->set_bytes(count.flush, 0x5a, count.flush_bytes, count.stream);
-    count.cuda->context_synchronize();
+    flush();
     double flushed = now();
     if (!check(c->start(&start), "starting a pass")) return 0;
     count.start_seconds += now() - flushed;
@@ -473,20 +485,40 @@ static int read_values(kf_count_header *header, kf_count_launch *launches)
 static void make_ready(uint32_t passes)
 {
     double started = now();
-    if (count.stage == KF_COUNT_DONE && !count.profiler && shorten(passes) && enable(passes))
-        make_flush();
+    if (count.stage == KF_COUNT_DONE && !count.profiler && shorten(passes)) enable(passes);
     count.enable_seconds = now() - started;
 }
 
-void kf_count_calls(void (*call)(void *context), void *context, uint32_t most_passes,
-                    kf_count_header *header, kf_count_launch *launches)
+/* Measures the device time of one more call, and samples its lines in another, before the profiler
+ * is enabled: CUPTI does one of the three at a time. */
+static void measure_work(void (*call)(void *context), void *context, kf_count_records *records)
 {
+    uint32_t seen = count.seen;
+    double seconds = 0;
+    cu_result (*synchronize)(void) = count.cuda ? count.cuda->context_synchronize : NULL;
+    if (count.cupti.library) {
+        make_flush();
+        flush();
+    }
+    kf_work_measure(call, context, synchronize, &records->header, records->works);
+    for (uint32_t i = 0; i < records->header.works; i++) seconds += records->works[i].seconds;
+    kf_lines_sample(call, context, synchronize, seconds, &records->header, records->lines);
+    /* The number of launches of the warm-up decides about room. */
+    count.seen = seen;
+}
+
+void kf_count_calls(void (*call)(void *context), void *context, uint32_t most_passes,
+                    kf_count_records *records)
+{
+    kf_count_header *header = &records->header;
+    kf_count_launch *launches = records->launches;
     double started = now();
     int last = 0;
     uint32_t passes = 0;
     memset(launches, 0, KF_COUNT_LAUNCHES * sizeof *launches);
     count.launch_count = 0;
     *header = (kf_count_header){.magic = KF_WIRE_MAGIC, .setup_seconds = count.setup_seconds};
+    measure_work(call, context, records);
     make_ready(most_passes);
     while (count.stage == KF_COUNT_DONE && !last) {
         double began = now();

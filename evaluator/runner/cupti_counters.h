@@ -9,11 +9,12 @@
 /* Loads CUPTI if the environment names it, and does all work that does not touch the GPU. Call it
  * before the second filter. kf_count_calls reports failures. */
 void kf_count_prepare(const kf_cuda *cuda, cu_context context, cu_stream stream);
-/* Calls `call` once in each pass, after flushing the L2. Fills the header and KF_COUNT_LAUNCHES
- * launches. Each call must launch the same kernels. Makes at most `passes` passes, and counts as
- * many metrics as fit into them, in the order of the request, at least one. For more than one pass,
- * a call must have been made before: its launches give the number of ranges. */
+/* Calls `call` once for its device time (kernel_work.h), and once in each pass, each time after
+ * flushing the L2. Fills all records. Each call
+ * must launch the same kernels. Makes at most `passes` passes, and counts as many metrics as fit
+ * into them, in the order of the request, at least one. For more than one pass, a call must have
+ * been made before: its launches give the number of ranges. */
 void kf_count_calls(void (*call)(void *context), void *context, uint32_t passes,
-                    kf_count_header *header, kf_count_launch *launches);
+                    kf_count_records *records);
 
 #endif

@@ -41,6 +41,6 @@ void kf_runner_complain(int code);
 /* Counts one call, with at most `passes` repetitions. Returns 0 on a device without counters
  * (kforge/counters.h). */
 int kf_runner_count(void (*call)(void *context), void *context, uint32_t passes,
-                    kf_count_header *header, kf_count_launch *launches);
+                    kf_count_records *records);
 
 #endif

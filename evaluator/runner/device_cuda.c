@@ -181,8 +181,8 @@ void kf_runner_complain(int code)
 }
 
 int kf_runner_count(void (*call)(void *context), void *context, uint32_t passes,
-                    kf_count_header *header, kf_count_launch *launches)
+                    kf_count_records *records)
 {
-    kf_count_calls(call, context, passes, header, launches);
+    kf_count_calls(call, context, passes, records);
     return 1;
 }

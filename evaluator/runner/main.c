@@ -226,14 +226,16 @@ static void call_one(void *context)
 
 static int run_count(const kf_wire_command *command)
 {
-    static kf_count_header header;
-    static kf_count_launch launches[KF_COUNT_LAUNCHES];
+    static kf_count_records records;
+    const kf_count_header *header = &records.header;
     uint32_t set = command->set;
     if (set >= KF_WIRE_MAX_SETS || !runner.entry ||
-        !kf_runner_count(call_one, &set, command->count, &header, launches))
+        !kf_runner_count(call_one, &set, command->count, &records))
         return answer(command->nonce, KF_WIRE_BAD_COMMAND, 0, 0, 0);
-    return answer(command->nonce, KF_WIRE_OK, 0, 0, 0) && send_all(&header, sizeof header) &&
-           send_all(launches, header.launches * sizeof *launches);
+    return answer(command->nonce, KF_WIRE_OK, 0, 0, 0) && send_all(header, sizeof *header) &&
+           send_all(records.launches, header->launches * sizeof records.launches[0]) &&
+           send_all(records.works, header->works * sizeof records.works[0]) &&
+           send_all(records.lines, header->lines * sizeof records.lines[0]);
 }
 
 static int serve(void)

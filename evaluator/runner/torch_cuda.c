@@ -8,8 +8,10 @@
  * as anywhere else.
  *
  * Without a pool (before the judge sends one, and in the oracle) the CUDA runtime's own functions
- * do the work. The pool must come before the first allocation, or PyTorch would go on to divide
- * memory that the judge cannot read. kf_torch_device_pool refuses a later one.
+ * do the work. If the device has no memory left for an oracle, the block lies in the host's memory,
+ * where the GPU reads and writes it through its bus. The pool must come before the
+ * first allocation, or PyTorch would go on to divide memory that the judge cannot read.
+ * kf_torch_device_pool refuses a later one.
  *
  * Nothing here is trusted. A solution may call or replace all of it, and harms only itself. */
 #include <dlfcn.h>
@@ -21,12 +23,16 @@
 
 #include "driver_cuda.h"
 #include "blocks.h"
+#include "host_blocks.h"
+#include "kernel_work.h"
 #include "regions_cuda.h"
 #include "stream_gate_cuda.h"
 #include "wire.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define MAX_REGIONS (KF_WIRE_MAX_SETS * KF_WIRE_MAX_ARGUMENTS)
+/* Memory for records of device time (gpu.py). */
+#define COUNT_BYTES (1 << 16)
 
 enum {
     RUNTIME_OK = 0,
@@ -37,6 +43,7 @@ enum {
 
 typedef int (*runtime_allocate)(void **pointer, size_t size);
 typedef int (*runtime_release)(void *pointer);
+typedef int (*runtime_last_error)(void);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static kf_cuda cuda;
@@ -47,6 +54,15 @@ static kf_blocks blocks;
 static kf_stream_gate gate;
 /* Allocations of the runtime's own that are still there. */
 static int64_t outside;
+
+/* The host's memory in place of memory that the device does not have. */
+static struct {
+    kf_host_blocks blocks;
+    bool allowed, used;
+    /* The size of the last allocation if it was refused. PyTorch then frees all memory that it does
+     * not use, and asks once more. */
+    size_t refused;
+} host_memory;
 
 /* ---- the runtime's own ----------------------------------------------------------------------- */
 
@@ -73,12 +89,52 @@ EXPORT int kf_torch_device_pool(int fd, uint64_t size, uint64_t address, uint64_
 EXPORT uint64_t kf_torch_region(uint32_t number, int fd, uint64_t size, uint64_t address,
                                 int read_only);
 EXPORT void kf_torch_unmap(void);
+EXPORT void kf_torch_use_host_memory(int allowed);
+EXPORT int kf_torch_spilled(void);
 EXPORT int kf_torch_open_gates(void);
 EXPORT void kf_torch_take_page(uint64_t address);
 EXPORT void kf_torch_begin_call(uint32_t number);
+EXPORT void kf_torch_count_prepare(void);
+EXPORT uint32_t kf_torch_count(void (*call)(void *context), void *answer);
 EXPORT uint32_t kf_torch_sampled_call(uint64_t nonce, uint32_t slot, uint32_t calls);
 EXPORT uint32_t kf_torch_sampled_output(uint64_t nonce, uint32_t slot, uint32_t outputs);
 EXPORT void kf_torch_sample(uint64_t nonce, uint32_t slot, uint64_t address, uint64_t bytes);
+
+static void drop_host_memory(void)
+{
+    for (void *pointer; (pointer = kf_host_blocks_drop(&host_memory.blocks));)
+        cuda.release_host(pointer);
+}
+
+/* Takes memory of the host. The runtime keeps the error of the refused allocation before it, which
+ * PyTorch would find after its next kernel. */
+static int allocate_on_host(void **pointer, size_t size)
+{
+    runtime_last_error last_error;
+    *(void **)&last_error = runtime_function("cudaGetLastError");
+    if (last_error) last_error();
+    host_memory.used = true;
+    if ((*pointer = kf_host_blocks_take(&host_memory.blocks, size))) return RUNTIME_OK;
+    if (cuda.allocate_host(pointer, size, CU_HOST_ON_DEVICE) != CU_SUCCESS) {
+        drop_host_memory(); /* blocks of other sizes */
+        if (cuda.allocate_host(pointer, size, CU_HOST_ON_DEVICE) != CU_SUCCESS)
+            return RUNTIME_OUT_OF_MEMORY;
+    }
+    if (kf_host_blocks_add(&host_memory.blocks, *pointer, size)) return RUNTIME_OK;
+    cuda.release_host(*pointer);
+    return RUNTIME_OUT_OF_MEMORY;
+}
+
+static int allocate_own(void **pointer, size_t size)
+{
+    static runtime_allocate allocate;
+    if (!allocate) *(void **)&allocate = runtime_function("cudaMalloc");
+    int result = allocate ? allocate(pointer, size) : RUNTIME_MISSING;
+    bool again = result == RUNTIME_OUT_OF_MEMORY && host_memory.refused == size;
+    if (again && host_memory.allowed) result = allocate_on_host(pointer, size);
+    host_memory.refused = result == RUNTIME_OUT_OF_MEMORY ? size : 0;
+    return result;
+}
 
 int cudaMalloc(void **pointer, size_t size)
 {
@@ -91,9 +147,7 @@ int cudaMalloc(void **pointer, size_t size)
         *pointer = size ? (void *)(uintptr_t)(device_pool.base + offset) : NULL;
         return RUNTIME_OK;
     }
-    static runtime_allocate allocate;
-    if (!allocate) *(void **)&allocate = runtime_function("cudaMalloc");
-    int result = allocate ? allocate(pointer, size) : RUNTIME_MISSING;
+    int result = allocate_own(pointer, size);
     outside += result == RUNTIME_OK && size;
     pthread_mutex_unlock(&lock);
     return result;
@@ -107,6 +161,12 @@ int cudaFree(void *pointer)
         /* The runtime's cudaFree waits for all work that may still use the memory. */
         int result = cuda.context_synchronize();
         if (!kf_blocks_give_back(&blocks, at - device_pool.base)) result = RUNTIME_INVALID;
+        pthread_mutex_unlock(&lock);
+        return result;
+    }
+    if (kf_host_blocks_give_back(&host_memory.blocks, pointer)) {
+        int result = cuda.context_synchronize();
+        outside--;
         pthread_mutex_unlock(&lock);
         return result;
     }
@@ -172,6 +232,26 @@ void kf_torch_unmap(void)
     kf_stream_gate_take(&gate, 0);
 }
 
+/* Allows the host's memory where the device has too little, for the oracle. */
+void kf_torch_use_host_memory(int allowed)
+{
+    pthread_mutex_lock(&lock);
+    host_memory.allowed = allowed;
+    drop_host_memory();
+    host_memory.used = false;
+    pthread_mutex_unlock(&lock);
+}
+
+/* Returns 1 if memory of the host was taken since the last call. */
+int kf_torch_spilled(void)
+{
+    pthread_mutex_lock(&lock);
+    int used = host_memory.used;
+    host_memory.used = false;
+    pthread_mutex_unlock(&lock);
+    return used;
+}
+
 /* Makes the runner's own stream page, after PyTorch has made its context. Returns 0 on success. */
 int kf_torch_open_gates(void)
 {
@@ -204,4 +284,22 @@ uint32_t kf_torch_sampled_output(uint64_t nonce, uint32_t slot, uint32_t outputs
 void kf_torch_sample(uint64_t nonce, uint32_t slot, uint64_t address, uint64_t bytes)
 {
     kf_stream_gate_sample(&gate, nonce, slot, address, bytes);
+}
+
+/* Prepares this runner for kf_torch_count, if it was started for that. */
+void kf_torch_count_prepare(void)
+{
+    kf_work_prepare();
+}
+
+/* Measures the device time of one call. Writes the answer to KF_WIRE_COUNT, and returns its size.
+ * `answer`: COUNT_BYTES of memory. */
+uint32_t kf_torch_count(void (*call)(void *context), void *answer)
+{
+    _Static_assert(sizeof(kf_count_header) + KF_COUNT_WORKS * sizeof(kf_count_work) <= COUNT_BYTES,
+                   "gpu.py gives too little memory");
+    kf_count_header *header = answer;
+    *header = (kf_count_header){.magic = KF_WIRE_MAGIC, .stage = KF_COUNT_WORK_ONLY};
+    kf_work_measure(call, NULL, cuda.context_synchronize, header, (kf_count_work *)(header + 1));
+    return (uint32_t)(sizeof *header + header->works * sizeof(kf_count_work));
 }

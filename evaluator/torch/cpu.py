@@ -77,6 +77,20 @@ class Place:
     def release(self):
         """Unmaps everything. No tensor of it exists any more."""
 
+    def give_back(self):
+        """Returns unused memory. PyTorch keeps no memory of a processor."""
+
+    def reserved(self):
+        """Returns the bytes that PyTorch holds of the device's memory."""
+        return 0
+
+    def use_host_memory(self, allowed):
+        """Lets the device's memory continue in that of the host: they are the same."""
+
+    def spilled(self):
+        """True if that has happened since the last call of this."""
+        return False
+
     @staticmethod
     def make(function):
         """Returns the result of `function`, a problem's get_inputs, on this device."""

@@ -14,6 +14,7 @@ READ_ONLY = 2  # evaluator/protocol/wire.h
 GRANULE = 2 << 20  # before each allocation, on both sides
 NO_ADDRESS = 0
 SAMPLE_SLOTS = 2  # evaluator/protocol/stream_page.h
+COUNT_BYTES = 1 << 16  # evaluator/runner/torch_cuda.c
 
 
 class Memory:
@@ -35,6 +36,7 @@ def load_library():
     library.kf_torch_device_pool.argtypes = [ctypes.c_int, ctypes.c_uint64, ctypes.c_uint64, ctypes.POINTER(ctypes.c_uint64)]
     library.kf_torch_region.argtypes = [ctypes.c_uint32, ctypes.c_int, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int]
     library.kf_torch_region.restype = ctypes.c_uint64
+    library.kf_torch_use_host_memory.argtypes = [ctypes.c_int]
     library.kf_torch_take_page.argtypes = [ctypes.c_uint64]
     library.kf_torch_begin_call.argtypes = [ctypes.c_uint32]
     for function in (library.kf_torch_sampled_call, library.kf_torch_sampled_output):
@@ -67,6 +69,7 @@ class Place:
         self._wake()
         if self.library.kf_torch_open_gates():
             raise RuntimeError("no memory for the stream page")
+        self.library.kf_torch_count_prepare()
         self.begin_call = self.library.kf_torch_begin_call
 
     def _wake(self):
@@ -141,7 +144,24 @@ class Place:
         self.regions.clear()
         self.library.kf_torch_unmap()
         if not self.first:  # The oracle's. Others need the memory.
-            self.torch.cuda.empty_cache()
+            self.give_back()
+
+    def give_back(self):
+        """Returns unused memory to the device."""
+        self.torch.cuda.empty_cache()
+
+    def reserved(self):
+        """Returns the bytes that PyTorch holds of the device's memory."""
+        return self.torch.cuda.memory_reserved()
+
+    def use_host_memory(self, allowed):
+        """Lets allocations that the device has no memory for lie in the host's. The device reads
+        and writes it, slowly."""
+        self.library.kf_torch_use_host_memory(int(allowed))
+
+    def spilled(self):
+        """True if that has happened since the last call of this."""
+        return bool(self.library.kf_torch_spilled())
 
     def make(self, function):
         """Draws on the GPU if the file leaves the device to PyTorch. At full size a processor takes
@@ -182,6 +202,20 @@ class Place:
             self.library.kf_torch_sample(
                 nonce, slot, tensor.data_ptr(), count * tensor.element_size()
             )
+
+    # ---- device time -----------------------------------------------------------------------------
+
+    def count(self, call):
+        """Makes one call with a cold L2 cache. Returns the records of its device time."""
+        try:
+            size = 2 * self.torch.cuda.get_device_properties(self.device).L2_cache_size
+            self.torch.empty(size, dtype=self.torch.uint8, device=self.device).zero_()
+        except (AttributeError, RuntimeError):
+            pass  # An older PyTorch, or little memory.
+        records = ctypes.create_string_buffer(COUNT_BYTES)
+        function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(call)
+        size = self.library.kf_torch_count(function, records)
+        return records.raw[:size]
 
     # ---- time ------------------------------------------------------------------------------------
 

@@ -40,14 +40,16 @@ from time import monotonic  # Bound here, since a solution may patch the module.
 import torch_state_guard
 import dry_run
 import float64
+import parts
 
 WIRE_FD = 3
 MAGIC = 0x31676B66
 MOST_SETS, MOST_ARGUMENTS, MOST_DIMS = 1024, 512, 8
 # Bytes of a call's arguments. An oracle above this size gives its temporary memory back after each
-# batch, for device pools to come.
+# batch, for device pools to come. So does one with so much temporary memory.
 MUCH = 1 << 30
-LOAD, SCALARS, MAP, UNMAP, PING, BATCH, QUIT = 1, 2, 3, 4, 5, 6, 7
+MUCH_TEMPORARY = 8 << 30
+LOAD, SCALARS, MAP, UNMAP, PING, BATCH, QUIT, COUNT = 1, 2, 3, 4, 5, 6, 7, 8
 NULL, READ_ONLY, LEDGER, FORGET, ARENA, STREAM_PAGE = 1, 2, 4, 8, 16, 32
 OK, LOAD_FAILED, DEVICE_ERROR, MAP_FAILED, BAD_COMMAND = 0, 1, 2, 3, 4
 OUT_OF_MEMORY, EXCEPTION, EXCEPTION_OF_OTHERS = 2, 20001, 20002  # codes of DEVICE_ERROR
@@ -110,6 +112,7 @@ class Loaded:
         self.plan, self.load = plan, load
         self.folder = folder  # of the plan, and of a solution's extensions
         self.role = plan["role"]
+        place.use_host_memory(self.role == "oracle")
         # An oracle computes in float64, unless the task says that its module cannot.
         self.widens = self.role == "oracle" and not plan.get("own_precision")
         self.arguments = plan["arguments"]
@@ -126,6 +129,7 @@ class Loaded:
         self.forward = self.module
         self.copies = plan.get("copies", False)
         self.library = None  # of an oracle: whether cuDNN computes its convolutions
+        self.parts = parts.Parts(self.torch, self.call_widened, self.place)
         self.gives_back = (
             self.role == "oracle" and self.place.kind != "cpu" and self._argument_bytes() >= MUCH
         )
@@ -381,36 +385,34 @@ class Loaded:
         return given, state
 
     def call_oracle(self, given, state, outputs):
-        torch = self.torch
         for target, tensor in state:
             target.data = self._widen(tensor)
-        def call():  # Widened for each call, since forward may write into its arguments.
+        self.parts.run(given, outputs)
+
+    def call_widened(self, given):
+        """Calls the module with widened copies of its arguments, since it may write into them."""
+
+        def call():
             with self.conversions():
                 return self.module(*[self._widen(value) for value in given])
 
-        if self.place.kind != "cpu":
+        if self.place.kind != "cpu" and not self.parts.trying:
             if self.library is None:
                 self.library = float64.prefers_cudnn(
                     self.plan["problem"]["text"], call, self.place.synchronize
                 )
-                torch.cuda.empty_cache()  # The memory of the other way.
-            torch.backends.cudnn.enabled = self.library
-        result = self.load.flatten(call())
-        if len(result) != len(outputs):
-            raise RuntimeError(
-                "forward returns %d tensors; the task has %d outputs" % (len(result), len(outputs))
-            )
-        for out, value in zip(outputs, result):
-            if value.numel() != out.numel() or list(value.shape) not in (list(out.shape), []):
-                raise RuntimeError(
-                    "forward returns a tensor of shape %s; the task says %s"
-                    % (list(value.shape), list(out.shape))
-                )
-            out.copy_(
-                value.reshape(out.shape).to(torch.float64)
-                if out.dtype == torch.float64
-                else value.reshape(out.shape)
-            )
+                self.place.give_back()  # The memory of the other way.
+            self.torch.backends.cudnn.enabled = self.library
+        return self.load.flatten(call())
+
+    def forget_widened(self):
+        """Frees the memory of an oracle between batches. Others need it."""
+        self.drop_state()
+        self.place.give_back()
+
+    def drop_state(self):
+        for _, target, _ in self.targets:
+            target.data = self.torch.empty(0, dtype=target.dtype, device=target.device)
 
 
 def copied(result, tensor, clone):
@@ -588,8 +590,8 @@ class Runner:
         self.prepared.clear()
         self.buffers.clear()
         self.ledger = None
-        for _, target, _ in self.loaded.targets if self.loaded else []:
-            target.data = self.torch.empty(0, dtype=target.dtype, device=target.device)
+        if self.loaded:
+            self.loaded.drop_state()
         self.place.release()
 
     # ---- results ---------------------------------------------------------------------------------
@@ -728,8 +730,8 @@ class Runner:
                     given, state = self.prepare(number)
                     outputs = [self.buffers[number][i] for i in self.loaded.outputs]
                     self.loaded.call_oracle(given, state, outputs)
-                if self.loaded.gives_back:
-                    self.torch.cuda.empty_cache()
+                if self.loaded.gives_back or self.place.reserved() > MUCH_TEMPORARY:
+                    self.loaded.forget_widened()
             else:
                 self.call(order, nonce)
             gap = self.place.wait()
@@ -762,6 +764,29 @@ class Runner:
                 self.sample(nonce, sampled[call], results[number])
         for number, result in results.items():
             kept.append(write(number, result))
+
+    def count(self, nonce, number):
+        """Measures the device time of one call (evaluator/runner/kernel_work.c)."""
+        failures = []
+
+        def call(_):
+            try:
+                self.kept.append(self.loaded.forward(*given))
+            except BaseException as error:
+                failures.append(error)
+
+        if self.loaded is None or self.place.kind == "cpu":
+            self.answer(nonce, BAD_COMMAND)
+            return
+        given, state = self.prepare(number)
+        for target, tensor in state:
+            target.data = tensor
+        records = self.place.count(call)
+        if failures:
+            self.answer(nonce, DEVICE_ERROR, self.explain(failures[0]))
+        else:
+            self.answer(nonce, OK)
+            self.socket.sendall(records)
 
     def sample(self, nonce, slots, result):
         try:
@@ -826,6 +851,8 @@ class Runner:
                 self.answer(nonce, OK)
             elif kind == MAP:
                 self.answer(nonce, self.map_buffer(command, fd))
+            elif kind == COUNT:
+                self.count(nonce, command[5])
             elif kind == UNMAP:
                 self.unmap()
                 self.answer(nonce, OK)

@@ -41,8 +41,12 @@ static double integer_distance(const void *got, const void *expected, int64_t in
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
+/* Written as vectors, because gcc 12 keeps a loop over lanes in scalar registers. */
+typedef double lanes __attribute__((vector_size(8 * LANES)));
+typedef int64_t lane_bits __attribute__((vector_size(8 * LANES)));
+
 typedef struct block_sums {
-    double square[LANES], max[LANES], scale_square[LANES], scale_max[LANES], odd[LANES];
+    lanes square, max, scale_square, scale_max, odd;
 } block_sums;
 
 /* Sums `count` elements, a multiple of LANES. `odd` becomes NaN or positive in a lane with a value
@@ -50,17 +54,21 @@ typedef struct block_sums {
 KF_BODY sum_block_body(const double *restrict got, const double *restrict expected, int count,
                        double largest, block_sums *restrict sums)
 {
+    const lane_bits magnitude = (lane_bits){0} + INT64_MAX, one = (lane_bits)((lanes){0} + 1.0);
+    const lanes most = (lanes){0} + largest;
     block_sums s = {0};
     for (int i = 0; i < count; i += LANES) {
-        for (int l = 0; l < LANES; l++) {
-            double e = expected[i + l], d = __builtin_fabs(got[i + l] - e),
-                   scale = __builtin_fabs(e);
-            s.square[l] += d * d;
-            s.max[l] = d > s.max[l] ? d : s.max[l];
-            s.scale_square[l] += e * e;
-            s.scale_max[l] = scale > s.scale_max[l] ? scale : s.scale_max[l];
-            s.odd[l] += (d - d) + (scale > largest ? 1.0 : 0.0);
-        }
+        lanes g, e;
+        memcpy(&g, got + i, sizeof g);
+        memcpy(&e, expected + i, sizeof e);
+        lanes d = (lanes)((lane_bits)(g - e) & magnitude),
+              scale = (lanes)((lane_bits)e & magnitude);
+        lane_bits higher = d > s.max, larger = scale > s.scale_max, beyond = scale > most;
+        s.square += d * d;
+        s.max = (lanes)((higher & (lane_bits)d) | (~higher & (lane_bits)s.max));
+        s.scale_square += e * e;
+        s.scale_max = (lanes)((larger & (lane_bits)scale) | (~larger & (lane_bits)s.scale_max));
+        s.odd += (d - d) + (lanes)(beyond & one);
     }
     *sums = s;
 }
@@ -99,18 +107,29 @@ static void add_element(kf_dtype dtype, double got, double expected, int64_t ind
     sums->scale_max = fmax(sums->scale_max, fabs(expected));
 }
 
-/* Loads elements of the output and of the expected values as doubles. Expected values of floating
- * outputs are doubles already. */
-static void load_block(const kf_problem_argument *argument, const void *data, const void *expected,
-                       int64_t first, int count, double *got, double *truth)
+/* Begins to load the block that follows. Outputs come from memory rather than from a cache. */
+static void prefetch(const void *data, size_t bytes)
+{
+    for (size_t at = bytes; at < 2 * bytes; at += 64) __builtin_prefetch((const char *)data + at);
+}
+
+/* Loads elements of the output as doubles. Returns their expected values: of floating outputs
+ * they are doubles already, others are loaded into `room`. */
+static const double *load_block(const kf_problem_argument *argument, const void *data,
+                                const void *expected, int64_t first, int count, double *got,
+                                double *room)
 {
     size_t size = kf_dtype_size(argument->dtype);
-    kf_load_doubles(argument->dtype, (const char *)data + (size_t)first * size, (size_t)count, got);
-    if (kf_dtype_is_float(argument->dtype))
-        memcpy(truth, (const double *)expected + first, (size_t)count * sizeof *truth);
-    else
-        kf_load_doubles(argument->dtype, (const char *)expected + (size_t)first * size,
-                        (size_t)count, truth);
+    const char *outputs = (const char *)data + (size_t)first * size;
+    prefetch(outputs, (size_t)count * size);
+    kf_load_doubles(argument->dtype, outputs, (size_t)count, got);
+    if (kf_dtype_is_float(argument->dtype)) {
+        prefetch((const double *)expected + first, (size_t)count * sizeof(double));
+        return (const double *)expected + first;
+    }
+    kf_load_doubles(argument->dtype, (const char *)expected + (size_t)first * size, (size_t)count,
+                    room);
+    return room;
 }
 
 static void add_wide_integers(const void *data, const void *expected, int64_t first, int64_t count,
@@ -130,7 +149,7 @@ void kf_error_accumulate_part(const kf_problem_argument *argument, const void *d
                               const void *expected, int64_t first, int64_t count,
                               kf_error_sums *sums)
 {
-    double got[BLOCK], truth[BLOCK], largest = kf_dtype_largest(argument->dtype);
+    double got[BLOCK], room[BLOCK], largest = kf_dtype_largest(argument->dtype);
     sums->count += count;
     if (argument->dtype == KF_I64) {
         add_wide_integers(data, expected, first, count, sums);
@@ -138,7 +157,7 @@ void kf_error_accumulate_part(const kf_problem_argument *argument, const void *d
     }
     while (count > 0) {
         int take = count < BLOCK ? (int)count : BLOCK;
-        load_block(argument, data, expected, first, take, got, truth);
+        const double *truth = load_block(argument, data, expected, first, take, got, room);
         int whole = take - take % LANES;
         if (!add_block(got, truth, whole, largest, sums)) whole = 0;
         for (int i = whole; i < take; i++)
@@ -344,11 +363,11 @@ static bool block_passes(const rule *r, int64_t first, int count, const double *
 static kf_mismatches find_mismatches(const rule *r, double scale)
 {
     kf_mismatches m = kf_mismatches_begin(r->argument, scale);
-    double got[BLOCK], truth[BLOCK], largest = kf_dtype_largest(r->argument->dtype);
+    double got[BLOCK], room[BLOCK], largest = kf_dtype_largest(r->argument->dtype);
     for (int64_t first = 0; first < r->argument->elements; first += BLOCK) {
         int take =
             r->argument->elements - first < BLOCK ? (int)(r->argument->elements - first) : BLOCK;
-        load_block(r->argument, r->data, r->expected, first, take, got, truth);
+        const double *truth = load_block(r->argument, r->data, r->expected, first, take, got, room);
         if (block_passes(r, first, take, got, truth)) continue;
         for (int i = 0; i < take; i++)
             if (!element_passes(r, largest, first + i, got[i], truth[i]))

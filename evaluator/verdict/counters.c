@@ -488,6 +488,9 @@ void kf_counters_explain(const kf_count_header *header, char note[256], char rem
         snprintf(note, 256, "%s has none of these metrics", said);
         snprintf(remedy, 256, "\"ncu --query-metrics\" lists their names");
         break;
+    case KF_COUNT_WORK_ONLY:
+        snprintf(note, 256, "solutions in Python have device times, and no hardware counters");
+        break;
     default: snprintf(note, 256, "counting did not end: %s", said);
     }
 }

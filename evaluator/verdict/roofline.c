@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "device_work.h"
 #include "kforge/json.h"
 
 /* names of left-out metrics in a text */
@@ -325,10 +326,12 @@ static void word_left_out(const cJSON *counters, kf_buffer *out)
 void kf_counters_words(const cJSON *counters, kf_buffer *out)
 {
     const char *note = text_of(counters, "note"), *remedy = text_of(counters, "remedy");
+    kf_work_words(counters, out);
     if (*note) kf_buffer_format(out, "no counters: %s%s%s\n", note, *remedy ? "; " : "", remedy);
     const cJSON *kernel;
     cJSON_ArrayForEach(kernel, cJSON_GetObjectItemCaseSensitive(counters, "kernels"))
         word_kernel(kernel, out);
+    kf_lines_words(counters, out);
     double dropped = kf_json_get_number(counters, "dropped", 0);
     if (dropped > 0)
         kf_buffer_format(out, "and %.0f more launches that were not looked at\n", dropped);

@@ -199,7 +199,6 @@ char *kf_verdict_summary(const kf_verdict *verdict)
 static const struct {
     const char *rule, *next;
 } steps[] = {
-    {"aliasing.device", "Set \"aliasing\" to \"forbid\" in task.json, or judge on the CPU device."},
     {"asan.report", "Fix the access that AddressSanitizer reports."},
     {"baseline.disturbed", "Stop other work on the machine and judge the same source again."},
     {"baseline.failed", "Repair the task's baseline, because the candidate was not judged."},

@@ -107,11 +107,17 @@ typedef struct holder {
     pthread_t thread;
 } holder;
 
-static bool owns(const holder *h)
+/* True if the job's last owner is this worker. */
+static bool is_last_owner(const holder *h)
 {
     size_t size;
     kf_autofree char *name = kf_file_read(h->owner, NAME_BYTES, &size, NULL);
-    return name && strcmp(name, h->spool->name) == 0 && access(h->file, F_OK) == 0;
+    return name && strcmp(name, h->spool->name) == 0;
+}
+
+static bool owns(const holder *h)
+{
+    return is_last_owner(h) && access(h->file, F_OK) == 0;
 }
 
 static void *hold(void *argument)
@@ -198,6 +204,9 @@ static bool conclude(const spool *s, holder *h, const char *answer, kf_error *er
         unlink(h->owner);
     } else if (ours) {
         give_back(s, h);
+    } else if (is_last_owner(h)) {
+        /* The agent has cancelled the job, perhaps before this file was there. */
+        unlink(h->owner);
     }
     free(h);
     return written;

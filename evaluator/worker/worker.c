@@ -8,7 +8,7 @@
  * The agent may vanish at any time (kill -9, a lost connection). End of file on the input only says
  * that no more jobs follow, since a shell pipeline may close it early. A vanished agent shows at
  * the output. A thread watches the output while the judge is busy, stops the judge, and writes the
- * signs of life.
+ * signs of life. It also reads the input then, and stops the judge if its job is cancelled.
  */
 #include "worker.h"
 
@@ -51,7 +51,7 @@ char *kf_worker_hello(const kf_judge *judge, kf_error *error)
                 cJSON_AddStringToObject(json, "conditions", kf_judge_environment_id(judge)) &&
                 cJSON_AddStringToObject(json, "version", KFORGE_VERSION) &&
                 cJSON_AddNumberToObject(json, "jobs", (double)kf_judge_jobs(judge)) &&
-                cJSON_AddTrueToObject(json, "alive");
+                cJSON_AddTrueToObject(json, "alive") && cJSON_AddTrueToObject(json, "cancel");
     cJSON *machine = made ? kf_judge_describe(judge) : NULL;
     if (machine && !cJSON_AddItemToObject(json, "machine", machine)) cJSON_Delete(machine);
     return print_line(made ? json : NULL, error);
@@ -104,6 +104,69 @@ char *kf_worker_print(const kf_verdict *verdict, kf_error *error)
     return print_line(answer, error);
 }
 
+/* ---- the input ------------------------------------------------------------------------------- */
+
+typedef struct reader {
+    int input;
+    /* The bytes of the next lines so far. */
+    kf_buffer line;
+    /* The first bytes of `line`, in which there is no newline. */
+    size_t looked;
+    /* The first bytes of `line`, in which the watch looked for cancels. */
+    size_t peeked;
+    /* True if the line is over the limit. Its rest is dropped. */
+    bool overlong;
+    bool ended;
+    /* Of read(), or ENOMEM. 0: it works. */
+    int failure;
+} reader;
+
+/* Reads some bytes, without waiting if the input is readable. */
+static void read_some(reader *r)
+{
+    char data[READ_BYTES];
+    ssize_t size = read(r->input, data, sizeof data);
+    if (size < 0 && (errno == EINTR || errno == EAGAIN)) return;
+    if (size < 0) r->failure = errno;
+    if (size <= 0) {
+        r->ended = true;
+        return;
+    }
+    kf_buffer_append(&r->line, data, (size_t)size);
+    if (r->line.failed) r->failure = ENOMEM, r->ended = true;
+}
+
+/* True if more bytes may be read ahead. */
+static bool has_room(const reader *r)
+{
+    return !r->ended && r->line.size <= KF_JOB_BYTES;
+}
+
+/* Copies the id of a line that cancels a job. False for any other line. */
+static bool read_cancel(const char *text, size_t size, char id[KF_JOB_ID_BYTES + 1])
+{
+    if (!memmem(text, size < 64 ? size : 64, KF_CANCEL_SCHEMA, strlen(KF_CANCEL_SCHEMA)))
+        return false;
+    kf_auto(cJSON) json = kf_json_parse(text, size, KF_JOB_BYTES, "cancel", NULL);
+    const cJSON *schema = cJSON_GetObjectItemCaseSensitive(json, "schema"),
+                *given = cJSON_GetObjectItemCaseSensitive(json, "id");
+    if (!cJSON_IsString(schema) || strcmp(schema->valuestring, KF_CANCEL_SCHEMA) != 0) return false;
+    snprintf(id, KF_JOB_ID_BYTES + 1, "%s", cJSON_IsString(given) ? given->valuestring : "");
+    return true;
+}
+
+/* Finds the next whole line with a cancel from r->peeked on. */
+static bool next_cancel(reader *r, char id[KF_JOB_ID_BYTES + 1])
+{
+    for (char *feed; r->line.size > r->peeked &&
+                     (feed = memchr(r->line.data + r->peeked, '\n', r->line.size - r->peeked));) {
+        const char *text = r->line.data + r->peeked;
+        r->peeked = (size_t)(feed - r->line.data) + 1;
+        if (read_cancel(text, (size_t)(feed - text), id)) return true;
+    }
+    return false;
+}
+
 /* ---- the watch on the output ----------------------------------------------------------------- */
 
 typedef struct watch {
@@ -111,6 +174,8 @@ typedef struct watch {
     const volatile int *stop;
     /* The caller's flag, or 1 without a reader of the output. */
     volatile int stopped;
+    /* The judge's flag: `stopped`, or 1 if its job is cancelled. */
+    volatile int halted;
     int output, wake[2];
     pthread_t thread;
     /* For the output and all below. */
@@ -124,6 +189,8 @@ typedef struct watch {
     char doing[64];
     /* `doing` is not written yet. */
     bool changed;
+    /* The input while the judge measures, and NULL otherwise. */
+    reader *reader;
 } watch;
 
 static bool write_text(watch *w, const char *text)
@@ -194,18 +261,51 @@ static void take_step(void *context, const char *words)
     pthread_mutex_unlock(&w->mutex);
 }
 
+/* Returns the input to wait for. -1: there is no such input now. */
+static int watched_input(watch *w)
+{
+    pthread_mutex_lock(&w->mutex);
+    int input = w->reader && has_room(w->reader) ? w->reader->input : -1;
+    pthread_mutex_unlock(&w->mutex);
+    return input;
+}
+
+/* Halts the judge if its job is cancelled in what has been read. With the mutex held. */
+static void read_cancels_of(watch *w)
+{
+    char id[KF_JOB_ID_BYTES + 1];
+    while (next_cancel(w->reader, id))
+        if (strcmp(id, w->id) == 0) __atomic_store_n(&w->halted, 1, __ATOMIC_RELAXED);
+}
+
+static void read_cancels(watch *w)
+{
+    pthread_mutex_lock(&w->mutex);
+    if (w->reader) {
+        read_some(w->reader);
+        read_cancels_of(w);
+    }
+    pthread_mutex_unlock(&w->mutex);
+}
+
 static void *watch_output(void *argument)
 {
     watch *w = argument;
     for (;;) {
-        struct pollfd fds[] = {{.fd = w->wake[0], .events = POLLIN}, {.fd = w->output}};
-        poll(fds, 2, WATCH_MILLISECONDS);
+        struct pollfd fds[] = {{.fd = w->wake[0], .events = POLLIN},
+                               {.fd = w->output},
+                               {.fd = watched_input(w), .events = POLLIN}};
+        poll(fds, 3, WATCH_MILLISECONDS);
         if (fds[0].revents) return NULL;
         if (fds[1].revents & (POLLERR | POLLHUP))
             __atomic_store_n(&w->stopped, 1, __ATOMIC_RELAXED);
         int asked = w->stop ? __atomic_load_n(w->stop, __ATOMIC_RELAXED) : 0;
         if (asked) __atomic_store_n(&w->stopped, asked, __ATOMIC_RELAXED);
-        if (__atomic_load_n(&w->stopped, __ATOMIC_RELAXED)) return NULL;
+        if (__atomic_load_n(&w->stopped, __ATOMIC_RELAXED)) {
+            __atomic_store_n(&w->halted, 1, __ATOMIC_RELAXED);
+            return NULL;
+        }
+        if (fds[2].revents) read_cancels(w);
         write_alive(w);
     }
 }
@@ -239,17 +339,6 @@ static void watch_end(watch *w)
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
-typedef struct reader {
-    int input;
-    /* The bytes of the next line so far. */
-    kf_buffer line;
-    /* The first bytes of `line`, in which there is no newline. */
-    size_t looked;
-    /* True if the line is over the limit. Its rest is dropped. */
-    bool overlong;
-    bool ended;
-} reader;
-
 typedef enum reading { READ_LINE, READ_NOTHING, READ_END, READ_FAILED } reading;
 
 /* Reads the next line. READ_LINE: r->line begins with a line of *length bytes without its newline.
@@ -257,12 +346,17 @@ typedef enum reading { READ_LINE, READ_NOTHING, READ_END, READ_FAILED } reading;
 static reading read_line(reader *r, const watch *w, bool wait, size_t *length, kf_error *error)
 {
     for (;;) {
+        if (r->failure)
+            return kf_fail(error, r->failure == ENOMEM ? KF_ERROR_MEMORY : KF_ERROR_IO,
+                           "reading jobs: %s", strerror(r->failure)),
+                   READ_FAILED;
         char *feed = r->line.size > r->looked
                          ? memchr(r->line.data + r->looked, '\n', r->line.size - r->looked)
                          : NULL;
         if (feed) return *length = (size_t)(feed - r->line.data), READ_LINE;
         if (r->line.size > KF_JOB_BYTES) r->overlong = true, kf_buffer_free(&r->line);
         r->looked = r->line.size;
+        if (r->peeked > r->looked) r->peeked = 0;
         if (r->ended)
             return *length = r->line.size, r->line.size > 0 || r->overlong ? READ_LINE : READ_END;
         if (__atomic_load_n(&w->stopped, __ATOMIC_RELAXED)) return READ_END;
@@ -270,14 +364,7 @@ static reading read_line(reader *r, const watch *w, bool wait, size_t *length, k
         int ready = poll(&fd, 1, wait ? WATCH_MILLISECONDS : 0);
         if (ready <= 0 && !wait) return READ_NOTHING;
         if (ready <= 0) continue;
-        char data[READ_BYTES];
-        ssize_t size = read(r->input, data, sizeof data);
-        if (size < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-        if (size < 0)
-            return kf_fail(error, KF_ERROR_IO, "reading jobs: %s", strerror(errno)), READ_FAILED;
-        r->ended = size == 0;
-        kf_buffer_append(&r->line, data, (size_t)size);
-        if (r->line.failed) return kf_fail_memory(error, "a job"), READ_FAILED;
+        read_some(r);
     }
 }
 
@@ -286,6 +373,7 @@ static void drop_line(reader *r, size_t length)
     size_t used = length < r->line.size ? length + 1 : length;
     memmove(r->line.data, r->line.data + used, r->line.size - used);
     r->line.size -= used;
+    r->peeked = r->peeked > used ? r->peeked - used : 0;
     r->looked = 0;
     r->overlong = false;
     /* A large job must not leave a large buffer. */
@@ -299,6 +387,39 @@ static bool is_blank(const char *text, size_t size)
     return at == size;
 }
 
+/* Answers a job that the agent cancelled. */
+static bool refuse_cancelled(watch *w, const char *id, kf_error *error)
+{
+    kf_error why;
+    kf_fail(&why, KF_ERROR_BUSY, "cancelled");
+    kf_autofree char *refusal = kf_worker_refusal(id, &why, error);
+    return write_line(w, refusal, error);
+}
+
+/* Removes a cancelled job from the queue and answers it. A job that is not there was answered. */
+static bool cancel_queued(kf_job_queue *h, watch *w, const char *id, kf_error *error)
+{
+    for (size_t i = 0; i < h->count; i++) {
+        if (strcmp(h->jobs[i].job->id, id) != 0) continue;
+        kf_job_queue_remove(h, i);
+        return refuse_cancelled(w, id, error);
+    }
+    return true;
+}
+
+/* Looks for cancels behind the jobs that a full queue leaves in the input. */
+static bool cancel_ahead(kf_job_queue *h, reader *r, watch *w, kf_error *error)
+{
+    char id[KF_JOB_ID_BYTES + 1];
+    if (h->count < h->most) return true;
+    struct pollfd fd = {.fd = has_room(r) ? r->input : -1, .events = POLLIN};
+    if (poll(&fd, 1, 0) == 1) read_some(r);
+    r->peeked = 0;
+    while (next_cancel(r, id))
+        if (!cancel_queued(h, w, id, error)) return false;
+    return true;
+}
+
 /* Reads the jobs that have arrived. Waits for one only if the queue is empty. */
 static reading take_in(kf_job_queue *h, reader *r, watch *w, kf_error *error)
 {
@@ -307,8 +428,14 @@ static reading take_in(kf_job_queue *h, reader *r, watch *w, kf_error *error)
     while (h->count < h->most &&
            (got = read_line(r, w, h->count == 0, &length, error)) == READ_LINE) {
         kf_error why;
+        char id[KF_JOB_ID_BYTES + 1];
         kf_autofree char *refusal = NULL;
         kf_job *job = NULL;
+        if (!r->overlong && read_cancel(r->line.data, length, id)) {
+            drop_line(r, length);
+            if (!cancel_queued(h, w, id, error)) return READ_FAILED;
+            continue;
+        }
         bool blank = !r->overlong && is_blank(r->line.data, length);
         kf_fail(&why, KF_ERROR_LIMIT, "job: more than %u bytes", KF_JOB_BYTES);
         if (r->overlong)
@@ -322,15 +449,36 @@ static reading take_in(kf_job_queue *h, reader *r, watch *w, kf_error *error)
     return got;
 }
 
-static bool measure_one(kf_job_queue *h, size_t at, watch *w, bool *stopped, kf_error *error)
+/* Lets the watch read the input, or takes it back (NULL). */
+static void lend_reader(watch *w, reader *r)
+{
+    pthread_mutex_lock(&w->mutex);
+    w->reader = r;
+    if (r) {
+        r->peeked = 0;
+        __atomic_store_n(&w->halted, __atomic_load_n(&w->stopped, __ATOMIC_RELAXED),
+                         __ATOMIC_RELAXED);
+        read_cancels_of(w);
+    }
+    pthread_mutex_unlock(&w->mutex);
+}
+
+static bool measure_one(kf_job_queue *h, reader *r, size_t at, watch *w, bool *stopped,
+                        kf_error *error)
 {
     kf_error failure = {0};
+    char id[KF_JOB_ID_BYTES + 1];
+    snprintf(id, sizeof id, "%s", h->jobs[at].job->id);
     set_doing(w, h->jobs[at].job, "measuring");
-    kf_auto(kf_verdict) verdict = kf_job_queue_measure(h, at, &w->stopped, &failure);
+    lend_reader(w, r);
+    kf_auto(kf_verdict) verdict = kf_job_queue_measure(h, at, &w->halted, &failure);
+    lend_reader(w, NULL);
     kf_job_queue_remove(h, at);
+    bool halted = !verdict && failure.code == KF_ERROR_BUSY;
     /* The agent gives an interrupted job to another worker. */
-    *stopped = !verdict && failure.code == KF_ERROR_BUSY;
+    *stopped = halted && __atomic_load_n(&w->stopped, __ATOMIC_RELAXED);
     if (*stopped) return true;
+    if (halted) return refuse_cancelled(w, id, error);
     if (!verdict) return kf_fail_copy(error, &failure);
     kf_autofree char *answer = kf_worker_print(verdict, error);
     return write_line(w, answer, error);
@@ -341,18 +489,18 @@ static bool serve(kf_job_queue *h, reader *r, watch *w, kf_error *error)
     for (bool stopped = false; !stopped;) {
         set_doing(w, h->count ? h->jobs[0].job : NULL, "compiling");
         reading got = take_in(h, r, w, error);
-        if (got == READ_FAILED) return false;
+        if (got == READ_FAILED || !cancel_ahead(h, r, w, error)) return false;
+        if (!h->count && got != READ_END) continue;
         if (got == READ_END && (!h->count || __atomic_load_n(&w->stopped, __ATOMIC_RELAXED)))
             return true;
         int at = kf_job_queue_choose(h);
         if (at >= 0) {
-            if (!measure_one(h, (size_t)at, w, &stopped, error)) return false;
+            if (!measure_one(h, r, (size_t)at, w, &stopped, error)) return false;
             continue;
         }
         set_doing(w, h->jobs[0].job, "compiling");
-        struct pollfd fds[] = {
-            {.fd = h->built[0], .events = POLLIN},
-            {.fd = h->count < h->most && !r->ended ? r->input : -1, .events = POLLIN}};
+        struct pollfd fds[] = {{.fd = h->built[0], .events = POLLIN},
+                               {.fd = has_room(r) ? r->input : -1, .events = POLLIN}};
         poll(fds, 2, WATCH_MILLISECONDS);
     }
     return true;

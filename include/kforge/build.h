@@ -51,6 +51,8 @@ typedef struct kf_build_request {
     const char *directory;
     /* The CPU device: the folder for precompiled headers. May be NULL. */
     const char *cache;
+    /* Once it is non-zero the build is killed, and fails with KF_ERROR_BUSY. May be NULL. */
+    const volatile int *stop;
 } kf_build_request;
 
 typedef struct kf_build {

@@ -17,7 +17,8 @@
  * "metrics": {NAME: value…}, "roofline": see kforge/roofline.h}…],        the one that takes
  * longest first "missing": names that this chip lacks, "left_out": names beyond the allowed passes,
  * "dropped": launches without a record} or, without counters, {"candidate", "note": why there are
- * none, "remedy": what to do}.
+ * none, "remedy": what to do}. Both have "work": the origin of the device time
+ * (evaluator/verdict/device_work.h).
  */
 #ifndef KFORGE_COUNTERS_H
 #define KFORGE_COUNTERS_H
@@ -59,6 +60,10 @@ typedef struct kf_counters_origin {
     /* The report of ptxas on the kernels, which the judge trusts more than the runner. May be NULL.
      */
     const cJSON *build;
+    /* The candidate's source. May be NULL. */
+    const char *source;
+    /* True for a solution in Python. */
+    bool python;
 } kf_counters_origin;
 
 /* Returns the JSON above for a runner's records. `names`: the names that the runner got. Launches

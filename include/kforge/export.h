@@ -170,6 +170,9 @@ typedef struct kf_export_options {
     /* hash or name of a task, id of a run; NULL: all */
     const char *task, *run;
     kf_reward reward;
+    /* Leaves out correct attempts with a smaller part of device time in their own kernels, or
+     * without a measurement. 0: keeps all */
+    double own_work;
     /* multiturn: KF_REWARD_DISCOUNT */
     double discount;
     /* dpo: the chosen reply is at least so many times as fast as a correct rejected one, >= 1 */

@@ -90,7 +90,8 @@ kf_verdict *kf_judge_run(kf_judge *judge, const kf_job *job, const volatile int 
  * candidate's build, a byte is written to the descriptor `notify` (-1: no notification).
  * kf_judge_measure does the rest, on the judge's thread. On a GPU, where runners start slowly, it
  * starts them while the candidate still builds. `more`: another job follows soon, and its runners
- * may start. kf_prepared_free waits for the builds. */
+ * may start. kf_prepared_free ends builds that
+ * still run. */
 typedef struct kf_prepared kf_prepared;
 kf_prepared *kf_judge_prepare(kf_judge *judge, const kf_job *job, int notify, kf_error *error);
 bool kf_prepared_is_built(const kf_prepared *prepared);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "export_internal.h"
+#include "kforge/list.h"
 
 /* ---- contrast -------------------------------------------------------------------------------- */
 
@@ -131,37 +132,94 @@ static size_t find_turn(const by_candidate *turns, size_t count, int64_t candida
                : limit;
 }
 
+/* A row under construction. Lists grow, because an episode has a turn for each evaluation. */
+typedef struct conversation {
+    kf_row_message *messages;
+    size_t message_count;
+    const kf_item **members;
+    double *rewards;
+    size_t turns;
+    kf_item_texts texts[MAX_TURNS];
+    kf_episode_turns episodes[MAX_TURNS];
+} conversation;
+
+static void conversation_free(conversation *c)
+{
+    for (size_t i = 0; i < MAX_TURNS; i++) {
+        kf_item_texts_free(&c->texts[i]);
+        kf_episode_turns_free(&c->episodes[i]);
+    }
+    free(c->messages);
+    free(c->members);
+    free(c->rewards);
+}
+
+static bool say(conversation *c, const char *role, const char *text, size_t size)
+{
+    if (!kf_list_grow(&c->messages, c->message_count)) return false;
+    c->messages[c->message_count++] = (kf_row_message){role, text, size};
+    return true;
+}
+
+/* Adds a reply with the attempt that judged it. */
+static bool answer(conversation *c, const kf_item *item, const char *text, size_t size)
+{
+    if (!kf_list_grow(&c->members, c->turns) || !kf_list_grow(&c->rewards, c->turns)) return false;
+    c->members[c->turns] = item;
+    c->rewards[c->turns++] = item->reward;
+    return say(c, "assistant", text, size);
+}
+
+/* Adds the attempt with index `i` of the chain. *leaks: an episode holds code of a test task, which
+ * kf_items_keep does not see in its JSON. */
+static bool add_attempt(kf_exporter *e, conversation *c, size_t i, const kf_item *item, bool *leaks,
+                        kf_error *error)
+{
+    kf_item_texts *texts = &c->texts[i];
+    kf_episode_turns *episode = &c->episodes[i];
+    if (!kf_item_load_texts(e, item, texts, error) ||
+        !kf_episode_turns_read(e, item, texts->reply, texts->reply_size, episode, error))
+        return false;
+    bool ok = (i > 0 || say(c, "system", texts->system, texts->system_size)) &&
+              say(c, "user", texts->prompt, texts->prompt_size);
+    for (size_t k = 0; ok && k < episode->count; k++) {
+        const kf_episode_turn *turn = &episode->list[k];
+        *leaks |= kf_leak_found(&e->prints, turn->reply, strlen(turn->reply));
+        ok = answer(c, &turn->item, turn->reply, strlen(turn->reply)) &&
+             say(c, "user", turn->feedback, strlen(turn->feedback));
+    }
+    const char *reply = episode->last ? episode->last : texts->reply;
+    size_t size = episode->last ? strlen(episode->last) : texts->reply_size;
+    if (episode->last) *leaks |= kf_leak_found(&e->prints, reply, size);
+    return (ok && answer(c, item, reply, size)) || kf_fail_memory(error, "an export");
+}
+
+static bool emit_conversation(kf_exporter *e, const conversation *c, const kf_item *last,
+                              kf_error *error)
+{
+    kf_autofree double *returns = calloc(c->turns, sizeof *returns);
+    if (!returns) return kf_fail_memory(error, "an export");
+    kf_reward_returns(c->rewards, c->turns, e->options->discount, returns);
+    kf_row_begin(e);
+    kf_row_messages(e, "messages", c->messages, c->message_count);
+    kf_row_integer(e, "turns", (int64_t)c->turns);
+    kf_row_numbers(e, "rewards", c->rewards, c->turns);
+    kf_row_numbers(e, "returns", returns, c->turns);
+    bool ok = kf_row_members(e, c->members, c->turns, error) && kf_row_origin(e, last, error) &&
+              kf_row_score(e, last, "", error);
+    kf_row_end(e);
+    return ok && kf_export_emit(e, last->split, error);
+}
+
 static bool emit_chain(kf_exporter *e, const kf_item *const *chain, size_t turns, kf_error *error)
 {
-    kf_item_texts texts[MAX_TURNS] = {0}; /* freed at the end of this function */
-    kf_row_message messages[2 * MAX_TURNS + 1];
-    double rewards[MAX_TURNS], returns[MAX_TURNS];
-    size_t count = 0;
-    bool ok = true;
-    for (size_t i = 0; i < turns && ok; i++) {
-        ok = kf_item_load_texts(e, chain[i], &texts[i], error);
-        if (!ok) break;
-        if (i == 0)
-            messages[count++] = (kf_row_message){"system", texts[i].system, texts[i].system_size};
-        messages[count++] = (kf_row_message){"user", texts[i].prompt, texts[i].prompt_size};
-        messages[count++] = (kf_row_message){"assistant", texts[i].reply, texts[i].reply_size};
-        rewards[i] = chain[i]->reward;
-    }
-    if (ok) {
-        const kf_item *last = chain[turns - 1];
-        kf_reward_returns(rewards, turns, e->options->discount, returns);
-        kf_row_begin(e);
-        kf_row_messages(e, "messages", messages, count);
-        kf_row_integer(e, "turns", (int64_t)turns);
-        kf_row_numbers(e, "rewards", rewards, turns);
-        kf_row_numbers(e, "returns", returns, turns);
-        ok = kf_row_members(e, chain, turns, error) && kf_row_origin(e, last, error) &&
-             kf_row_score(e, last, "", error);
-        kf_row_end(e);
-        ok = ok && kf_export_emit(e, last->split, error);
-    }
-    for (size_t i = 0; i < turns; i++) kf_item_texts_free(&texts[i]);
-    return ok;
+    __attribute__((cleanup(conversation_free))) conversation c = {0};
+    bool leaks = false;
+    for (size_t i = 0; i < turns; i++)
+        if (!add_attempt(e, &c, i, chain[i], &leaks, error)) return false;
+    const kf_item *last = chain[turns - 1];
+    if (kf_export_count_leak(e, last->split, last->split == KF_SPLIT_TRAIN && leaks)) return true;
+    return emit_conversation(e, &c, last, error);
 }
 
 /* Returns the turn before: the first attempt that proposed the refined candidate. An attempt under

@@ -180,6 +180,8 @@ typedef struct kf_item {
     bool whole;
     /* Its verdict has a flag KF_FLAG_SUSPECTED; set only if options->only asks for it. */
     bool suspected;
+    /* A correct attempt with too little work of its own (options->own_work). */
+    bool borrowed;
     kf_status status;
     kf_blame blame;
     /* status, or the outcome of an attempt without a candidate */
@@ -205,6 +207,8 @@ static inline void kf_cleanup_items(kf_items *items)
 bool kf_items_load(kf_exporter *exporter, kf_items *items, kf_error *error);
 /* True if a verdict's JSON has a flag KF_FLAG_SUSPECTED. */
 bool kf_export_is_suspected(const char *verdict, size_t size);
+/* True if counters (JSON) have at least the part of options->own_work in own kernels. */
+bool kf_export_has_own_work(const kf_exporter *exporter, const char *counters, size_t size);
 /* True if `only` keeps the item. */
 bool kf_item_wanted(const kf_exporter *exporter, const kf_item *item);
 /* Keeps the items with a label that the format can use (`fits`) and that hold no code of test
@@ -221,6 +225,11 @@ typedef struct kf_item_texts {
 } kf_item_texts;
 void kf_item_texts_free(kf_item_texts *texts);
 #define kf_autotexts __attribute__((cleanup(kf_item_texts_free))) kf_item_texts
+/* Loads the attempt of this run before item->number with a candidate that begins with `hash` (12
+ * digits), with the call and the texts of `item`. False with a zeroed *found if there is no such
+ * attempt, or with an error. */
+bool kf_item_tried(kf_exporter *exporter, const kf_item *item, const char *hash, kf_item *found,
+                   kf_error *error);
 bool kf_item_load_texts(kf_exporter *exporter, const kf_item *item, kf_item_texts *texts,
                         kf_error *error);
 /* Write groups of fields: task … device, model … completion_tokens, candidate … reward. `prefix`
@@ -239,6 +248,27 @@ bool kf_row_id(kf_exporter *exporter, const char *name, const kf_item *item, kf_
 /* Copies the hash of a candidate, "" for candidate 0. */
 bool kf_candidate_name(kf_exporter *exporter, int64_t candidate, char hash[KF_HASH_HEX],
                        kf_error *error);
+
+/* ---- export_episode.c ------------------------------------------------------------------------ */
+
+/* An evaluation that the agent of an episode asked for. Texts are malloc'd. */
+typedef struct kf_episode_turn {
+    kf_item item;
+    /* A reply with the source, and the answer as the agent saw it. */
+    char *reply, *feedback;
+} kf_episode_turn;
+
+typedef struct kf_episode_turns {
+    kf_episode_turn *list;
+    size_t count;
+    /* A reply with the candidate that the agent left. NULL: the reply is no episode with turns. */
+    char *last;
+} kf_episode_turns;
+void kf_episode_turns_free(kf_episode_turns *turns);
+/* Reads the turns of an item's reply: each evaluation with times but the last one, if that one is
+ * of the candidate that the agent left. */
+bool kf_episode_turns_read(kf_exporter *exporter, const kf_item *item, const char *reply,
+                           size_t size, kf_episode_turns *turns, kf_error *error);
 
 /* ---- export_raw.c, export_parallel.c --------------------------------------------------------- */
 

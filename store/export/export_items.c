@@ -13,26 +13,26 @@
  * verdict without a time does not replace one with a time. Attempts that only measured a candidate
  * again, that had no reply, or that were rejected or lost are left out. Attempts with the verdict
  * of another text (migration 8 of schema.sql) get no label. */
-static const char items_sql[] = "SELECT r.id, a.number, a.model_call, a.candidate, c.source, "
-                                "m.system, m.prompt, r.task, a.outcome, v.status, v.blame, "
-                                "v.speedup, v.low,"
-                                " v.high, v.reverified, v.code_hash, v.id, (SELECT parent FROM "
-                                "lineage l WHERE l.run = r.id AND l.attempt = a.number AND "
-                                "l.ordinal = 0),"
-                                " coalesce(v.device, r.device), m.outcome, a.unverified"
-                                " FROM run r CROSS JOIN attempt a ON a.run = r.id CROSS JOIN "
-                                "model_call m ON m.id = a.model_call LEFT JOIN candidate c ON c.id "
-                                "= a.candidate"
-                                " LEFT JOIN member b ON b.run = r.id AND b.candidate = a.candidate "
-                                "LEFT JOIN verdict w ON w.id = coalesce(b.verdict, a.verdict)"
-                                " LEFT JOIN verdict v ON v.id = coalesce((SELECT s.id FROM verdict "
-                                "s WHERE s.candidate = w.candidate AND s.device = w.device"
-                                " AND s.standing = 1 AND (s.status <> 'correct' OR s.speedup IS "
-                                "NOT NULL OR w.speedup IS NULL)), w.id)"
-                                " WHERE a.model_call IS NOT NULL AND (?1 = 0 OR r.id = ?1) AND (?2 "
-                                "= 0 OR r.task = ?2) AND m.reply IS NOT NULL"
-                                " AND a.outcome NOT IN ('model_failed', 'rejected', 'lost', "
-                                "'reverified') ORDER BY r.key, a.number";
+#define ITEMS                                                                             \
+    "SELECT r.id, a.number, a.model_call, a.candidate, c.source, m.system, m.prompt, "    \
+    "r.task, a.outcome, v.status, v.blame, v.speedup, v.low, v.high, v.reverified, "      \
+    "v.code_hash, v.id, (SELECT parent FROM lineage l WHERE l.run = r.id AND l.attempt "  \
+    "= a.number AND l.ordinal = 0), coalesce(v.device, r.device), m.outcome, "            \
+    "a.unverified FROM run r CROSS JOIN attempt a ON a.run = r.id LEFT JOIN model_call "  \
+    "m ON m.id = a.model_call LEFT JOIN candidate c ON c.id = a.candidate LEFT JOIN "     \
+    "member b ON b.run = r.id AND b.candidate = a.candidate LEFT JOIN verdict w ON w.id " \
+    "= coalesce(b.verdict, a.verdict) LEFT JOIN verdict v ON v.id = coalesce((SELECT "    \
+    "s.id FROM verdict s WHERE s.candidate = w.candidate AND s.device = w.device AND "    \
+    "s.standing = 1 AND (s.status <> 'correct' OR s.speedup IS NOT NULL OR w.speedup IS " \
+    "NULL)), w.id)"
+static const char items_sql[] =
+    ITEMS " WHERE a.model_call IS NOT NULL AND (?1 = 0 OR r.id = ?1) AND (?2 = 0 OR r.task = ?2) "
+          "AND m.reply IS NOT NULL AND a.outcome NOT IN ('model_failed', 'rejected', 'lost', "
+          "'reverified') ORDER BY r.key, a.number";
+/* What the agent of an episode had judged: these attempts have no call of their own. */
+static const char tried_sql[] =
+    ITEMS " WHERE a.step = 'try' AND r.id = ?1 AND a.number < ?2 AND substr(c.hash, 1, 12) = ?3 "
+          "ORDER BY a.number DESC LIMIT 1";
 
 static void score(kf_exporter *e, sqlite3_stmt *row, kf_item *item)
 {
@@ -94,6 +94,69 @@ static bool load_suspicion(kf_exporter *e, kf_item *item, kf_error *error)
     return text;
 }
 
+bool kf_export_has_own_work(const kf_exporter *e, const char *counters, size_t size)
+{
+    kf_auto(cJSON) json = cJSON_ParseWithLength(counters, size);
+    const cJSON *own =
+        cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(json, "work"), "own");
+    return cJSON_IsNumber(own) && own->valuedouble >= e->options->own_work;
+}
+
+/* Sets item->borrowed if options ask for it. */
+static bool load_work(kf_exporter *e, kf_item *item, kf_error *error)
+{
+    if (!(e->options->own_work > 0) || item->status != KF_CORRECT) return true;
+    item->borrowed = true;
+    kf_autoreset *statement =
+        kf_sql(e->store, error,
+               "SELECT size, codec, data FROM counters WHERE candidate = ? AND device = ?", "ii",
+               item->candidate, item->device);
+    int row = statement ? kf_sql_step(e->store, statement, error) : -1;
+    if (row != 1) return row == 0;
+    size_t size;
+    kf_autofree char *text = kf_unpack(e->store, statement, 0, &size, error);
+    item->borrowed = !text || !kf_export_has_own_work(e, text, size);
+    return text;
+}
+
+static kf_item item_of(sqlite3_stmt *row)
+{
+    kf_item item = {.run = sqlite3_column_int64(row, 0),
+                    .number = sqlite3_column_int64(row, 1),
+                    .call = sqlite3_column_int64(row, 2),
+                    .candidate = sqlite3_column_int64(row, 3),
+                    .source = sqlite3_column_int64(row, 4),
+                    .system = sqlite3_column_int64(row, 5),
+                    .prompt = sqlite3_column_int64(row, 6),
+                    .task = sqlite3_column_int64(row, 7),
+                    .verdict = sqlite3_column_int64(row, 16),
+                    .parent = sqlite3_column_int64(row, 17),
+                    .device = sqlite3_column_int64(row, 18)};
+    const char *code = (const char *)sqlite3_column_text(row, 15),
+               *call = (const char *)sqlite3_column_text(row, 19);
+    item.code = kf_fold_code(code, code ? (size_t)sqlite3_column_bytes(row, 15) : 0);
+    item.whole = call && strcmp(call, "ok") == 0;
+    return item;
+}
+
+bool kf_item_tried(kf_exporter *e, const kf_item *item, const char *hash, kf_item *found,
+                   kf_error *error)
+{
+    *found = (kf_item){0};
+    kf_autoreset *statement =
+        kf_sql(e->store, error, tried_sql, "iit", item->run, item->number, hash);
+    int row = statement ? kf_sql_step(e->store, statement, error) : -1;
+    if (row != 1) return false;
+    *found = item_of(statement);
+    found->call = item->call;
+    found->system = item->system;
+    found->prompt = item->prompt;
+    found->split = item->split;
+    found->whole = item->whole;
+    score(e, statement, found);
+    return true;
+}
+
 bool kf_items_load(kf_exporter *e, kf_items *items, kf_error *error)
 {
     kf_auto(kf_store_cursor) cursor =
@@ -101,22 +164,8 @@ bool kf_items_load(kf_exporter *e, kf_items *items, kf_error *error)
     int row = cursor ? 1 : -1;
     while (row == 1 && (row = kf_cursor_step(cursor, error)) == 1) {
         sqlite3_stmt *s = cursor->statement;
-        kf_item item = {.run = sqlite3_column_int64(s, 0),
-                        .number = sqlite3_column_int64(s, 1),
-                        .call = sqlite3_column_int64(s, 2),
-                        .candidate = sqlite3_column_int64(s, 3),
-                        .source = sqlite3_column_int64(s, 4),
-                        .system = sqlite3_column_int64(s, 5),
-                        .prompt = sqlite3_column_int64(s, 6),
-                        .task = sqlite3_column_int64(s, 7),
-                        .verdict = sqlite3_column_int64(s, 16),
-                        .parent = sqlite3_column_int64(s, 17),
-                        .device = sqlite3_column_int64(s, 18),
-                        .order = (uint32_t)items->count};
-        const char *code = (const char *)sqlite3_column_text(s, 15),
-                   *call = (const char *)sqlite3_column_text(s, 19);
-        item.code = kf_fold_code(code, code ? (size_t)sqlite3_column_bytes(s, 15) : 0);
-        item.whole = call && strcmp(call, "ok") == 0;
+        kf_item item = item_of(s);
+        item.order = (uint32_t)items->count;
         const kf_export_task *task = kf_export_task_of(e, item.task);
         item.split = task ? task->split : KF_SPLIT_NONE;
         if (item.split == KF_SPLIT_NONE) {
@@ -124,7 +173,7 @@ bool kf_items_load(kf_exporter *e, kf_items *items, kf_error *error)
             continue;
         }
         score(e, s, &item);
-        if (!load_suspicion(e, &item, error)) return false;
+        if (!load_suspicion(e, &item, error) || !load_work(e, &item, error)) return false;
         if (!kf_list_grow(&items->list, items->count)) return kf_fail_memory(error, "an export");
         items->list[items->count++] = item;
     }
@@ -134,6 +183,7 @@ bool kf_items_load(kf_exporter *e, kf_items *items, kf_error *error)
 bool kf_item_wanted(const kf_exporter *e, const kf_item *item)
 {
     bool correct = item->status == KF_CORRECT;
+    if (item->borrowed) return false;
     switch (e->options->only) {
     case KF_ONLY_CORRECT: return correct;
     case KF_ONLY_FASTER: return correct && item->speedup.low > 1;

@@ -15,6 +15,7 @@
     "j.data, k.size, k.codec, k.data, "                                                           \
     "d.name, v.device"
 #define VERDICT_JSON 34 /* its first column */
+#define COUNTERS 37     /* likewise */
 #define TABLES                                                                                     \
     " LEFT JOIN blob s ON s.id = c.source LEFT JOIN verdict_json j ON j.verdict = v.id LEFT JOIN " \
     "device d ON d.id = v.device"                                                                  \
@@ -70,6 +71,20 @@ static bool is_suspected(kf_exporter *e, sqlite3_stmt *row, bool *suspected, kf_
     if (sqlite3_column_type(row, VERDICT_JSON) == SQLITE_NULL) return true;
     kf_autofree char *text = kf_unpack(e->store, row, VERDICT_JSON, &size, error);
     *suspected = text && kf_export_is_suspected(text, size);
+    return text;
+}
+
+/* Sets *keep to false for a correct attempt with too little work of its own. */
+static bool check_work(kf_exporter *e, sqlite3_stmt *row, const kf_standing *verdict, bool *keep,
+                       kf_error *error)
+{
+    size_t size;
+    if (!(e->options->own_work > 0) || !verdict->verdict || verdict->status != KF_CORRECT)
+        return true;
+    *keep = false;
+    if (sqlite3_column_type(row, COUNTERS) == SQLITE_NULL) return true;
+    kf_autofree char *text = kf_unpack(e->store, row, COUNTERS, &size, error);
+    *keep = text && kf_export_has_own_work(e, text, size);
     return text;
 }
 
@@ -258,6 +273,7 @@ static bool emit(kf_exporter *e, sqlite3_stmt *row, family *f, kf_error *error)
     bool keep = wanted(e, &verdict, &speedup);
     if (keep && e->options->only == KF_ONLY_SUSPECTED && !is_suspected(e, row, &keep, error))
         return false;
+    if (keep && !check_work(e, row, &verdict, &keep, error)) return false;
     if (!keep) return e->report->filtered++, true;
     size_t size;
     kf_autofree char *source = source_of(e, row, &size, error);
@@ -289,7 +305,7 @@ static bool emit(kf_exporter *e, sqlite3_stmt *row, family *f, kf_error *error)
     kf_row_seconds(e, "build_seconds", kf_sql_double(row, 32), -1);
     kf_row_seconds(e, "judge_seconds", kf_sql_double(row, 33), -1);
     if (!packed_column(e, "verdict", row, VERDICT_JSON, error) ||
-        !packed_column(e, "counters", row, 37, error) ||
+        !packed_column(e, "counters", row, COUNTERS, error) ||
         !call(e, sqlite3_column_int64(row, 10), &leaks, error))
         return false;
     kf_row_end(e);

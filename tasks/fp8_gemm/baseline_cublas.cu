@@ -35,8 +35,8 @@ static void set_scales(const float *x_scale, const float *w_scale)
     set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &x_scale, sizeof x_scale);
 }
 
-/* Chooses an algorithm for a shape. */
-static void plan(int64_t m, int64_t n, int64_t k)
+/* Chooses an algorithm for a shape. cuBLASLt refuses vectors of scales without their pointers. */
+static void plan(const float *x_scale, const float *w_scale, int64_t m, int64_t n, int64_t k)
 {
     const cublasOperation_t transposed = CUBLAS_OP_T;
     const cublasLtMatmulMatrixScale_t vector = CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F;
@@ -55,6 +55,7 @@ static void plan(int64_t m, int64_t n, int64_t k)
         check(cublasLtMatrixLayoutDestroy(of_x));
         check(cublasLtMatrixLayoutDestroy(of_y));
     }
+    set_scales(x_scale, w_scale);
     check(cublasLtMatrixLayoutCreate(&of_w, CUDA_R_8F_E4M3, (uint64_t)k, (uint64_t)n, k));
     check(cublasLtMatrixLayoutCreate(&of_x, CUDA_R_8F_E4M3, (uint64_t)k, (uint64_t)m, k));
     check(cublasLtMatrixLayoutCreate(&of_y, CUDA_R_16BF, (uint64_t)n, (uint64_t)m, n));
@@ -77,7 +78,7 @@ extern "C" void fp8_gemm(const __nv_fp8_e4m3 *x, const __nv_fp8_e4m3 *w, const f
     static int64_t planned[3];
     const float one = 1.0f, zero = 0.0f;
     if (planned[0] != m || planned[1] != n || planned[2] != k) {
-        plan(m, n, k);
+        plan(x_scale, w_scale, m, n, k);
         planned[0] = m;
         planned[1] = n;
         planned[2] = k;

@@ -116,7 +116,7 @@ build_now() {
     printf '%s: built (%d s)\n' "$1" $((SECONDS - started))
 }
 
-# Tests that do not measure time wait now and then, so there is one more of them than there are processors.
+# The tests of the first stages do not measure time. Many of them wait, so that several share a processor.
 run_stage() {
     case $1 in
     lint)
@@ -125,11 +125,11 @@ run_stage() {
     release)
         build_now release
         build_ahead asan
-        run_ctest release release -j $((2 * jobs)) -L '^gate$'
+        run_ctest release release -j $((3 * jobs)) -L '^gate$'
         ;;
     asan)
         build_now asan
-        UBSAN_OPTIONS=print_stacktrace=1 run_ctest asan asan -j $((jobs + 1)) -L '^gate$'
+        UBSAN_OPTIONS=print_stacktrace=1 run_ctest asan asan -j $((3 * jobs)) -L '^gate$'
         ;;
     release-full)
         build_now release-full

@@ -70,8 +70,20 @@ json '[r[5] for r in o[1:4]] == [r[4] for r in o[:3]] and o[4][5] == o[0][5] and
 json 'o[4][1] == "judged" and o[0][5]'
 sql honest.db "select outcome, model, prompt_tokens, completion_tokens, cost_usd from model_call"
 json 'o == [["ok", "scripted-1", 1000, 50, 0.25]]'
-"$program" export --store honest.db --format multiturn >out 2>err
-json 'o["turns"] == 1 and o["messages"][-1]["role"] == "assistant" and "kforge.episode" in o["messages"][-1]["content"]'
+"$program" export --store honest.db --format multiturn >out 2>err || fail "$(cat err)"
+cat >turns.py <<'END'
+import json
+o = json.load(open("out"))
+assert o["turns"] == 4 == len(o["ids"]) == len(o["candidates"]) == len(o["models"]), o
+assert o["statuses"] == ["compile_error"] + 3 * ["correct"] and o["rewards"][0] == 0, o
+assert 1.4 < o["speedups"][1] < 1.6 < o["speedups"][3], o
+assert [m["role"] for m in o["messages"]] == ["system"] + ["user", "assistant"] * 4, o
+said = [m["content"] for m in o["messages"]]
+assert all("```cuda" in text for text in said[2::2]), o
+# The agent saw these answers: the compiler's words, and a speedup.
+assert "as the test asked" in said[3] and "1.5" in said[5], o
+END
+python3 turns.py || fail "an episode as a conversation"
 await no_folders
 
 # An agent that starts the server of $KFORGE_MCP with no variables but those that the list names.
@@ -323,16 +335,20 @@ json 'o == [["try", "judged"], ["try", "known"], ["try", "judged"], ["episode", 
 sql killed.db "select count(*) from model_call"
 json 'o == [[1]]'
 
-# Ctrl-C ends the agent with the run.
+# Ctrl-C ends the agent with the run, and stops the judging that the agent waits for.
 cat >agents/interrupted <<'END'
 trap 'echo bye; exit 0' TERM
-echo ready >"$HOME/ready"
+{ echo '#pragma fake: until /nowhere'; cat candidate.cu; } >never.cu
+kforge eval never.cu &
 while :; do sleep 0.1; done
 END
 mkdir interrupted-home
+export FAKE_LOG=$work/interrupted.log
 "$program" optimize "$task" --workers "$fake" --strategy only.json --store interrupted.db --json --model "agent,read=$agents,home=$work/interrupted-home:sh $agents/interrupted" >i.out 2>i.err &
 pid=$!
-await test -e interrupted-home/ready
+unset FAKE_LOG
+never=$(printf '#pragma fake: until /nowhere\n' | cat - "$task/baseline.cu" | sha256sum)
+await grep -q "${never:0:12}" interrupted.log
 interrupt $pid
 wait $pid
 [ $? = 130 ] || fail "an interrupted run: $(cat i.err)"
@@ -340,6 +356,8 @@ stream interrupted.db
 says bye
 sql interrupted.db "select outcome from model_call"
 json 'o == [["failed"]]'
+sql interrupted.db "select count(*) from attempt where step = 'try'"
+json 'o == [[0]]'
 
 # The strategy agent: while an episode goes on, another model is called and the tuner works. What the agent had judged becomes a parent.
 cat >agents/mixed <<'END'

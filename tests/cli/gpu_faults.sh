@@ -40,13 +40,6 @@ doctor_says() {
     json "o['can_judge'] is True and [f for f in o['facts'] if f['state'] == '$1' and f['subject'] == '$2' and '''$3''' in f['text'] and '''$4''' in f['hint']]"
 }
 
-of_this_test() {
-    for process in /proc/[0-9]*; do
-        [ "$(readlink "$process/exe" 2>/dev/null)" = "$(realpath "$program")" ] || continue
-        tr '\0' '\n' 2>/dev/null <"$process/environ" | grep -qx "HOME=$HOME" && echo "$process"
-    done
-}
-
 nothing_is_left() {
     await test -z "$(of_this_test)"
 }

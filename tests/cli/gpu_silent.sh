@@ -10,14 +10,6 @@ echo 13.1.80 >toolkit/bin/version
 export CUDA_HOME=$work/toolkit LD_LIBRARY_PATH=$bin/../tests/fake_driver
 export KFORGE_DRIVER_SECONDS=1
 
-# Lists the processes of this test that still run.
-of_this_test() {
-    for process in /proc/[0-9]*; do
-        [ "$(readlink "$process/exe" 2>/dev/null)" = "$(realpath "$program")" ] || continue
-        tr '\0' '\n' 2>/dev/null <"$process/environ" | grep -qx "HOME=$HOME" && echo "${process#/proc/}"
-    done
-}
-
 # within SECONDS STATUS ARGUMENT…: as expect, with a time limit. Ends the processes that still run
 # after it.
 within() {

@@ -101,6 +101,8 @@ complains "unknown variable KFORGE_STROE is ignored; did you mean KFORGE_STORE?"
 KFORGE_STROE=x expect 0 help
 KFORGE_FOO=x expect 0 task show axpy
 [[ $err != *"did you mean"* ]] || fail "no variable is near: $err"
+KFORGE_COSTS=3 expect 2 task show axpy
+complains "unknown variable KFORGE_COSTS; did you mean KFORGE_COST?"
 KFORGE_DEVICE=gpu expect 2 task show axpy
 complains 'KFORGE_DEVICE: unknown device "gpu"; did you mean cuda? (cpu, cuda or cuda:N)'
 KFORGE_DEVICE=gpu expect 0 help

@@ -194,7 +194,7 @@ IMPORTS = (
     "raw",
 )
 # Tables of documents that need a GPU, PyTorch or `task bundle`.
-NOT_HERE = {"counters", "kforge-import/1", "imported", "kforge-bundle/1"}
+NOT_HERE = {"counters", "device time", "kforge-import/1", "imported", "kforge-bundle/1"}
 # Imports that need no more than a missing folder are enough to see their errors.
 
 

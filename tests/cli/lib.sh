@@ -4,6 +4,7 @@
 #   expect_judged STATUS ARGUMENT…  the same for a verdict with times: judged anew while it blames the machine, which others use, too, or has no figure for that
 #   says TEXT, complains TEXT       $out or $err holds TEXT; complains also wants exactly one line that begins with "kforge: "
 #   interrupt PID                   Ctrl-C, and waits until the process has taken it: two that come too fast for a busy machine are one
+#   of_this_test       prints the process ids of this test's kforge that still run
 #   await COMMAND…                  waits until the command succeeds, as long as a busy machine may take; fails when it never does
 set -u
 bin=$1
@@ -17,10 +18,15 @@ trap clean_up EXIT
 export FAKE_GPU_OWNER=$$ # a GPU's lock has its UUID, and is the whole machine's
 mkdir "$work/home"
 for name in $(env | sed -n 's/^\(KFORGE_[A-Z_]*\)=.*/\1/p'); do unset "$name"; done
-unset XDG_DATA_HOME XDG_CONFIG_HOME XDG_CACHE_HOME NO_COLOR
+unset XDG_DATA_HOME XDG_CONFIG_HOME NO_COLOR
+# All tests of a build share its compiled baselines and oracles.
+export XDG_CACHE_HOME=$bin/../tests/cache
 export PATH=$bin:$PATH # hints name "kforge"
 export COLUMNS=300 # tables are not cut
 export HOME=$work/home KFORGE_STORE=$work/kforge.db KFORGE_CONFIG=none
+# A python3 that is a wrapper takes longer to find the real one than most scripts take.
+real_python=$(python3 -c 'import sys; print(sys.executable)')
+[ "$real_python" = "$(command -v python3)" ] || export PATH=$bin:${real_python%/*}:$PATH
 cd "$work" || exit 1
 failures=0
 
@@ -59,6 +65,15 @@ await() {
     until "$@" 2>/dev/null; do
         [ $SECONDS -lt $until ] || { fail "waited in vain: $*"; return 1; }
         sleep 0.05
+    done
+}
+
+# One find looks at all processes, since a few hundred readlinks take longer than most commands.
+of_this_test() {
+    local process
+    for process in $(find /proc -maxdepth 2 -name exe -lname "$(realpath "$program")" 2>/dev/null); do
+        process=${process%/exe}
+        tr '\0' '\n' 2>/dev/null <"$process/environ" | grep -qx "HOME=$HOME" && echo "${process#/proc/}"
     done
 }
 

@@ -52,6 +52,55 @@ grep -q "$key" shown && fail "show shows the key"
 grep -q 'replies .* ok (cost unknown)' shown || fail "show does not say how the calls ended: $(cat shown)"
 grep -q "^compatible:m@http" shown || fail "show does not name the model without its prices: $(cat shown)"
 
+# One rule for models that fail: at once if the failure stays, otherwise after 8 calls in a row
+# without a candidate. The run ends with its last model, in words, with status 3.
+rule() {
+    local calls=$1 words=$2 spec=$3
+    rm -f rule.db*
+    expect 3 optimize "$task" --workers "$fake" --strategy sample --model "$spec" --time 300s \
+        --store rule.db
+    case $err in *"$words"*) ;; *) fail "$spec: $err" ;; esac
+    case $calls:$err in
+    [89]:*"8 calls in a row without a candidate"* | 1:*"gets no more calls"*) ;;
+    *) fail "$spec: $err" ;;
+    esac
+    python3 - "$calls" <<'END' || fail "$spec: not $calls calls: $err"
+import sqlite3, sys
+count = sqlite3.connect("rule.db").execute("select count(*) from model_call").fetchone()[0]
+sys.exit(count != int(sys.argv[1]))
+END
+}
+quick=compatible,retries=0
+rule 1 "status 401" "$quick:m@$(at status-401)"
+rule 1 "status 403" "$quick:m@$(at status-403)"
+rule 1 "status 404" "$quick:m@$(at status-404)"
+rule 1 "m@https://no.such.host.invalid" "$quick:m@https://no.such.host.invalid/v1"
+rule 1 "m@http://127.0.0.1:1/" "$quick:m@http://127.0.0.1:1/v1"
+expect 2 optimize "$task" --workers "$fake" --model "exec:no-such-command-here" --store rule.db
+rule 8 "empty" "$quick:m@$(at empty)"
+rule 8 "code" "$quick:m@$(at talk)"
+rule 8 "status 7" "exec:exit 7"
+rule 8 "no reply within" "exec,timeout=0.05:sleep 100"
+rule 8 "empty" "exec:true"
+# A server that fails or hangs is asked less and less often. Its first failure is shown at once, and
+# a run without any reply ends with status 3.
+for server in status-500 "silent-x"; do
+    expect 3 optimize "$task" --workers "$fake" --strategy sample --time 1s \
+        --model "$quick,first_byte=0.05:m@$(at $server)"
+    case $err in
+    *"a call failed"*"status 500"* | *"a call failed"*"no reply within"*) ;;
+    *) fail "$server: $err" ;;
+    esac
+done
+# After an answer a refusal counts like any other failure: servers start again.
+cat >once.sh <<'END'
+cat >/dev/null
+[ -e answered ] && exit 127
+touch answered
+printf '```cuda\n#pragma fake: speed 1.1\nvoid axpy() {}\n```'
+END
+rule 9 "status 127" "exec:bash $work/once.sh"
+
 # Places where kforge finds keys.
 unset KFORGE_API_KEY
 printf '# keys\nexport KFORGE_API_KEY="%s"\n' "$key" >.env

@@ -369,9 +369,27 @@ def jobs(folder):
         for status, answer in answers:
             assert status == 200 and answer["state"] == "done" and answer["result"]["id"] == "x", answer
             assert answer["result"]["reward"] > 1, answer
+        # cancelling what runs stops its worker: a client's DELETE, and a client that goes
+        never = os.path.join(folder, "never")
+        for i, way in enumerate(["DELETE", "close"]):
+            wish = ask("fake: until %s\n// fake: %d" % (never, i), deadline_s=WAIT)
+            if way == "DELETE":
+                running = "/v1/jobs/" + expect(s.post("/v1/jobs", wish), 202)["job"]
+            else:
+                client = s.begin("/v1/judge", wish)
+            wait_until(lambda: s.metric("kforge_running") == 1, "the job runs")
+            if way == "DELETE":
+                assert expect(s.request("DELETE", running)[:2], 200)["state"] == "cancelled"
+            else:
+                client.close()
+            wait_until(lambda: s.metric("kforge_running") == 0, "the job is over")
+            wish = ask("fake: speed 1.%d" % (5 + i))
+            assert expect(s.post("/v1/judge", wish), 200)["reward"] is None
+        # the two that were stopped had begun
+        assert s.judged() == 5, s.judged()
         # cancelling what is done changes nothing
         assert expect(s.request("DELETE", path)[:2], 200)["state"] == "done"
-        assert s.judged() == 1, s.judged()
+        assert s.judged() == 5, s.judged()
 
 
 def reading(folder):

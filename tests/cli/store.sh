@@ -42,7 +42,26 @@ expect 2 store delete last --store delete.db
 complains "give the id"
 expect 2 store delete zzzz --store delete.db
 complains "no run zzzz"
-expect 0 store delete "$second" --store delete.db
+expect 2 store delete "$second" --store delete.db
+complains "--yes"
+# on_terminal ANSWER STATUS: the same on a pseudo terminal
+on_terminal() {
+    local command="'$program' store delete $second --store delete.db"
+    printf '%s' "$1" | timeout 60 script -qec "$command" /dev/null >out 2>&1
+    [ "${PIPESTATUS[1]}" = "$2" ] || fail "answer \"$1\": $(cat out)"
+    out=$(cat out)
+}
+for answer in $'n\n' $'\n' $'maybe\n' $'\004'; do
+    on_terminal "$answer" 1
+    says "Delete run $second of axpy"
+    says "nothing was deleted"
+done
+expect 0 store backup asked.db --store delete.db
+on_terminal $'yes\n' 0
+says "run $second of axpy is deleted"
+mv asked.db delete.db
+rm -f delete.db-*
+expect 0 store delete "$second" --yes --store delete.db
 says "run $second of axpy is deleted"
 expect 0 store check --store delete.db
 expect 0 list --store delete.db --ids
@@ -52,7 +71,7 @@ expect 0 store stats --store delete.db --digest --json
 json "o['runs'] == 1 and o['model_calls'] == 0 and o['digest'] == '$before'"
 expect 0 store repair --store delete.db
 says "nothing to repair"
-expect 0 store delete "$first" --store delete.db
+expect 0 store delete "$first" --store delete.db --yes
 expect 0 store check --store delete.db
 expect 0 store stats --store delete.db --json
 json 'o["runs"] == 0 and o["candidates"] == 0 and o["verdicts"] == 0 and o["tasks"] == 1'

@@ -39,6 +39,52 @@ echo 'g++ (Distribution 98.2.0-1) 98.2.0' >version
 [ "$(conditions "$work/moved")" = "${old/%98.1.0/98.2.0}" ] || fail "$old, and then: $(conditions "$work/moved")"
 rm -rf moved version
 
+# A cancelled job is answered with a refusal, and the next one is judged. With the first source the
+# compiler would work until its limit, the second one runs for as long.
+"$program" task bundle "$root/tasks/axpy" >bundle.json || fail "no bundle"
+python3 - "$program" "$root" <<'END' || fail "cancelled jobs"
+import json, subprocess, sys, time
+pipe = subprocess.PIPE
+worker = subprocess.Popen([sys.argv[1], "worker", "--device", "cpu"], stdin=pipe, stdout=pipe)
+bundle = json.load(open("bundle.json"))
+good = open(sys.argv[2] + "/tasks/axpy/baseline.cu").read()
+slow_build = good + """
+template <int A, int B> struct S { static const int v = S<A - 1, B>::v + S<A - 1, B + 1>::v; };
+template <int B> struct S<0, B> { static const int v = B; };
+constexpr unsigned long turn(unsigned long n)
+{
+    unsigned long s = 0;
+    for (unsigned long i = 0; i < n; i++) s = s * 31 + i;
+    return s;
+}
+"""
+turns = "template <> struct S<-1, %d> { static const unsigned long v = turn(200000); };\n"
+slow_build += "".join(turns % i for i in range(3000))
+slow_run = good.replace("{", "{ volatile int forever = 1; while (forever) ;", 1)
+def send(line):
+    worker.stdin.write(json.dumps(line).encode() + b"\n")
+    worker.stdin.flush()
+def line():
+    while True:
+        answer = json.loads(worker.stdout.readline())
+        if answer["schema"] != "kforge-alive/1":
+            return answer
+def judge(id, source):
+    send({"schema": "kforge-job/1", "id": id, "task": bundle, "source": source, "alive": 0.2})
+line()
+for id, source, step in [("a", slow_build, "compiling"), ("b", slow_run, "checking")]:
+    judge(id, source)
+    time.sleep(1)
+    send({"schema": "kforge-cancel/1", "id": id})
+    answer = line()
+    assert answer["schema"] == "kforge-refusal/1" and answer["id"] == id, answer
+judge("c", good)
+answer = line()
+assert answer["id"] == "c" and answer["status"] == "correct", str(answer)[:400]
+worker.stdin.close()
+assert worker.wait(60) == 0
+END
+
 # With its output closed, the worker ends by itself, even if its input stays open.
 python3 - "$program" <<'END' || fail "a worker without a reader goes on"
 import subprocess, sys

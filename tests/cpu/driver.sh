@@ -70,6 +70,23 @@ expect 0 '' "$compiler" --keep kept -o good.so good.cu
 [ -f kept/0.cpp ] && [ -f kept/0.ii ] || { echo "FAILED: --keep kept nothing"; failures=$((failures + 1)); }
 rm -rf kept
 
+# A file for the link alone, without the device's headers.
+echo 'extern "C" int cudaGetLastError(); int plain() { return cudaGetLastError(); }' >plain.cpp
+expect 0 '' "$compiler" -c -o plain.o --plain plain.cpp
+[ -f plain.o ] || { echo "FAILED: no plain.o"; failures=$((failures + 1)); }
+expect 2 'no source file' "$compiler" -o plain.so --plain plain.cpp
+
+# The precompiled header is not compiled again with each source: of its functions g++ makes only
+# those that the kernel needs, about 16.
+command=$("$compiler" --light -v -O1 --keep kept -o good.so good.cu 2>&1 | grep 'kept/0.cpp')
+$command -fdump-tree-original=functions || failures=$((failures + 1))
+made=$(grep -c '^;; Function' functions)
+if [ "$made" -lt 5 ] || [ "$made" -gt 30 ]; then
+    echo "FAILED: g++ made $made functions for one kernel"
+    failures=$((failures + 1))
+fi
+rm -rf kept functions plain.o plain.cpp
+
 # Nothing but the output is left behind, and TMPDIR is the only place for temporary files.
 mkdir temporary
 rm -f output good.so

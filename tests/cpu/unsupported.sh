@@ -41,21 +41,32 @@ refused '__device__ void f(__nv_fp6_e2m3 *x);' '4-bit and 6-bit'
 refused '__global__ void k(float *x) { x[0] = cooperative_groups::tiled_partition<64>(cooperative_groups::this_thread_block()).size(); }' 'tiles of more than 32'
 
 # A header alone is no use of its feature: what compiles without it is fine.
-fine() { # SOURCE
+compiles() { # SOURCE
     printf '// one\n#include <cuda_runtime.h>\n%s\n' "$1" >"$folder/candidate.cu"
-    "$compiler" -o "$folder/x.so" "$folder/candidate.cu" >"$folder/output" 2>&1 && return
+    "$compiler" -o "$folder/x.so" "$folder/candidate.cu" >"$folder/output" 2>&1
+}
+fine() { # SOURCE
+    compiles "$1" && return
     echo "not compiled: $1"
     cat "$folder/output"
     failures=$((failures + 1))
 }
 add='__global__ void k(float *x) { x[0] += 1; }'
-for header in mma.h crt/mma.h texture_types.h surface_functions.h cudaTypedefs.h nvrtc.h cuda_fp4.h \
+headers="mma.h crt/mma.h texture_types.h surface_functions.h cudaTypedefs.h nvrtc.h cuda_fp4.h \
     cuda_awbarrier_primitives.h cublas_v2.h cublasLt.h curand_kernel.h cufft.h cusparse.h nccl.h \
     cusolverDn.h nvml.h cudnn.h cutlass/cutlass.h cute/tensor.hpp cub/cub.cuh thrust/sort.h \
-    cub/block/block_shuffle.cuh thrust/async/copy.h cuda/atomic cuda/std/optional nv/target; do
-    fine "#include <$header>
+    cub/block/block_shuffle.cuh thrust/async/copy.h cuda/atomic cuda/std/optional nv/target"
+# All at once. If that fails, each alone, to name it.
+together=$(printf '#include <%s>\n' $headers)
+compiles "$together
+$add" || {
+    cat "$folder/output"
+    failures=$((failures + 1))
+    for header in $headers; do
+        fine "#include <$header>
 $add"
-done
+    done
+}
 fine '#include <mma.h>
 #include <cub/cub.cuh>
 using namespace nvcuda;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device_work.h"
 #include "judge_count.h"
 #include "device_cuda.h"
 #include "gpu_check.h"
@@ -233,6 +234,13 @@ static int count_seeds(kf_judge *judge, const char *task_path, double seconds)
         bool taken =
             verdict && cJSON_GetArraySize(cJSON_GetObjectItem(verdict->counters, "kernels")) > 0;
         if (!taken && verdict && verdict->status == KF_CORRECT) bad++;
+        double own = taken ? kf_work_part(verdict->counters, KF_WORK_OWN) +
+                                 kf_work_part(verdict->counters, KF_WORK_COPIES)
+                           : NAN;
+        if (taken && !(own > 0.99)) {
+            printf("  only %.3f of the device time is in kernels of the source\n", own);
+            bad++;
+        }
         if (taken && counting_took.count < MAX_COUNTED)
             counting_took.seconds[counting_took.count++] = gpu_counting_seconds;
         kf_autobuffer words = {0};

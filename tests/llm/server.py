@@ -263,6 +263,10 @@ async def answer(scenario, argument, path, request, attempt, reply):
         return await reply.error(429, openai_error("You exceeded your current quota", "insufficient_quota", "insufficient_quota"))
     if scenario == "fails" and attempt <= int(argument):
         return await reply.error(500, b"<html>Internal Server Error</html>", "text/html")
+    if scenario == "status":
+        return await reply.error(int(argument), {"error": {"message": "as the test asked"}})
+    if scenario == "talk":
+        return await reply.all(chat_reply("No code today.\n"))
     if scenario == "unauthorized":
         # Servers repeat a refused key in their errors.
         return await reply.error(401, openai_error("Incorrect API key provided: " + request["headers"].get("authorization", "none")))

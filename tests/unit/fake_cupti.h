@@ -13,7 +13,11 @@ typedef struct fake_cupti {
     size_t hosts, configured, set_up, evaluated_names;
     size_t ranges, data_ranges, nodes;
     size_t started, stopped, decoded, evaluated;
-    size_t outside; /* launches while no pass ran */
+    size_t outside;      /* launches while no pass ran */
+    int refuses_samples; /* PC sampling is refused */
+    size_t parts;        /* parts of the samples that were taken */
+    int refuses_records; /* activity records are refused */
+    int late_records;    /* records get no launch number, as those of a graph */
 } fake_cupti;
 
 /* The runner finds this function by the name "fake_launch". It launches a kernel named `symbol`, or

@@ -9,6 +9,7 @@
 
 #include "test_main.h"
 #include "blocks.h"
+#include "host_blocks.h"
 
 #define MIB (1ull << 20)
 
@@ -105,12 +106,44 @@ static void at_random(void **state)
     kf_blocks_free(&blocks);
 }
 
+/* Blocks of the host's memory are kept until all unused ones are dropped. */
+static void host_blocks_serve_again(void **state)
+{
+    (void)state;
+    static kf_host_blocks blocks;
+    static char memory[KF_HOST_BLOCKS + 1];
+    assert_null(kf_host_blocks_take(&blocks, 1000));
+    assert_true(kf_host_blocks_add(&blocks, &memory[0], 1000));
+    assert_true(kf_host_blocks_add(&blocks, &memory[1], 900));
+    assert_null(kf_host_blocks_take(&blocks, 500)); /* both are used */
+    assert_null(kf_host_blocks_drop(&blocks));
+    assert_true(kf_host_blocks_give_back(&blocks, &memory[0]));
+    assert_false(kf_host_blocks_give_back(&blocks, &memory[0]));
+    assert_false(kf_host_blocks_give_back(&blocks, &memory[2]));
+    assert_false(kf_host_blocks_give_back(&blocks, NULL));
+    assert_null(kf_host_blocks_take(&blocks, 1001));
+    assert_null(kf_host_blocks_take(&blocks, 499)); /* too large for it */
+    assert_true(kf_host_blocks_give_back(&blocks, &memory[1]));
+    assert_ptr_equal(kf_host_blocks_take(&blocks, 800), &memory[1]); /* the smaller one */
+    assert_ptr_equal(kf_host_blocks_take(&blocks, 800), &memory[0]);
+    assert_true(kf_host_blocks_give_back(&blocks, &memory[0]));
+    assert_ptr_equal(kf_host_blocks_drop(&blocks), &memory[0]);
+    assert_null(kf_host_blocks_drop(&blocks));
+    assert_true(kf_host_blocks_give_back(&blocks, &memory[1]));
+    for (int i = 0; i < KF_HOST_BLOCKS - 1; i++)
+        assert_true(kf_host_blocks_add(&blocks, &memory[2 + i], 10));
+    assert_false(kf_host_blocks_add(&blocks, memory, 10));
+    assert_ptr_equal(kf_host_blocks_drop(&blocks), &memory[1]);
+    assert_true(kf_host_blocks_add(&blocks, memory, 10));
+}
+
 int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(large_ones_begin_at_pages),
         cmocka_unit_test(only_what_was_taken_comes_back),
         cmocka_unit_test(at_random),
+        cmocka_unit_test(host_blocks_serve_again),
     };
     return TEST_GROUP(tests, NULL, NULL);
 }

@@ -25,12 +25,13 @@ typedef struct setting {
     const char *metrics;
     uint32_t most_passes;
     int warm_up, kernels, graph; /* calls ahead; launches of a call; and a graph */
+    bool lines;                  /* source lines are asked for */
+    bool twice;                  /* a call launches each kernel twice */
     fake_cupti fake;
 } setting;
 
 typedef struct outcome { /* shared with the process that counts */
-    kf_count_header header;
-    kf_count_launch launches[KF_COUNT_LAUNCHES];
+    kf_count_records records;
     fake_cupti fake;
     size_t calls, flushes;
 } outcome;
@@ -43,8 +44,8 @@ static void call(void *context)
     const setting *s = context;
     char name[32];
     seen->calls++;
-    for (int i = 0; i < s->kernels; i++) {
-        snprintf(name, sizeof name, "kernel%d", i);
+    for (int i = 0; i < s->kernels * (1 + s->twice); i++) {
+        snprintf(name, sizeof name, "kernel%d", i % s->kernels);
         launch(name);
     }
     if (s->graph) launch(NULL);
@@ -89,9 +90,10 @@ static int in_child(setting *s)
     *fake = s->fake;
     setenv(KF_COUNT_LIBRARY, FAKE_CUPTI, 1);
     setenv(KF_COUNT_NAMES, s->metrics, 1);
+    if (s->lines) setenv(KF_COUNT_SAMPLE_LINES, "1", 1);
     kf_count_prepare(&cuda, NULL, NULL);
     for (int i = 0; i < s->warm_up; i++) call(s);
-    kf_count_calls(call, s, s->most_passes, &seen->header, seen->launches);
+    kf_count_calls(call, s, s->most_passes, &seen->records);
     seen->fake = *fake;
     return 0;
 }
@@ -106,7 +108,7 @@ static void count(setting *s)
     if (child == 0) _exit(in_child(s));
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    assert_int_equal(seen->header.magic, KF_WIRE_MAGIC);
+    assert_int_equal(seen->records.header.magic, KF_WIRE_MAGIC);
 }
 
 static void everything_where_there_is_time(void **state)
@@ -117,23 +119,25 @@ static void everything_where_there_is_time(void **state)
                      .warm_up = 1,
                      .kernels = 2,
                      .fake = {.metrics_a_pass = 3}});
-    assert_int_equal(seen->header.stage, KF_COUNT_DONE);
-    assert_int_equal(seen->header.passes, 4);
-    assert_int_equal(seen->header.all_passes, 4);
-    assert_int_equal(seen->calls, 1 + 4); /* one each, and the one ahead */
-    assert_int_equal(seen->flushes, 4);
+    assert_int_equal(seen->records.header.stage, KF_COUNT_DONE);
+    assert_int_equal(seen->records.header.passes, 4);
+    assert_int_equal(seen->records.header.all_passes, 4);
+    assert_int_equal(seen->calls, 2 + 4); /* one each, the one ahead, and the one for times */
+    assert_int_equal(seen->flushes, 1 + 4);
     assert_int_equal(seen->fake.configured, 1);
     assert_int_equal(seen->fake.started, 4);
     assert_int_equal(seen->fake.decoded, 1);
     assert_int_equal(seen->fake.evaluated, 2); /* once a kernel */
-    assert_int_equal(seen->header.launches, 2);
-    assert_string_equal(seen->launches[1].name, "kernel1");
+    assert_int_equal(seen->records.header.launches, 2);
+    assert_string_equal(seen->records.launches[1].name, "kernel1");
     for (int i = 0; i < 10; i++) {
-        assert_int_equal(seen->header.metrics[i], KF_COUNT_COUNTED);
-        assert_true(seen->launches[0].values[i] == i + 1 && seen->launches[1].values[i] == 101 + i);
+        assert_int_equal(seen->records.header.metrics[i], KF_COUNT_COUNTED);
+        assert_true(seen->records.launches[0].values[i] == i + 1 &&
+                    seen->records.launches[1].values[i] == 101 + i);
     }
-    assert_true(isnan(seen->launches[0].values[10]));
-    assert_true(seen->header.pass_seconds[3] > 0 && seen->header.pass_seconds[4] == 0);
+    assert_true(isnan(seen->records.launches[0].values[10]));
+    assert_true(seen->records.header.pass_seconds[3] > 0 &&
+                seen->records.header.pass_seconds[4] == 0);
 }
 
 static void the_first_where_there_is_little(void **state)
@@ -149,18 +153,18 @@ static void the_first_where_there_is_little(void **state)
                          .warm_up = 1,
                          .kernels = 1,
                          .fake = {.metrics_a_pass = 3}});
-        assert_int_equal(seen->header.stage, KF_COUNT_DONE);
+        assert_int_equal(seen->records.header.stage, KF_COUNT_DONE);
         int counted = rows[r].counted;
-        assert_int_equal(seen->header.passes, rows[r].passes);
-        assert_int_equal(seen->header.all_passes, 4);
-        assert_int_equal(seen->calls, 1 + rows[r].passes);
+        assert_int_equal(seen->records.header.passes, rows[r].passes);
+        assert_int_equal(seen->records.header.all_passes, 4);
+        assert_int_equal(seen->calls, 2 + rows[r].passes);
         assert_int_equal(seen->fake.set_up, counted);
         assert_int_equal(seen->fake.evaluated_names, counted);
         for (int i = 0; i < 10; i++) {
-            assert_int_equal(seen->header.metrics[i],
+            assert_int_equal(seen->records.header.metrics[i],
                              i < counted ? KF_COUNT_COUNTED : KF_COUNT_LEFT_OUT);
-            assert_true(i < counted ? seen->launches[0].values[i] == i + 1
-                                    : isnan(seen->launches[0].values[i]));
+            assert_true(i < counted ? seen->records.launches[0].values[i] == i + 1
+                                    : isnan(seen->records.launches[0].values[i]));
         }
     }
 }
@@ -195,14 +199,14 @@ static void levels_where_there_are_some(void **state)
                          .kernels = 1,
                          .fake = {.metrics_a_pass = 3}});
         int counted = 0;
-        for (int i = 0; i < 10; i++) counted += seen->header.metrics[i] == KF_COUNT_COUNTED;
-        assert_int_equal(seen->header.stage, KF_COUNT_DONE);
+        for (int i = 0; i < 10; i++) counted += seen->records.header.metrics[i] == KF_COUNT_COUNTED;
+        assert_int_equal(seen->records.header.stage, KF_COUNT_DONE);
         assert_int_equal(counted, rows[r].counted);
-        assert_int_equal(seen->header.passes, rows[r].passes);
+        assert_int_equal(seen->records.header.passes, rows[r].passes);
         assert_in_range(seen->fake.hosts, 1, rows[r].most_hosts);
         for (int i = 0; i < 10; i++)
-            if (seen->header.metrics[i] == KF_COUNT_COUNTED)
-                assert_true(seen->launches[0].values[i] == i + 1);
+            if (seen->records.header.metrics[i] == KF_COUNT_COUNTED)
+                assert_true(seen->records.launches[0].values[i] == i + 1);
     }
 }
 
@@ -216,19 +220,20 @@ static void what_lacks_and_what_is_left_out(void **state)
                      .fake = {.metrics_a_pass = 2}});
     static const uint8_t became[] = {KF_COUNT_COUNTED,  KF_COUNT_LACKING, KF_COUNT_COUNTED,
                                      KF_COUNT_LEFT_OUT, KF_COUNT_LACKING, KF_COUNT_LEFT_OUT};
-    assert_int_equal(seen->header.stage, KF_COUNT_DONE);
-    assert_memory_equal(seen->header.metrics, became, sizeof became);
-    assert_true(seen->launches[0].values[0] == 1 && isnan(seen->launches[0].values[1]) &&
-                seen->launches[0].values[2] == 3);
+    assert_int_equal(seen->records.header.stage, KF_COUNT_DONE);
+    assert_memory_equal(seen->records.header.metrics, became, sizeof became);
+    assert_true(seen->records.launches[0].values[0] == 1 &&
+                isnan(seen->records.launches[0].values[1]) &&
+                seen->records.launches[0].values[2] == 3);
 }
 
 static void one_that_takes_more_is_counted(void **state)
 {
     (void)state;
     count(&(setting){.metrics = "m7", .most_passes = 1, .kernels = 1});
-    assert_int_equal(seen->header.stage, KF_COUNT_DONE);
-    assert_int_equal(seen->calls, 1);
-    assert_true(seen->launches[0].values[0] == 7);
+    assert_int_equal(seen->records.header.stage, KF_COUNT_DONE);
+    assert_int_equal(seen->calls, 1 + 1);
+    assert_true(seen->records.launches[0].values[0] == 7);
 }
 
 static void room_for_what_a_call_launches(void **state)
@@ -254,14 +259,98 @@ static void room_for_what_a_call_launches(void **state)
                          .warm_up = rows[r].warm_up,
                          .kernels = rows[r].kernels,
                          .graph = rows[r].graph});
-        assert_int_equal(seen->header.stage, KF_COUNT_DONE);
+        assert_int_equal(seen->records.header.stage, KF_COUNT_DONE);
         assert_int_equal(seen->fake.ranges, rows[r].ranges);
         assert_int_equal(seen->fake.data_ranges, rows[r].ranges);
         assert_int_equal(seen->fake.nodes, rows[r].ranges);
-        assert_int_equal(seen->header.ranges, rows[r].ranges);
-        assert_int_equal(seen->header.launches, rows[r].kernels + rows[r].graph);
-        assert_int_equal(seen->header.dropped, 0);
+        assert_int_equal(seen->records.header.ranges, rows[r].ranges);
+        assert_int_equal(seen->records.header.launches, rows[r].kernels + rows[r].graph);
+        assert_int_equal(seen->records.header.dropped, 0);
     }
+}
+
+/* The sum of each kernel, of all copies and of all fills, and the file that launches. */
+static void the_time_of_all_work(void **state)
+{
+    (void)state;
+    for (int late = 0; late < 2; late++) {
+        count(&(setting){.metrics = TEN,
+                         .most_passes = 1,
+                         .warm_up = 1,
+                         .kernels = 2,
+                         .twice = true,
+                         .fake = {.late_records = late}});
+        assert_string_equal(seen->records.header.work_note, "");
+        assert_int_equal(seen->records.header.works, 4);
+        assert_true(seen->records.header.work_rest_seconds == 0);
+        for (int i = 0; i < 4; i++) {
+            static const char *const names[] = {"kernel0", "kernel1", "", ""};
+            static const double times[] = {4e-6, 6e-6, 5e-6, 3e-6};
+            static const uint32_t kinds[] = {KF_COUNT_KERNEL, KF_COUNT_KERNEL, KF_COUNT_COPY,
+                                             KF_COUNT_FILL};
+            const kf_count_work *row = &seen->records.works[i];
+            assert_string_equal(row->name, names[i]);
+            assert_int_equal(row->kind, kinds[i]);
+            assert_int_equal(row->launches, i < 2 ? 2 : 1);
+            assert_true(fabs(row->seconds - times[i]) < 1e-12);
+            const char *file = strrchr(row->module, '/');
+            assert_string_equal(i < 2 ? file : "", i < 2 ? strrchr(FAKE_CUPTI, '/') : "");
+        }
+    }
+}
+
+static void work_beyond_the_rows_is_summed_up(void **state)
+{
+    (void)state;
+    count(&(setting){.metrics = TEN, .most_passes = 1, .kernels = KF_COUNT_WORKS});
+    assert_int_equal(seen->records.header.works, KF_COUNT_WORKS);
+    assert_true(fabs(seen->records.header.work_rest_seconds - 8e-6) < 1e-12);
+}
+
+/* Counters do not need records, and records do not need counters. */
+static void times_and_counters_fail_apart(void **state)
+{
+    (void)state;
+    count(
+        &(setting){.metrics = TEN, .most_passes = 1, .kernels = 1, .fake = {.refuses_records = 1}});
+    assert_int_equal(seen->records.header.stage, KF_COUNT_DONE);
+    assert_int_equal(seen->records.header.works, 0);
+    assert_non_null(strstr(seen->records.header.work_note, "it was made to"));
+    count(&(setting){.metrics = "lacks1", .most_passes = 1, .kernels = 1});
+    assert_int_equal(seen->records.header.stage, KF_COUNT_NO_METRIC);
+    assert_int_equal(seen->records.header.works, 3);
+    count(&(setting){.metrics = TEN, .most_passes = 1, .graph = 1});
+    assert_int_equal(seen->records.header.works, 0);
+    assert_string_equal(seen->records.header.work_note, "the call did no work on the device");
+}
+
+static void samples_by_source_line(void **state)
+{
+    (void)state;
+    const kf_count_header *header = &seen->records.header;
+    setting s = {.metrics = TEN, .most_passes = 1, .warm_up = 1, .kernels = 1, .lines = true};
+    count(&s);
+    assert_string_equal(header->line_note, "");
+    assert_int_equal(header->stage, KF_COUNT_DONE);
+    assert_int_equal(seen->fake.parts, 2);
+    assert_int_equal(header->line_samples, 25);
+    assert_int_equal(header->lines, 2);
+    const kf_count_line *lines = seen->records.lines;
+    assert_true(lines[0].line == 11 && lines[0].samples == 19 && lines[1].line == 10);
+    assert_string_equal(lines[0].file, "k.cu");
+    assert_string_equal(lines[0].kernel, "kernel0");
+    assert_string_equal(lines[0].reasons[0].name, "barrier");
+    assert_int_equal(lines[0].reasons[0].samples, 10);
+    assert_string_equal(lines[0].reasons[1].name, "");
+    assert_string_equal(lines[1].reasons[0].name, "long_scoreboard");
+    s.fake.refuses_samples = 1;
+    count(&s);
+    assert_int_equal(header->lines, 0);
+    assert_non_null(strstr(header->line_note, "it was made to"));
+    assert_int_equal(header->stage, KF_COUNT_DONE);
+    s.lines = false;
+    count(&s);
+    assert_string_equal(header->line_note, "");
 }
 
 static void what_goes_wrong_is_said(void **state)
@@ -271,16 +360,16 @@ static void what_goes_wrong_is_said(void **state)
                      .most_passes = 2,
                      .kernels = 1,
                      .fake = {.metrics_a_pass = 3, .refuses_fewer = 1}});
-    assert_int_equal(seen->header.stage, KF_COUNT_REFUSED);
-    assert_int_equal(seen->header.launches, 0);
-    assert_non_null(strstr(seen->header.note, "it was made to"));
-    assert_int_equal(seen->calls, 0);
+    assert_int_equal(seen->records.header.stage, KF_COUNT_REFUSED);
+    assert_int_equal(seen->records.header.launches, 0);
+    assert_non_null(strstr(seen->records.header.note, "it was made to"));
+    assert_int_equal(seen->calls, 1);
     count(&(setting){
         .metrics = TEN, .most_passes = KF_COUNT_PASSES, .kernels = 1, .fake = {.endless = 1}});
-    assert_int_equal(seen->header.stage, KF_COUNT_UNFINISHED);
-    assert_int_equal(seen->calls, KF_COUNT_PASSES);
+    assert_int_equal(seen->records.header.stage, KF_COUNT_UNFINISHED);
+    assert_int_equal(seen->calls, 1 + KF_COUNT_PASSES);
     count(&(setting){.metrics = "lacks1,lacks2", .most_passes = 1, .kernels = 1});
-    assert_int_equal(seen->header.stage, KF_COUNT_NO_METRIC);
+    assert_int_equal(seen->records.header.stage, KF_COUNT_NO_METRIC);
 }
 
 int test_program(void)
@@ -294,6 +383,10 @@ int test_program(void)
         cmocka_unit_test(what_lacks_and_what_is_left_out),
         cmocka_unit_test(one_that_takes_more_is_counted),
         cmocka_unit_test(room_for_what_a_call_launches),
+        cmocka_unit_test(the_time_of_all_work),
+        cmocka_unit_test(work_beyond_the_rows_is_summed_up),
+        cmocka_unit_test(times_and_counters_fail_apart),
+        cmocka_unit_test(samples_by_source_line),
         cmocka_unit_test(what_goes_wrong_is_said),
     };
     return TEST_GROUP(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 #include "counters_wire.h"
 #include "../../evaluator/runner/cupti.h"
 #include "device_cuda.h"
+#include "device_work.h"
 #include "kforge/counters.h"
 #include "kforge/json.h"
 #include "kforge/roofline.h"
@@ -475,6 +476,174 @@ static void words_for_people(void **state)
     assert_int_equal(nothing.size, 0);
 }
 
+/* ---- origin of device time ------------------------------------------------------------------- */
+
+#define TORCH "/opt/venv/lib/python3.12/site-packages/torch/lib/libtorch_cuda.so"
+#define PYTORCH_CALLS "/opt/venv/lib/python3.12/site-packages/torch/lib/libtorch_python.so"
+#define CUBLAS "/usr/local/cuda/lib64/libcublasLt.so.13"
+#define TRITON "/opt/venv/lib/python3.12/site-packages/triton/_C/libtriton.so"
+#define ELEMENTWISE "_ZN2at6native29vectorized_elementwise_kernelILi4EEEvi"
+
+static const char solution[] = "@triton.jit\ndef add_kernel(x): ...\n"
+                               "load_inline(cuda_sources='__global__ void scale<T>(T *x)')";
+
+static kf_counters_origin origin_of(bool python, const cJSON *build)
+{
+    return (kf_counters_origin){.candidate = "abc",
+                                .code = "",
+                                .workload = "main",
+                                .source = python ? solution : "__global__ void f() {}",
+                                .python = python,
+                                .build = build};
+}
+
+static kf_count_work work_of(const char *name, const char *module, double seconds)
+{
+    kf_count_work work = {.kind = KF_COUNT_KERNEL, .launches = 1, .seconds = seconds};
+    snprintf(work.name, sizeof work.name, "%s", name);
+    snprintf(work.module, sizeof work.module, "%s", module);
+    return work;
+}
+
+static void the_file_decides_before_the_name(void **state)
+{
+    (void)state;
+    static const struct {
+        bool python;
+        const char *name, *module;
+        kf_work_class kind;
+        const char *from;
+    } rows[] = {
+        /* CUDA C: the candidate's file, a library's, none */
+        {false, "_Z4gemmPf", "/tmp/inbox/candidate.so", KF_WORK_OWN, "own kernels"},
+        {false, ELEMENTWISE, "/tmp/inbox/candidate.so", KF_WORK_OWN, "own kernels"},
+        {false, "nvjet_sm90_tst_128", "/tmp/inbox/candidate.so", KF_WORK_OWN, "own kernels"},
+        {false, "_Z6decoyxPf", CUBLAS, KF_WORK_LIBRARY, "cuBLAS"},
+        {false, "_Z5builtPf", "", KF_WORK_OWN, "own kernels"},
+        {false, "nvjet_sm90_tst_128", "", KF_WORK_LIBRARY, "cuBLAS"},
+        {false, "_Z7unknownPf", "", KF_WORK_OWN, "own kernels"},
+        /* Python: an extension, also below a home folder of a package of this name */
+        {true, ELEMENTWISE, "/tmp/x/mixed.so", KF_WORK_OWN, "own kernels"},
+        {true, ELEMENTWISE, TORCH, KF_WORK_FRAMEWORK, "PyTorch"},
+        {true, "_Z10add_kernelPf", TORCH, KF_WORK_FRAMEWORK, "PyTorch"},
+        {true, "cudnn_infer_kernel", "/x/site-packages/nvidia/cudnn/lib/libcudnn_ops.so.9",
+         KF_WORK_LIBRARY, "cuDNN"},
+        {true, "flash_fwd", "/x/site-packages/flash_attn_2_cuda.so", KF_WORK_LIBRARY,
+         "flash_attn_2_cuda"},
+        /* of a compiler's launcher, the name decides */
+        {true, "add_kernel", "/tmp/.triton/cache/A/__triton_launcher.so", KF_WORK_OWN,
+         "own kernels"},
+        {true, "add_kernel", TRITON, KF_WORK_OWN, "own kernels"},
+        {true, "_ZN6cudapy8__main__10add_kernelB2v1E", "/usr/lib/libffi.so.8", KF_WORK_OWN,
+         "own kernels"},
+        {true, "_Z5scaleIfEvPT_", "", KF_WORK_OWN, "own kernels"},
+        {true, "add_kernels", TRITON, KF_WORK_FRAMEWORK, "unknown origin"},
+        {true, "", "", KF_WORK_FRAMEWORK, "unknown origin"},
+        {true, "triton_poi_fused_relu_0", PYTORCH_CALLS, KF_WORK_FRAMEWORK, "torch.compile"},
+        {true, "triton_poi_fused_relu_0", TRITON, KF_WORK_FRAMEWORK, "torch.compile"},
+        {true, ELEMENTWISE, "/usr/bin/python3.12", KF_WORK_FRAMEWORK, "PyTorch"},
+    };
+    kf_auto(cJSON) build = cJSON_Parse("{\"kernels\":[{\"name\":\"_Z5builtPf\"}]}");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char from[32];
+        const kf_counters_origin of = origin_of(rows[i].python, build);
+        const kf_count_work work = work_of(rows[i].name, rows[i].module, 1);
+        kf_work_class kind = kf_work_classify(&of, &work, from);
+        if (kind != rows[i].kind || strcmp(from, rows[i].from) != 0)
+            fail_msg("row %zu, %s from \"%s\": %s, %s", i, rows[i].name, rows[i].module,
+                     kf_work_class_name(kind), from);
+    }
+}
+
+static void parts_of_the_device_time(void **state)
+{
+    (void)state;
+    kf_count_work works[] = {work_of("nvjet_a", CUBLAS, 7e-6),
+                             work_of("_Z1fv", "/tmp/c.so", 80e-6),
+                             work_of("nvjet_b", CUBLAS, 3e-6),
+                             {.kind = KF_COUNT_COPY, .launches = 2, .seconds = 4e-6},
+                             {.kind = KF_COUNT_FILL, .launches = 1, .seconds = 1e-6}};
+    kf_count_header header = {.works = 5, .work_rest_seconds = 5e-6};
+    const kf_counters_origin of = origin_of(false, NULL);
+    kf_auto(cJSON) counters = cJSON_CreateObject();
+    assert_true(kf_work_put(counters, &of, &header, works));
+    assert_true(fabs(kf_work_part(counters, KF_WORK_OWN) - 0.8) < 1e-9);
+    assert_true(fabs(kf_work_part(counters, KF_WORK_LIBRARY) - 0.1) < 1e-9);
+    assert_true(kf_work_part(counters, KF_WORK_FRAMEWORK) == 0);
+    assert_true(fabs(kf_work_part(counters, KF_WORK_COPIES) - 0.05) < 1e-9);
+    const cJSON *work = cJSON_GetObjectItem(counters, "work"),
+                *first = cJSON_GetArrayItem(cJSON_GetObjectItem(work, "rows"), 0);
+    assert_true(fabs(kf_json_get_number(work, "rest", 0) - 0.05) < 1e-9);
+    assert_true(fabs(kf_json_get_number(work, "seconds", 0) - 100e-6) < 1e-12);
+    assert_string_equal(cJSON_GetObjectItem(first, "name")->valuestring, "f");
+    kf_autobuffer words = {0};
+    kf_work_words(counters, &words);
+    assert_string_equal(words.data, "device time: 80 % own kernels, 10 % cuBLAS, 4 % memcpy, "
+                                    "1 % memset, 5 % other\n");
+}
+
+/* A note in place of parts; and a runner that lies gets no parts beyond all. */
+static void without_times_and_with_lies(void **state)
+{
+    (void)state;
+    const kf_counters_origin of = origin_of(true, NULL);
+    static const double lies[] = {NAN, INFINITY, -1, 1e300};
+    kf_count_work works[5] = {work_of("a\x1b[31m", "/tmp/\xff.so", 1e-6)};
+    for (int i = 0; i < 4; i++) works[1 + i] = work_of("b", TORCH, lies[i]);
+    memset(works[0].module, 'x', sizeof works[0].module);
+    kf_count_header header = {.works = 0xffffffff, .work_rest_seconds = NAN};
+    kf_count_work many[KF_COUNT_WORKS] = {0};
+    memcpy(many, works, sizeof works);
+    kf_auto(cJSON) counters = cJSON_CreateObject();
+    assert_true(kf_work_put(counters, &of, &header, many));
+    double sum = 0;
+    for (int kind = 0; kind < KF_WORK_CLASSES; kind++) sum += kf_work_part(counters, kind);
+    assert_true(fabs(sum - 1) < 1e-9);
+    kf_autofree char *text = cJSON_PrintUnformatted(counters);
+    assert_null(strchr(text, 0x1b));
+    kf_auto(cJSON) none = cJSON_CreateObject();
+    header = (kf_count_header){.work_note = "refused\x1b"};
+    assert_true(kf_work_put(none, &of, &header, many));
+    assert_true(cJSON_IsNull(cJSON_GetObjectItem(none, "work")));
+    assert_true(isnan(kf_work_part(none, KF_WORK_OWN)));
+    assert_int_equal(strncmp(cJSON_GetObjectItem(none, "work_note")->valuestring, "refused", 7), 0);
+    kf_autobuffer words = {0};
+    kf_work_words(none, &words);
+    assert_int_equal(words.size, 0);
+}
+
+static void sampled_lines(void **state)
+{
+    (void)state;
+    kf_count_line lines[] = {
+        {.kernel = "_Z1fv", .file = "candidate.cu", .line = 7, .samples = 60},
+        {.kernel = "_Z1fv", .line = 0, .samples = 30},
+        {.kernel = "a\x1b", .file = "b\x1b", .line = 9, .samples = 4000000000}};
+    snprintf(lines[0].reasons[0].name, KF_COUNT_FILE, "long_scoreboard");
+    lines[0].reasons[0].samples = 45;
+    kf_count_header header = {.lines = 0xffff, .line_samples = 100};
+    kf_count_line many[KF_COUNT_LINES] = {0};
+    memcpy(many, lines, sizeof lines);
+    kf_auto(cJSON) counters = cJSON_CreateObject();
+    assert_true(kf_lines_put(counters, &header, many));
+    const cJSON *rows = cJSON_GetObjectItem(counters, "lines");
+    assert_int_equal(cJSON_GetArraySize(rows), 2);
+    assert_true(kf_json_get_number(cJSON_GetArrayItem(rows, 1), "part", 0) == 1);
+    kf_autofree char *text = cJSON_PrintUnformatted(counters);
+    assert_null(strchr(text, 0x1b));
+    kf_autobuffer words = {0};
+    kf_lines_words(counters, &words);
+    assert_int_equal(strncmp(words.data,
+                             "60 % of the samples are at candidate.cu:7: 75 % long_scoreboard\n",
+                             64),
+                     0);
+    kf_auto(cJSON) none = cJSON_CreateObject();
+    header = (kf_count_header){.line_note = "refused"};
+    assert_true(kf_lines_put(none, &header, many));
+    assert_null(cJSON_GetObjectItem(none, "lines"));
+    assert_string_equal(cJSON_GetObjectItem(none, "lines_note")->valuestring, "refused");
+}
+
 int test_program(void)
 {
     const struct CMUnitTest tests[] = {
@@ -491,6 +660,10 @@ int test_program(void)
         cmocka_unit_test(bounds_of_the_first_pass),
         cmocka_unit_test(three_stalls),
         cmocka_unit_test(words_for_people),
+        cmocka_unit_test(the_file_decides_before_the_name),
+        cmocka_unit_test(parts_of_the_device_time),
+        cmocka_unit_test(without_times_and_with_lies),
+        cmocka_unit_test(sampled_lines),
     };
     return TEST_GROUP(tests, NULL, NULL);
 }

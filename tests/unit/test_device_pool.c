@@ -15,9 +15,11 @@
 #include "output_directory.h"
 
 #define GIB (1ull << 30)
+#define MIB (1ull << 20)
 
 /* allocations are of whole granules */
 static const kf_cuda_memory h200 = {150109880320, 12 * GIB, 1024, 0},
+                            of_80_gb = {85017493504, 12 * GIB, 1024, 0},
                             a_gpu = {48 * GIB, 12 * GIB, 1024, 0};
 
 static kf_problem problem_of(int64_t rows, int64_t columns)
@@ -107,15 +109,13 @@ static void sets_that_are_there_are_counted_once(void **state)
     pointwise.arguments[1].elements = 16 * 64 * 65536;
     pointwise.arguments[1].bytes = (uint64_t)pointwise.arguments[1].elements * 4;
     pointwise.total_bytes = pointwise.arguments[0].bytes + pointwise.arguments[1].bytes;
-    kf_cuda_memory h100 = {79 * GIB, 12 * GIB, 1024, 0};
+    kf_cuda_memory gpu = {79 * GIB, 12 * GIB, 1024, 0};
     uint64_t free_bytes = 32 * GIB, batch = 22 * pointwise.arguments[1].bytes + 2 * GIB;
-    assert_true(kf_cuda_device_pool_bytes(&pointwise, KF_ROLE_CANDIDATE, free_bytes, &h100) <
-                batch);
-    h100.sets = 22;
-    assert_true(kf_cuda_device_pool_bytes(&pointwise, KF_ROLE_CANDIDATE, free_bytes, &h100) >
-                batch);
-    h100.sets = 1000; /* more sets than fit: no pool is larger than the free memory */
-    assert_true(kf_cuda_device_pool_bytes(&pointwise, KF_ROLE_CANDIDATE, free_bytes, &h100) <=
+    assert_true(kf_cuda_device_pool_bytes(&pointwise, KF_ROLE_CANDIDATE, free_bytes, &gpu) < batch);
+    gpu.sets = 22;
+    assert_true(kf_cuda_device_pool_bytes(&pointwise, KF_ROLE_CANDIDATE, free_bytes, &gpu) > batch);
+    gpu.sets = 1000; /* more sets than fit: no pool is larger than the free memory */
+    assert_true(kf_cuda_device_pool_bytes(&pointwise, KF_ROLE_CANDIDATE, free_bytes, &gpu) <=
                 free_bytes);
 }
 
@@ -130,17 +130,15 @@ static void the_largest_problems_have_two_sets(void **state)
     norm = problem_of(32768, 65535);
     softsign = problem_of(4096, 393216);
     small = problem_of(64, 4096);
-    assert_int_equal(kf_cuda_first_sets(&norm, h200.device_bytes), 2);
-    assert_int_equal(kf_cuda_first_sets(&softsign, h200.device_bytes), 3);
-    assert_int_equal(kf_cuda_first_sets(&small, h200.device_bytes), 3);
+    assert_int_equal(kf_cuda_first_sets(&norm, h200.device_bytes, 2), 2);
+    assert_int_equal(kf_cuda_first_sets(&softsign, h200.device_bytes, 2), 3);
+    assert_int_equal(kf_cuda_first_sets(&small, h200.device_bytes, 2), 3);
     static kf_problem between;
     /* 13 GiB: three results and a temporary exceed the largest pool */
     between = problem_of(4096, 425984);
-    assert_int_equal(kf_cuda_first_sets(&between, h200.device_bytes), 2);
-    assert_int_equal(kf_cuda_first_sets(&small, 4 * GIB), 3);
-    const uint64_t needs = 16 * GIB + (200ull << 20),
-                   oracle =
-                       32 * GIB; /* what it is widened from, and one more: the sum takes none */
+    assert_int_equal(kf_cuda_first_sets(&between, h200.device_bytes, 2), 2);
+    assert_int_equal(kf_cuda_first_sets(&small, 4 * GIB, 2), 3);
+    const uint64_t needs = 16 * GIB + (200ull << 20), oracle = 4 * GIB; /* in parts */
     uint64_t free_bytes = h200.device_bytes - 2 * norm.total_bytes - 16 * GIB - 5 * GIB;
     uint64_t baseline = kf_cuda_device_pool_bytes(&norm, KF_ROLE_BASELINE, free_bytes, &h200);
     assert_true(baseline >= needs);
@@ -183,20 +181,59 @@ static void what_lies_between_has_what_is_there(void **state)
     }
 }
 
-/* Problems that fit on an H200 but on no GPU of 80 GiB are refused by their size. The error must
- * not look like a failing machine. */
+/* A problem is refused by its size before anything fails. The error must not look like a failing
+ * machine. KernelBench's largest problems fit on a GPU of 80 GiB. */
 static void what_is_too_large_for_a_device(void **state)
 {
     (void)state;
-    static kf_problem relu, norm, matrix;
-    const uint64_t h100 = 85017493504;
+    static kf_problem relu, norm, larger;
     relu = problem_of(4096, 393216);
     norm = problem_of(32768, 65535);
-    matrix = problem_of(16384, 16384);
-    assert_true(kf_cuda_least_bytes(&relu, h100) > h100 &&
-                kf_cuda_least_bytes(&relu, h200.device_bytes) < h200.device_bytes);
-    assert_true(kf_cuda_least_bytes(&norm, h100) > h100);
-    assert_true(kf_cuda_least_bytes(&matrix, h100) < h100);
+    larger = problem_of(65536, 65536);
+    assert_true(kf_cuda_least_bytes(&relu, of_80_gb.device_bytes) < of_80_gb.device_bytes);
+    assert_true(kf_cuda_least_bytes(&norm, of_80_gb.device_bytes) < of_80_gb.device_bytes);
+    assert_true(kf_cuda_least_bytes(&larger, of_80_gb.device_bytes) > of_80_gb.device_bytes);
+    assert_true(kf_cuda_least_bytes(&larger, h200.device_bytes) < h200.device_bytes);
+}
+
+/* On 80 GiB, one set leaves room for both sides and for parts of the oracle. The figures of `needs`
+ * are peaks of the references: 1/30 and 1/25 hold a result and two temporaries, 1/38 and 1/37 a
+ * result. The results of two calls have to fit as well. 1/37 divides by the norm of everything. So
+ * its oracle cannot compute in parts, and continues in the host's memory. */
+static void one_set_is_enough_for_the_largest(void **state)
+{
+    (void)state;
+    static kf_problem relu, norm, whole;
+    relu = problem_of(4096, 393216);
+    norm = problem_of(32768, 65535);
+    whole = problem_of(112 * 64, 512 * 512);
+    const struct {
+        const kf_problem *problem;
+        uint64_t needs;
+    } rows[] = {{&relu, 18 * GIB + 512 * MIB},
+                {&norm, 16 * GIB + 512 * MIB},
+                {&whole, 14 * GIB + 512 * MIB}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const kf_problem *problem = rows[i].problem;
+        kf_cuda_memory memory = of_80_gb;
+        assert_int_equal(kf_cuda_first_sets(problem, memory.device_bytes, 1), 1);
+        /* a candidate in CUDA C writes its results into the sets, and has no pool */
+        assert_int_equal(kf_cuda_first_sets(problem, memory.device_bytes, 2), 2);
+        memory.sets = 1;
+        uint64_t contexts = 3 * GIB, truth = 2 * problem->arguments[1].bytes,
+                 free_bytes = memory.device_bytes - contexts - problem->total_bytes - truth,
+                 baseline =
+                     kf_cuda_device_pool_bytes(problem, KF_ROLE_BASELINE, free_bytes, &memory),
+                 left = free_bytes - baseline,
+                 candidate = kf_cuda_device_pool_bytes(problem, KF_ROLE_CANDIDATE, left, &memory);
+        assert_true(baseline >= rows[i].needs && candidate >= rows[i].needs);
+        assert_true(candidate + 4 * GIB <= left);
+        /* cuDNN chooses other algorithms in a smaller pool */
+        assert_true(candidate >= baseline - GIB && candidate <= baseline + GIB);
+    }
+    static kf_problem small;
+    small = problem_of(64, 4096);
+    assert_int_equal(kf_cuda_first_sets(&small, of_80_gb.device_bytes, 1), 3);
 }
 
 /* A baseline's runner keeps its pool for the next task. */
@@ -320,6 +357,26 @@ static void a_ledger_says_where_a_result_lies(void **state)
     kf_output_directory_clear(output_directory);
     assert_true(kf_output_directory_locate(output_directory, 0, 0, out, 1, &place, &fault));
     assert_int_equal(place.address, 0);
+
+    /* Results of one set share no memory with those that are held. */
+    const bool chosen[] = {true, false, false};
+    const int outputs[] = {1};
+    for (int shares = 0; shares < 2; shares++) {
+        write_record(memory, 0, entry_at(0x1000, 8, 4, 4, 1));
+        assert_true(kf_output_directory_remember(output_directory, list, 1));
+        assert_true(kf_output_directory_hold(output_directory, list, 1));
+        write_record(memory, 0, entry_at(shares ? 0x1040 : 0x1080, 8, 4, 4, 1));
+        assert_true(kf_output_directory_remember(output_directory, list, 1));
+        fault = (kf_fetch_fault){0};
+        assert_true(kf_output_directory_check_overlap(output_directory, chosen, 3, outputs, &fault,
+                                                      &error));
+        assert_string_equal(fault.rule, shares ? "output.aliased" : "");
+        kf_output_directory_clear(output_directory);
+        fault = (kf_fetch_fault){0};
+        assert_true(kf_output_directory_check_overlap(output_directory, chosen, 3, outputs, &fault,
+                                                      &error));
+        assert_string_equal(fault.rule, "");
+    }
     munmap(memory, shared.length);
     kf_output_directory_free(output_directory);
 }
@@ -372,6 +429,7 @@ int test_program(void)
         cmocka_unit_test(the_largest_problems_have_two_sets),
         cmocka_unit_test(what_lies_between_has_what_is_there),
         cmocka_unit_test(what_is_too_large_for_a_device),
+        cmocka_unit_test(one_set_is_enough_for_the_largest),
         cmocka_unit_test(an_arena_is_kept_for_a_problem_of_its_size),
         cmocka_unit_test(a_ledger_says_where_a_result_lies),
         cmocka_unit_test(reads_between_two_looks_are_seen),

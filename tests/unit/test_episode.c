@@ -290,7 +290,8 @@ static char *closed(const char *text, kf_episode_usage *usage, size_t *size)
     /* in pieces of seven bytes */
     for (size_t at = 0, all = strlen(text); at < all; at += 7)
         kf_episode_stream_take(&stream, text + at, all - at < 7 ? all - at : 7);
-    char *result = kf_episode_stream_close(&stream, "exit status 0", &account, "SOURCE\n", size);
+    char *result =
+        kf_episode_stream_close(&stream, "exit status 0", &account, NULL, "SOURCE\n", size);
     *usage = kf_episode_stream_usage(&stream);
     kf_episode_stream_free(&stream);
     assert_non_null(result);
@@ -376,7 +377,7 @@ static void streams_are_bounded(void **state)
     const char late[] = "\n{\"total_cost_usd\":2}\n";
     kf_episode_stream_take(&stream, late, strlen(late));
     size_t size;
-    kf_autofree char *text = kf_episode_stream_close(&stream, "end", &account, NULL, &size);
+    kf_autofree char *text = kf_episode_stream_close(&stream, "end", &account, NULL, NULL, &size);
     assert_true(size < KF_EPISODE_STREAM_BYTES + 1000);
     assert_int_equal(strlen(text), size);
     assert_non_null(strstr(text, "\"dropped_bytes\":"));

@@ -168,6 +168,40 @@ static void cancelled_jobs_never_run(void **state)
     assert_int_equal(figures.queued, 0);
 }
 
+/* Cancelling a running job frees its worker and stores nothing. A job in flight with another client
+ * goes on. */
+static void cancelled_jobs_stop(void **state)
+{
+    (void)state;
+    kf_service_figures figures;
+    char candidate[KF_HASH_HEX], source[700];
+    kf_auto(kf_service) service = open_service(0, true);
+    snprintf(source, sizeof source, "%s", held(1));
+    kf_store_candidate_hash(source, strlen(source), NULL, 0, candidate);
+    kf_auto(kf_ticket) first = submit(service, source);
+    kf_auto(kf_ticket) same = submit(service, source);
+    await_running(service);
+    assert_true(kf_ticket_cancel(same));
+    usleep(100000);
+    assert_int_equal(kf_ticket_state_now(first), KF_TICKET_RUNNING);
+    assert_true(kf_ticket_cancel(first));
+    kf_service_read_figures(service, &figures);
+    assert_int_equal(figures.running, 0);
+    /* The worker has no other way to this one than to stop the first. */
+    kf_auto(kf_ticket) next = submit(service, "// fake: speed 1.25\n");
+    assert_int_equal(kf_ticket_wait(next, LONG), KF_TICKET_DONE);
+    cJSON *stored = kf_service_candidate(service, candidate, NULL);
+    assert_null(stored);
+    /* It was not answered, so it is judged when it comes again. */
+    kf_auto(kf_ticket) again = submit(service, source);
+    assert_false(kf_ticket_cached(again));
+    assert_true(kf_file_write(go, "x", 1, NULL));
+    assert_int_equal(kf_ticket_wait(again, LONG), KF_TICKET_DONE);
+    kf_service_read_figures(service, &figures);
+    assert_int_equal(figures.judged, 2);
+    assert_int_equal(figures.cancelled, 2);
+}
+
 static void closing_cancels(void **state)
 {
     (void)state;
@@ -240,6 +274,7 @@ int test_program(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(threads_share_one_judging, set_up, tear_down),
         cmocka_unit_test_setup_teardown(cancelled_jobs_never_run, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(cancelled_jobs_stop, set_up, tear_down),
         cmocka_unit_test_setup_teardown(closing_cancels, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_store_answers, set_up, tear_down),
         cmocka_unit_test(rewards_have_no_value_for_faults)};

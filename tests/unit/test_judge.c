@@ -337,23 +337,25 @@ static void lint_runs_the_oracle(void **state)
     kf_task_free(task);
 }
 
-/* scale, with sources of the host that take so many seconds for a call. */
+/* scale, with sources of the host that take so many seconds for a call. They sleep, so that the
+ * machine stays free for other tests. */
 static kf_verdict *judged_slowly(const char *oracle_seconds, const char *candidate_seconds,
                                  double timeout)
 {
     static const char pattern[] =
         "#include <stdint.h>\n#include <time.h>\n#include <cuda_runtime.h>\n"
         "extern \"C\" void scale%s(const float *x, %s *y, float a, int64_t n, cudaStream_t s)\n"
-        "{ struct timespec now; clock_gettime(CLOCK_MONOTONIC, &now); double end = now.tv_sec + "
-        "1e-9 * now.tv_nsec + %s;\n"
+        "{ struct timespec pause; pause.tv_sec = (time_t)%s;\n"
+        "  pause.tv_nsec = (long)((%s - pause.tv_sec) * 1e9);\n"
         "  for (int64_t i = 0; i < n; i++) y[i] = (%s)a * x[i];\n"
-        "  do clock_gettime(CLOCK_MONOTONIC, &now); while (now.tv_sec + 1e-9 * now.tv_nsec < end); "
-        "}\n";
+        "  nanosleep(&pause, 0); }\n";
     kf_error error = {0};
     char oracle[1024], baseline[1024], candidate[1024];
-    snprintf(oracle, sizeof oracle, pattern, "_oracle", "double", oracle_seconds, "double");
-    snprintf(baseline, sizeof baseline, pattern, "", "float", "0.2", "float");
-    snprintf(candidate, sizeof candidate, pattern, "", "float", candidate_seconds, "float");
+    snprintf(oracle, sizeof oracle, pattern, "_oracle", "double", oracle_seconds, oracle_seconds,
+             "double");
+    snprintf(baseline, sizeof baseline, pattern, "", "float", "0.2", "0.2", "float");
+    snprintf(candidate, sizeof candidate, pattern, "", "float", candidate_seconds,
+             candidate_seconds, "float");
     kf_task *task = kf_task_load(KFORGE_SOURCE_DIR "/tests/selftest/scale", &error);
     assert_non_null(task);
     cJSON *bundle = kf_task_bundle(task), *files = cJSON_GetObjectItem(bundle, "files");
@@ -421,11 +423,9 @@ static void the_time_of_earlier_workloads_counts(void **state)
     static const char source[] =
         "#include <stdint.h>\n#include <time.h>\n#include <cuda_runtime.h>\n"
         "extern \"C\" void scale(const float *x, float *y, float a, int64_t n, cudaStream_t s)\n"
-        "{ struct timespec now; clock_gettime(CLOCK_MONOTONIC, &now);\n"
-        "  double end = now.tv_sec + 1e-9 * now.tv_nsec + (n < 2000 ? 0.45 : 1000);\n"
+        "{ struct timespec pause; pause.tv_sec = n < 2000 ? 0 : 1000, pause.tv_nsec = 450000000;\n"
         "  for (int64_t i = 0; i < n; i++) y[i] = a * x[i];\n"
-        "  do clock_gettime(CLOCK_MONOTONIC, &now); while (now.tv_sec + 1e-9 * now.tv_nsec < end); "
-        "}\n";
+        "  nanosleep(&pause, 0); }\n";
     kf_error error = {0};
     kf_task *task = kf_task_load(KFORGE_SOURCE_DIR "/tests/selftest/scale", &error);
     kf_auto(kf_job) job =

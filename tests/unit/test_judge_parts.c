@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <glob.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -139,6 +141,8 @@ static void python_maps_known_code(void **state)
         {"7f-80 r-xp" SITE "Cython/Compiler/Code.cpython-312-x86_64-linux-gnu.so\n", NULL},
         {"7f-80 r-xp" AT "/usr/lib/python3/dist-packages/gmpy2/gmpy2.cpython-311.so\n", NULL},
         {"7f-80 r-xp" AT "/usr/lib/python3/dist-packages/numpy/core/_multiarray_umath.so\n", NULL},
+        {"7f-80 r-xp" AT "/v/lib/python3.12/site-packages/Cython/Compiler/Code.cpython-312.so\n",
+         NULL},
         {"7f-80 r-xp" AT "/usr/lib/python3.11/lib-dynload/_ssl.cpython-311.so\n", NULL},
         {"7f-80 r-xp" AT "/usr/lib/x86_64-linux-gnu/libssl.so.3\n", NULL},
         {"7f-80 r-xp" AT "/usr/lib/x86_64-linux-gnu/libgomp.so.1.0.0\n", NULL},
@@ -709,6 +713,37 @@ static void brief_answers_bring_nothing(void **state)
     close_bench(&b);
 }
 
+/* What one candidate leaves in its buffers, the next one cannot read, and neither can the oracle's
+ * truth. The baseline's memory may serve again: before its batches every byte of it is written. */
+static void candidates_get_new_memory(void **state)
+{
+    (void)state;
+    bench b = {0};
+    kf_error error = {0};
+    kf_set_variation none = {-1, KF_VARY_NONE};
+    bool chosen = false;
+    open_bench(&b, KFORGE_SOURCE_DIR "/tasks/axpy", 1);
+    const kf_buffer_operations *buffers = &b.device->operations->buffers;
+    const size_t bytes = b.problem->arguments[1].bytes;
+    for (int job = 0; job < 3; job++) {
+        assert_true(buffers->fill(b.sets, 7, &none, NULL));
+        for (int side = 0; side < 2; side++) {
+            assert_true(
+                buffers->turn_to(b.sets, side ? KF_ROLE_BASELINE : KF_ROLE_CANDIDATE, NULL));
+            unsigned char *y = (void *)(uintptr_t)buffers->output(b.sets, 0, 1, NULL);
+            if (side == 0)
+                for (int at = -256; at < 0; at++) assert_int_equal(y[at], 0); /* no guard yet */
+            assert_true(buffers->poison(b.sets, 8, NULL));
+            assert_int_equal(inspect(&b, &chosen).kind, KF_DAMAGE_NONE);
+            memset(y - 256, 0x5a, bytes + 512);
+        }
+        buffers->sets_free(b.sets);
+        b.sets = buffers->sets_new(b.device, b.problem, 1, true, &error);
+        if (!b.sets) fail_msg("%s", error.text);
+    }
+    close_bench(&b);
+}
+
 static void too_large_a_problem_is_refused(void **state)
 {
     (void)state;
@@ -748,6 +783,62 @@ static void the_shim_calls_the_entry(void **state)
     free(oracle);
     free(header);
     kf_task_free(task);
+}
+
+/* Builds axpy's baseline with headers and shims from that cache. */
+static void build_with(const char *cache, char hash[KF_HASH_HEX])
+{
+    kf_error error = {0};
+    kf_build result;
+    kf_parallel *parallel = kf_parallel_new();
+    kf_device *device = kf_device_cpu_open(parallel, cache, &error);
+    kf_auto(kf_task) task = kf_task_load(KFORGE_SOURCE_DIR "/tasks/axpy", &error);
+    kf_autofree char *directory = kf_directory_temporary("kforge-test", &error);
+    if (!device || !task || !directory) fail_msg("%s", error.text);
+    const kf_task_file *file = kf_task_baseline(task);
+    kf_build_request request = {.task = task,
+                                .source = file->text,
+                                .size = file->size,
+                                .name = "candidate.cu",
+                                .seconds = 60,
+                                .directory = directory};
+    if (!device->operations->build(device, &request, &result, &error)) fail_msg("%s", error.text);
+    if (!result.ok) fail_msg("%s", result.reason);
+    memcpy(hash, result.binary_hash, KF_HASH_HEX);
+    kf_build_free(&result);
+    kf_directory_remove(directory, NULL);
+    device->operations->free(device);
+    kf_parallel_free(parallel);
+}
+
+/* Returns the time of the only shim in the cache. */
+static struct timespec shim_time(const char *cache)
+{
+    glob_t found;
+    struct stat status;
+    kf_autofree char *pattern = kf_path_join(cache, "headers/*/shims/*");
+    assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+    assert_int_equal(found.gl_pathc, 1);
+    assert_int_equal(stat(found.gl_pathv[0], &status), 0);
+    globfree(&found);
+    return status.st_mtim;
+}
+
+static void a_shim_is_compiled_once(void **state)
+{
+    (void)state;
+    char without[KF_HASH_HEX], first[KF_HASH_HEX], second[KF_HASH_HEX];
+    kf_autofree char *cache = kf_directory_temporary("kforge-test", NULL);
+    assert_non_null(cache);
+    build_with(NULL, without);
+    build_with(cache, first);
+    const struct timespec made = shim_time(cache);
+    build_with(cache, second);
+    const struct timespec later = shim_time(cache);
+    assert_memory_equal(&later, &made, sizeof made);
+    assert_string_equal(first, without);
+    assert_string_equal(second, without);
+    kf_directory_remove(cache, NULL);
 }
 
 static void damaged_binaries_are_refused(void **state)
@@ -804,7 +895,9 @@ int test_program(void)
         cmocka_unit_test(every_variation_gets_its_turn),
         cmocka_unit_test(one_call_is_varied_every_other_time),
         cmocka_unit_test(brief_answers_bring_nothing),
+        cmocka_unit_test(candidates_get_new_memory),
         cmocka_unit_test(the_shim_calls_the_entry),
+        cmocka_unit_test(a_shim_is_compiled_once),
         cmocka_unit_test(too_large_a_problem_is_refused),
         cmocka_unit_test(damaged_binaries_are_refused),
     };

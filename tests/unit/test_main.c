@@ -9,8 +9,8 @@
 
 enum { MAX_PATTERNS = 64, MAX_CASES = 512 };
 
-static const char *patterns[MAX_PATTERNS];
-static size_t pattern_count, named_count;
+static const char *patterns[MAX_PATTERNS], *left_out[MAX_PATTERNS];
+static size_t pattern_count, left_out_count, named_count;
 static bool lists_only;
 
 static bool has_case(const struct CMUnitTest *cases, size_t count, const char *name)
@@ -30,6 +30,8 @@ static bool is_named(const struct CMUnitTest *cases, size_t count, const char *n
                    : strstr(name, pattern) != NULL)
             return true;
     }
+    for (size_t i = 0; i < left_out_count; i++)
+        if (strcmp(name, left_out[i]) == 0) return false;
     return pattern_count == 0;
 }
 
@@ -100,6 +102,11 @@ size_t test_cases_of_files(const char *label, const char *before, const char *be
 
 static bool add_pattern(const char *pattern)
 {
+    if (pattern[0] == '-') {
+        if (left_out_count == MAX_PATTERNS) return false;
+        left_out[left_out_count++] = pattern + 1;
+        return true;
+    }
     if (pattern_count == MAX_PATTERNS) return false;
     patterns[pattern_count++] = pattern;
     return true;

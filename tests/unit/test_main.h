@@ -3,6 +3,7 @@
  *   test_NAME            all cases
  *   test_NAME TEXT…      the case named TEXT, else all cases with TEXT in their names. TEXT may be
  *                        a pattern with * and ?
+ *   test_NAME -CASE…     all cases but those named CASE, unless a TEXT is given, too
  *   test_NAME --list     prints the names
  *
  * $KFORGE_TEST_CASES holds further TEXTs, separated by blanks. `./run test unit.NAME/TEXT` sets it.

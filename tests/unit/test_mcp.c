@@ -785,19 +785,28 @@ static void profiles_with_counters(void **state)
         "{\"candidate\":\"00\",\"workload\":\"main\",\"kernels\":[{\"name\":\"run\",\"part\":0.9,"
         "\"registers\":40,\"local_bytes\":16,\"occupancy\":0.75,\"occupancy_limit\":\"registers\","
         "\"metrics\":{\"sm__cycles\":5},\"roofline\":{\"bound\":\"dram\",\"percent\":88,\"stalls\":"
-        "[{\"name\":\"long_scoreboard\",\"percent\":62}]}},{\"name\":\"b\"},{\"name\":\"c\"}]}";
+        "[{\"name\":\"long_scoreboard\",\"percent\":62}]}},{\"name\":\"b\"},{\"name\":\"c\"}],"
+        "\"work\":{"
+        "\"own\":1,\"rows\":[{\"from\":\"own kernels\",\"part\":1}]},\"lines\":[{\"file\":"
+        "\"candidate.cu\",\"line\":2,\"part\":0.6,\"stalls\":[{\"name\":\"barrier\",\"percent\":75}"
+        "]"
+        "}]}";
     initialize(f, "2025-11-25");
-    record(f, "counted", 1.5, true);
+    record(f, "first\n  counted;\n", 1.5, true);
     kf_store *store = kf_store_open(f->service.store, KF_STORE_WRITE, &error);
     assert_true(kf_store_put_counters(store, 1, "cpu test", counters, &error));
     kf_store_close(store);
     kf_auto(cJSON) profile = call_good(f, "kforge_profile", "{\"candidate\":\"c1\"}");
     kf_autofree char *text = cJSON_PrintUnformatted(profile);
     check_answer(
-        "{\"floor_share\":{\"main\":0.25},\"kernels\":[{\"name\":\"run\",\"registers\":40,"
+        "{\"floor_share\":{\"main\":0.25},\"work\":\"device time: 100 % own "
+        "kernels\",\"kernels\":[{\"name\":\"run\",\"registers\":40,"
         "\"local_bytes\":16,\"occupancy\":0.75,\"bound\":\"dram\",\"percent\":88,\"stalls\":"
         "[{\"name\":\"long_scoreboard\",\"percent\":62}]},{\"name\":\"b\"}]}",
         "kforge_profile", text);
+    check_answer("{\"lines\":[{\"line\":2,\"part\":0.6,\"text\":\"counted;\",\"stall\":{\"name\":"
+                 "\"barrier\",\"percent\":75}}]}",
+                 "kforge_profile", text);
     assert_null(strstr(text, "metrics"));
 }
 

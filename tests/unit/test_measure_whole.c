@@ -55,6 +55,7 @@ static struct {
     bool of_candidate[1024]; /* by set: the last call on it was the candidate's */
     /* RMS error on one input in four: the baseline's, the candidate's */
     double errors[2];
+    int held_results;
     int comparisons;    /* comparisons in the job */
     double set_seconds; /* seconds to fill, poison or inspect a set */
     /* factor on a call's time for sets that were used shortly before; 0: no cache */
@@ -1153,10 +1154,16 @@ static void a_faster_one_in_python_has_its_own_inputs_truth(void **state)
     stopped(m);
 }
 
-static uint32_t two_sets(const kf_device *device, const kf_problem *problem)
+static uint32_t two_sets(const kf_device *device, const kf_problem *problem, bool own_results)
+{
+    (void)device, (void)problem, (void)own_results;
+    return 2;
+}
+
+static uint32_t one_set(const kf_device *device, const kf_problem *problem, bool own_results)
 {
     (void)device, (void)problem;
-    return 2;
+    return own_results ? 1 : 2;
 }
 
 static uint32_t one_truth(const kf_sets *sets)
@@ -1192,6 +1199,50 @@ static void two_sets_are_enough(void **state)
                             w->pairs >= 8);
                 assert_true(w->speedup.low <= speedups[s] && speedups[s] <= w->speedup.high);
                 assert_true(fabs(w->speedup.value / speedups[s] - 1) < 0.03);
+                kf_verdict_free(v);
+            }
+            stopped(m);
+        }
+}
+
+static bool hold_results(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error)
+{
+    (void)sets, (void)error;
+    assert_true(count == 1 && list[0] == 0);
+    world.held_results++;
+    return true;
+}
+
+/* If memory has room for one set only, a batch is one call, and every call has inputs of its own.
+ * One more call shows whether results share memory. An error within the limits does not accuse
+ * anything: the baseline runs on the same set. A candidate in CUDA C has two sets. */
+static void one_set_is_enough_in_python(void **state)
+{
+    (void)state;
+    static const double speedups[] = {1, 0.2, 3};
+    for (int python = 0; python < 2; python++)
+        for (size_t s = 0; s < sizeof speedups / sizeof *speedups; s++) {
+            machine *m = started(6e-3);
+            kf_device_operations few = operations;
+            few.python.least_sets = one_set;
+            few.python.hold_results = hold_results;
+            few.buffers.truth_room = one_truth;
+            m->device.operations = &few;
+            m->device.set_bytes = 1;
+            m->kinds[KF_ROLE_CANDIDATE] = python ? KF_RUNNER_TORCH : KF_RUNNER_PLAIN;
+            m->kinds[KF_ROLE_BASELINE] = m->kinds[KF_ROLE_ORACLE] = KF_RUNNER_TORCH;
+            candidate_does.call = 6e-3 / speedups[s];
+            world.errors[0] = world.errors[1] = s == 1 ? 1e-4 : 0;
+            for (int job = 0; job < 2; job++) {
+                world.held_results = 0;
+                kf_verdict *v = judged(m, job);
+                const kf_workload_verdict *w = v->workloads;
+                if (w->finding_count) fail_msg("%g times: %s", speedups[s], w->findings[0].text);
+                assert_int_equal(w->sets, python ? 1 : 2);
+                assert_int_equal(world.held_results, python);
+                assert_true(calls_of(w, 'b', NULL) == 1 && calls_of(w, 'c', NULL) == 1 &&
+                            w->pairs >= 8);
+                assert_true(w->speedup.low <= speedups[s] && speedups[s] <= w->speedup.high);
                 kf_verdict_free(v);
             }
             stopped(m);
@@ -1890,13 +1941,41 @@ static void held_memory_is_the_candidates_fault(void **state)
     }
 }
 
+/* Returns how often the inputs of all sets were drawn for one job. */
+static int fills_of(machine *m, int number, bool check_only)
+{
+    int before = world.fills;
+    m->options.check_only = check_only;
+    kf_verdict *v = judged(m, number);
+    assert_int_equal(v->workloads->finding_count, 0);
+    kf_verdict_free(v);
+    return (int)world.fills - before;
+}
+
+/* A check takes the time of the baseline's call from an earlier check. It fills the sets for its
+ * three pairs alone. Jobs with times in between keep figures of their own. */
+static void a_later_check_measures_no_baseline(void **state)
+{
+    (void)state;
+    machine *m = started(1e-3);
+    assert_int_equal(fills_of(m, 0, true), 4);
+    assert_int_equal(fills_of(m, 1, true), 3);
+    int first = fills_of(m, 2, false);
+    assert_int_equal(fills_of(m, 3, true), 3);
+    assert_true(fills_of(m, 4, false) < first);
+    assert_int_equal(fills_of(m, 5, true), 3);
+    stopped(m);
+}
+
 int test_program(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_later_check_measures_no_baseline),
         cmocka_unit_test(honest_candidates_are_judged_rightly),
         cmocka_unit_test(who_computes_in_python_rehearses),
         cmocka_unit_test(both_sides_hand_over_what_they_computed),
         cmocka_unit_test(two_sets_are_enough),
+        cmocka_unit_test(one_set_is_enough_in_python),
         cmocka_unit_test(a_faster_one_in_python_has_its_own_inputs_truth),
         cmocka_unit_test(work_before_the_clock_gains_nothing),
         cmocka_unit_test(work_in_a_rehearsal_is_charged),

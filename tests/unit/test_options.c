@@ -78,6 +78,7 @@ static const kf_option options[] = {
      .low = 0.1,
      .high = 86400,
      .config = true,
+     .budget = true,
      .help = "x"},
     {.name = "mode",
      .type = KF_OPTION_CHOICE,
@@ -404,6 +405,14 @@ static void test_environment(void **state)
          NULL},
         {"KFORGE_BUDGET_USD=1",
          "environment: the variable KFORGE_BUDGET_USD was removed; use KFORGE_COST", NULL},
+        {"KFORGE_BILD_BUDGET=3m",
+         "environment: unknown variable KFORGE_BILD_BUDGET; did you mean KFORGE_BUILD_BUDGET? "
+         "Without it there is no such limit; correct its name or unset it",
+         NULL},
+        {"KFORGE_MAX_BUILD_BUDGET=3m",
+         "environment: unknown variable KFORGE_MAX_BUILD_BUDGET; did you mean "
+         "KFORGE_BUILD_BUDGET? Without it there is no such limit; correct its name or unset it",
+         NULL},
         {"KFORGE_FOO=1", NULL,
          "environment: unknown variable KFORGE_FOO is ignored; \"kforge help settings\" lists the "
          "known ones\n"},

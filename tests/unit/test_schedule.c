@@ -144,6 +144,12 @@ static void memory_limits_the_sets(void **state)
     assert_int_equal(kf_schedule_sets_for(&little, 100), 2);
     assert_int_equal(kf_schedule_sets_for(&some, 100), 10);
     assert_int_equal(kf_schedule_sets_for(&some, 1), KF_MIN_SETS);
+    /* The only set is called. */
+    const kf_set_limits one = {.least = 1, .room = 0.5, .most = 1024};
+    kf_schedule only = {0};
+    kf_schedule_set_call(&only, 1e-3, kf_schedule_sets_for(&one, 20));
+    assert_int_equal(only.calls[0], 1);
+    assert_int_equal(only.calls[1], 1);
 }
 
 static void a_faster_candidate_gets_more_calls_once(void **state)

@@ -351,7 +351,7 @@ static void failing_model_stops_the_run(void **state)
                                     .models = (const char *const[]){"exec:echo no key >&2; exit 7"},
                                     .model_count = 1});
     assert_int_equal(f->result.end, KF_SEARCH_STOPPED);
-    if (!strstr(f->result.why.text, "5 calls in a row failed") ||
+    if (!strstr(f->result.why.text, "8 calls in a row without a candidate") ||
         !strstr(f->result.why.text, "no key"))
         fail_msg("%s", f->result.why.text);
     /* The best so far is verified. */

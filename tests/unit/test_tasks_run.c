@@ -1,9 +1,10 @@
-/* The shipped tasks on the CPU device: every baseline and every seed, compiled by kforge-cpucc with
- * the task's own prototype in front, must agree with the oracle on all workloads that are not timed
- * (ragged and hidden shapes) and under every variation of the data that the judge may make, write
- * nothing behind its buffers and leave its inputs alone. What the oracles give must not be
- * degenerate (kf_lint_outputs). A baseline with a mistake from the table below must differ from the
- * oracle in one of these cases.
+/* The shipped tasks on the CPU device: every baseline and seed, compiled by kforge-cpucc
+ * with the task's own prototype in front, must agree with the oracle on all workloads
+ * that are not timed (ragged and hidden shapes) and under every variation of the data that the
+ * judge may make, write nothing behind its buffers and leave its inputs alone. What the oracles
+ * give must not be degenerate (kf_lint_outputs). A baseline with a mistake from the table below
+ * must differ from the oracle in one of these cases. Seeds with PTX are only compiled, if nvcc is
+ * installed.
  *
  * This is no judge: candidates are trusted here and loaded into the test. Each task is a case, and
  * a test of ctest's (`test_tasks_run TASK`): what ends the process is then known by name, and the
@@ -29,6 +30,7 @@
 
 #define GUARD 256 /* bytes behind every buffer */
 #define MAX_CANDIDATES 8
+#define NVCC "/usr/local/cuda/bin/nvcc"
 
 typedef struct built {
     const char *name; /* of the source file */
@@ -67,6 +69,17 @@ static const struct mistake {
     {"grouped_gemm", "rows / TILE + (experts < rows ? experts : rows)", "(rows + TILE - 1) / TILE"},
     /* earlier tiles keep their old maximum */
     {"paged_attention", "total *= rescale;", ""},
+    /* sums are kept in 16 bits */
+    {"bf16_gemm", "sum[r][c] += a[q][ty + r * 16] * b[q][tx + c * 16]",
+     "sum[r][c] = __bfloat162float(__float2bfloat16(sum[r][c] + a[q][ty + r * 16] *"
+     " b[q][tx + c * 16]))"},
+    {"f16_gemm", "sum[r][c] += a[q][ty + r * 16] * b[q][tx + c * 16]",
+     "sum[r][c] = __half2float(__float2half(sum[r][c] + a[q][ty + r * 16] * b[q][tx + c * 16]))"},
+    /* elements are cut to bf16, not to tf32 */
+    {"tf32_gemm", "x[(i0 + r) * k + p + tx]",
+     "__int_as_float(__float_as_int(x[(i0 + r) * k + p + tx]) & 0xffff0000)"},
+    /* earlier tiles keep their old maximum in the sum */
+    {"bf16_attention", "sum[r] *= rescale;", ""},
     /* the state meets a key that is not normalised */
     {"delta_rule", "- seen * scale)", "- seen)"},
 };
@@ -90,12 +103,12 @@ static void paths(const char *task, const kf_task_file *file, char *source, char
     snprintf(object, size, "%s/%s-%s.so", folder, task, file->name);
 }
 
-/* Starts the compiler. The prototype turns a wrong signature into an error. */
-static pid_t start_build(const kf_task *task, const kf_task_file *file, bool oracle)
+/* Writes a source and a header with its prototype, which turns a wrong signature into an error. */
+static void write_sources(const kf_task *task, const kf_task_file *file, bool oracle, char *source,
+                          char *object, char *header)
 {
-    char source[512], object[512], header[516];
-    paths(kf_task_name(task), file, source, object, sizeof source);
-    snprintf(header, sizeof header, "%s.h", source);
+    paths(kf_task_name(task), file, source, object, 512);
+    snprintf(header, 516, "%s.h", source);
     char *prototype = kf_task_prototype(task, oracle);
     assert_non_null(prototype);
     char text[4096];
@@ -105,6 +118,13 @@ static pid_t start_build(const kf_task *task, const kf_task_file *file, bool ora
     free(prototype);
     write_text(header, text, "");
     write_text(source, file->text, "");
+}
+
+/* Starts the compiler. */
+static pid_t start_build(const kf_task *task, const kf_task_file *file, bool oracle)
+{
+    char source[512], object[512], header[516];
+    write_sources(task, file, oracle, source, object, header);
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
@@ -127,6 +147,26 @@ static built finish_build(const kf_task *task, const kf_task_file *file, bool or
     result.entry = dlsym(result.library, symbol);
     assert_non_null(result.entry);
     return result;
+}
+
+/* Compiles a seed with PTX for the GPU that it names, if nvcc is here. Sums that do not fit into
+ * registers, or products that wait for each other, are faults that only cost time. */
+static void check_ptx(const kf_task *task, const kf_task_file *file)
+{
+    char source[512], object[512], header[516], command[2600], output[16384];
+    if (access(NVCC, X_OK) != 0) return;
+    write_sources(task, file, false, source, object, header);
+    snprintf(command, sizeof command,
+             NVCC " -std=c++17 -gencode arch=compute_90a,code=sm_90a -Xptxas -v -cubin"
+                  " -include %s -o %s %s 2>&1",
+             header, object, source);
+    FILE *pipe = popen(command, "r");
+    assert_non_null(pipe);
+    size_t length = fread(output, 1, sizeof output - 1, pipe);
+    output[length] = '\0';
+    if (pclose(pipe) != 0 || !strstr(output, " 0 bytes spill stores") ||
+        strstr(output, "serialized"))
+        fail_msg("%s/%s: %s", kf_task_name(task), file->name, output);
 }
 
 /* The baseline with the task's mistake. False if the table has none for this task. */
@@ -399,6 +439,10 @@ static void test_task(void **state)
     const kf_task_file *files[MAX_CANDIDATES + 2] = {kf_task_oracle(task), kf_task_baseline(task)};
     int count = 2;
     for (int s = 0; s < kf_task_seed_count(task); s++) {
+        if (strstr(kf_task_seed(task, s)->text, "asm")) { /* for GPUs only */
+            check_ptx(task, kf_task_seed(task, s));
+            continue;
+        }
         assert_true(count <= MAX_CANDIDATES);
         files[count++] = kf_task_seed(task, s);
     }

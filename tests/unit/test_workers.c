@@ -476,6 +476,124 @@ static void one_of_several_is_to_blame(void **state)
     assert_int_equal(kf_workers_in_flight(workers), 0);
 }
 
+/* Waits until a worker names this step. */
+static void await_step(kf_workers *workers, const char *step)
+{
+    kf_workers_result result;
+    kf_error error = {0};
+    for (double until = kf_now() + 60; !says(kf_workers_doing(workers), step);) {
+        assert_int_equal(kf_workers_wait(workers, 0.02, &result, &error), 0);
+        if (kf_now() > until) fail_msg("no step \"%s\"", step);
+    }
+}
+
+static void await_file(kf_workers *workers, const char *name)
+{
+    kf_workers_result result;
+    kf_autofree char *path = kf_path_join(folder, name);
+    for (double until = kf_now() + 60; access(path, F_OK) != 0 && kf_now() < until;)
+        assert_int_equal(kf_workers_wait(workers, 0.02, &result, NULL), 0);
+    assert_int_equal(access(path, F_OK), 0);
+}
+
+/* Waits until the workers have `count` jobs, none of which may end by itself. */
+static void await_jobs(kf_workers *workers, size_t count)
+{
+    kf_workers_result result;
+    kf_error error = {0};
+    for (double until = kf_now() + 60; kf_workers_in_flight(workers) != count;) {
+        if (kf_workers_wait(workers, 0.02, &result, &error)) fail_msg("%s", error.text);
+        if (kf_now() > until) fail_msg("%zu jobs", kf_workers_in_flight(workers));
+    }
+}
+
+/* The worker stops a cancelled job, whether it measures it, builds it or has not read it, and the
+ * same process judges the next one. */
+static void cancels(void **state)
+{
+    (void)state;
+    char log[600], text[2000], never[] = "// fake: until /nowhere\n";
+    snprintf(log, sizeof log, "%s/log", folder);
+    setenv("FAKE_LOG", log, 1);
+    setenv("FAKE_JOBS", "3", 1);
+    kf_auto(kf_workers) workers = open_one(FAKE_WORKER, 600);
+    submit(workers, "measured", 1, never);
+    await_step(workers, "timing");
+    submit(workers, "built", 2, "// fake: build until /nowhere\n");
+    submit(workers, "second", 3, "// fake: until /nowhere\n// 3\n");
+    submit(workers, "unsent", 4, "// fake: until /nowhere\n// 4\n");
+    kf_workers_cancel(workers, 4);
+    kf_workers_cancel(workers, 2);
+    kf_workers_cancel(workers, 1);
+    kf_workers_cancel(workers, 1);
+    kf_workers_cancel(workers, 77);
+    await_jobs(workers, 1);
+    kf_workers_cancel(workers, 3);
+    await_jobs(workers, 0);
+    assert_int_equal(kf_workers_room(workers), 3);
+    submit(workers, "next", 5, "// fake: speed 2\n");
+    kf_workers_result result = next(workers);
+    assert_int_equal(result.ticket, 5);
+    assert_int_equal(result.outcome, KF_WORKERS_JUDGED);
+    kf_workers_result_free(&result);
+    assert_null(kf_workers_news(workers));
+    kf_autofclose FILE *lines = fopen(log, "re");
+    long pid, first = 0;
+    while (lines && fgets(text, sizeof text, lines)) {
+        assert_int_equal(sscanf(text, "%*s %*s %ld", &pid), 1);
+        if (!first) first = pid;
+        assert_int_equal(pid, first);
+    }
+}
+
+/* A full queue of builds lets the worker read cancels, and a job that ends as it is cancelled has
+ * no result. */
+static void cancels_builds(void **state)
+{
+    (void)state;
+    setenv("FAKE_JOBS", "2", 1);
+    for (int i = 0; i < 10; i++) {
+        kf_auto(kf_workers) workers = open_one(FAKE_WORKER, 600);
+        submit(workers, "a", 1, "// fake: build until /nowhere\n");
+        submit(workers, "b", 2, "// fake: build until /nowhere\n// 2\n");
+        await_step(workers, "ing");
+        kf_workers_cancel(workers, 2);
+        kf_workers_cancel(workers, 1);
+        await_jobs(workers, 0);
+        char source[100];
+        snprintf(source, sizeof source, "// fake: sleep %g\n", i * 0.001);
+        submit(workers, "c", 3, source);
+        usleep(5000);
+        kf_workers_cancel(workers, 3);
+        await_jobs(workers, 0);
+        assert_null(kf_workers_news(workers));
+    }
+}
+
+/* A worker that dies with a cancelled job gives no result for it, and starts again. */
+static void cancelled_jobs_are_not_repeated(void **state)
+{
+    (void)state;
+    char source[700];
+    snprintf(source, sizeof source, "// fake: sleep 0\n// fake: worker stop\n// fake: once %s/x\n",
+             folder);
+    kf_error error = {0};
+    const char *spec = FAKE_WORKER;
+    kf_auto(kf_workers) workers = kf_workers_open(
+        &spec, 1, &(kf_workers_options){.grace_seconds = 600, .alive_seconds = 0.5}, &error);
+    assert_non_null(workers);
+    submit(workers, "a", 1, source);
+    await_file(workers, "x");
+    kf_workers_cancel(workers, 1);
+    await_jobs(workers, 0);
+    assert_non_null(kf_workers_news(workers));
+    submit(workers, "b", 2, "// fake: speed 2\n");
+    kf_workers_result result = next(workers);
+    assert_int_equal(result.ticket, 2);
+    assert_int_equal(result.outcome, KF_WORKERS_JUDGED);
+    kf_workers_result_free(&result);
+}
+
 /* True soon after the end of a process. One that only waits to be reaped is gone. */
 static bool is_gone(long pid)
 {
@@ -595,6 +713,9 @@ int test_program(void)
         TEST(one_worker_a_device),
         TEST(builds_ahead),
         TEST(one_of_several_is_to_blame),
+        TEST(cancels),
+        TEST(cancels_builds),
+        TEST(cancelled_jobs_are_not_repeated),
         TEST(leaves_nothing_behind),
         TEST(keeps_keys_to_itself),
         TEST(bad_specs),

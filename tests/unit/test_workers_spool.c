@@ -51,6 +51,32 @@ static int count_files(const char *name)
     return count;
 }
 
+/* A worker of a folder stops a cancelled job, and goes on with the next. */
+static void spool_worker_stops(void **state)
+{
+    (void)state;
+    char path[600];
+    snprintf(path, sizeof path, "%s/s", folder);
+    kf_autofree char *spec = spool_spec(2);
+    kf_auto(kf_workers) workers = open_one(spec, 600);
+    pid_t worker = start_spool_worker(path, false);
+    kf_workers_result result;
+    kf_error error = {0};
+    while (!kf_workers_room(workers)) kf_workers_wait(workers, 0.02, &result, &error);
+    submit(workers, "a", 1, "// fake: until /nowhere\n");
+    double until = kf_now() + 60;
+    while (count_files("taken") < 2 && kf_now() < until) usleep(10000);
+    kf_workers_cancel(workers, 1);
+    submit(workers, "b", 2, "// fake: speed 2\n");
+    result = next(workers);
+    assert_int_equal(result.ticket, 2);
+    assert_int_equal(result.outcome, KF_WORKERS_JUDGED);
+    kf_workers_result_free(&result);
+    assert_int_equal(kf_workers_in_flight(workers), 0);
+    end_worker(worker, SIGTERM);
+    assert_int_equal(count_files("taken") + count_files("jobs") + count_files("verdicts"), 0);
+}
+
 static void spool_worker_comes_later(void **state)
 {
     (void)state;
@@ -375,6 +401,7 @@ int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(spool_worker_comes_later),
+        TEST(spool_worker_stops),
         TEST(spool_shares_work),
         TEST(spool_builds_ahead),
         TEST(spool_gives_several_back),

@@ -156,13 +156,10 @@ inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*k
 {
     static_assert(sizeof...(P) == sizeof...(A),
                   "the launch passes another number of arguments than the kernel takes");
-    std::tuple<std::decay_t<P>...> arguments(std::forward<A>(a)...);
-    return std::apply(
-        [&](auto &...each) {
-            void *pointers[] = {const_cast<void *>(static_cast<const void *>(&each))..., nullptr};
-            return ::cudaLaunchKernelExC(config, kfcpu_address(kernel), pointers);
-        },
-        arguments);
+    return [&](std::decay_t<P>... each) {
+        void *pointers[] = {static_cast<void *>(&each)..., nullptr};
+        return ::cudaLaunchKernelExC(config, kfcpu_address(kernel), pointers);
+    }(std::forward<A>(a)...);
 }
 template <class T>
 inline cudaError_t cudaFuncSetAttribute(T *kernel, enum cudaFuncAttribute attribute, int value)

@@ -86,46 +86,46 @@ inline void *new_shared(size_t size)
     return posix_memalign(&memory, 256, size) == 0 ? memory : nullptr;
 }
 
-template <class Body, class... P> struct kernel_closure {
-    std::tuple<std::decay_t<P>...> arguments;
-    inline void operator()()
-    {
-        std::apply([](const auto &...a) { Body::run(a...); }, arguments);
-    }
+template <size_t I, class T> struct argument {
+    T value;
 };
 
-// Calls of this and of other functions name the namespace. Otherwise a parameter's own namespace
-// would join the search for the function, as std does with std::bind.
-template <class Closure> void bind(call *c, const Closure &closure)
-{
-    c->loop = start_threads<Closure>;
-    c->closure = &closure;
-    c->closure_size = sizeof closure;
-    c->clone = [](const void *from) -> void * {
-        return new Closure(*static_cast<const Closure *>(from));
-    };
-    c->destroy = [](void *what) { delete static_cast<Closure *>(what); };
-    std::apply(
-        [c](const auto &...each) {
-            const void *values[] = {static_cast<const void *>(&each)..., nullptr};
-            c->values = values;
-            kfcpu_bound(c);
-        },
-        closure.arguments);
-}
-
-template <class Closure, class... P, size_t... I>
-void bind_packed(call *c, std::index_sequence<I...>)
-{
-    ::kfcpu::bind(c, Closure{std::tuple<std::decay_t<P>...>(
-                         *static_cast<std::decay_t<P> *>(c->arguments[I])...)});
-}
+// The body of a kernel and its arguments. A std::tuple would cost the compiler a hundred functions
+// for each kernel.
+template <class Body, class Numbers, class... T> struct kernel_closure;
+template <class Body, size_t... I, class... T>
+struct kernel_closure<Body, std::index_sequence<I...>, T...> : argument<I, T>... {
+    template <class... A> static kernel_closure of(A &...a) { return {argument<I, T>{a}...}; }
+    static kernel_closure of_packed(void *const *a)
+    {
+        return {argument<I, T>{*static_cast<const T *>(a[I])}...};
+    }
+    static void *clone(const void *from)
+    {
+        return new kernel_closure(*static_cast<const kernel_closure *>(from));
+    }
+    static void destroy(void *what) { delete static_cast<kernel_closure *>(what); }
+    inline void operator()() { Body::run(static_cast<const argument<I, T> &>(*this).value...); }
+    void bind(call *c) const
+    {
+        const void *values[] = {
+            static_cast<const void *>(&static_cast<const argument<I, T> &>(*this).value)...,
+            nullptr};
+        c->loop = start_threads<kernel_closure>;
+        c->closure = this;
+        c->closure_size = sizeof *this;
+        c->clone = clone;
+        c->destroy = destroy;
+        c->values = values;
+        kfcpu_bound(c);
+    }
+};
 
 // The whole work of a stub. `a` are its parameters, which it reads only for a configured launch.
 template <class Body, class... P, class... A>
 __attribute__((always_inline)) inline void enter(stub &kernel, void (*)(P...), A &...a)
 {
-    using closure = kernel_closure<Body, P...>;
+    using closure = kernel_closure<Body, std::index_sequence_for<P...>, std::decay_t<P>...>;
     static constexpr size_t sizes[] = {sizeof(std::decay_t<P>)..., 0};
     call *c = kfcpu_take_call(kernel.name);
     if (!c) return;
@@ -133,9 +133,9 @@ __attribute__((always_inline)) inline void enter(stub &kernel, void (*)(P...), A
     c->sizes = sizes;
     c->parameters = int(sizeof...(P));
     if (c->what == intent::configured)
-        ::kfcpu::bind(c, closure{std::tuple<std::decay_t<P>...>(a...)});
+        closure::of(a...).bind(c);
     else if (c->what == intent::packed)
-        ::kfcpu::bind_packed<closure, P...>(c, std::index_sequence_for<P...>());
+        closure::of_packed(c->arguments).bind(c);
     else
         kfcpu_bound(c);
 }

@@ -13,6 +13,9 @@
 #include "kforge/job.h"
 #include "machine_failures.h"
 
+/* Between two looks at a stop flag. */
+#define LOOK_SECONDS 0.1
+
 void kf_build_free(kf_build *build)
 {
     free(build->log);
@@ -197,6 +200,17 @@ static bool had_its_memory(const kf_build_request *request, const kf_sandbox_res
 {
     kf_sandbox_limits limits = kf_build_limits(request->seconds, request->memory_bytes);
     return result->peak_memory_bytes > limits.memory_bytes / 10 * 9;
+}
+
+bool kf_build_await(const kf_build_request *request, kf_sandbox *jail, kf_error *error)
+{
+    if (!request->stop) return kf_sandbox_pump(jail, -1);
+    while (!kf_sandbox_pump(jail, LOOK_SECONDS)) {
+        if (!__atomic_load_n(request->stop, __ATOMIC_RELAXED)) continue;
+        kf_sandbox_kill(jail);
+        return kf_fail(error, KF_ERROR_BUSY, "interrupted");
+    }
+    return true;
 }
 
 /* Describes the end of the compiler. */

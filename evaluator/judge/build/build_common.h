@@ -21,6 +21,9 @@ kf_sandbox_limits kf_build_limits(double seconds, uint64_t memory_bytes);
  * the wall-clock time was over, or something else sent the signal, it is a fault of the machine.
  * False without memory. */
 bool kf_build_over_limit(const kf_sandbox_result *result, const char *what, kf_build *build);
+/* Waits for the end of a compiler. False if the request's stop flag came first: the jail is then
+ * killed, and the error is KF_ERROR_BUSY. */
+bool kf_build_await(const kf_build_request *request, kf_sandbox *jail, kf_error *error);
 /* Fills `build` from a compiler that has ended and should have left candidate.so. `status_of` gives
  * the status of an exit status other than 0, and KF_STATUS_COUNT if a signal ended a program of the
  * compiler. False without memory. */

@@ -1,11 +1,14 @@
 /* Builds for the CPU device: kforge-cpucc in the build jail (include/kforge/build.h). */
 #include <ctype.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "build_common.h"
 #include "jail.h"
+#include "kforge/file.h"
 #include "paths.h"
 #include "precompiled_header.h"
 
@@ -94,6 +97,19 @@ static kf_header_variant header_variant(const kf_build_request *request)
     return uses_cuda_alone(request->source) ? KF_HEADER_LIGHT : KF_HEADER_PLAIN;
 }
 
+/* Puts the compiled shim into the build's folder. False: it has to be compiled. */
+static bool place_shim(const kf_build_request *request, const char *shim)
+{
+    size_t size;
+    kf_autofree char *object =
+        shim && !request->asan ? kf_compiled_shim(request->cache, shim, &size) : NULL;
+    kf_autofree char *path = object ? kf_path_join(request->directory, "kforge_shim.o") : NULL;
+    /* Left by a build that was repeated. */
+    if (path) unlink(path);
+    kf_autoclose int fd = path ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644) : -1;
+    return fd >= 0 && kf_write_all(fd, object, size);
+}
+
 static bool build_once(const void *device, const kf_build_request *request, kf_build *build,
                        kf_error *error)
 {
@@ -126,8 +142,12 @@ static bool build_once(const void *device, const kf_build_request *request, kf_b
         argv[argc++] = *flag;
     }
     argv[argc++] = request->name;
-    if (shim) argv[argc++] = "--plain";
-    argv[argc++] = "kforge_shim.cpp";
+    if (place_shim(request, shim)) {
+        argv[argc++] = "kforge_shim.o";
+    } else {
+        if (shim) argv[argc++] = "--plain";
+        argv[argc++] = "kforge_shim.cpp";
+    }
     argv[argc] = NULL;
 
     char home[4200], temporary[4200];
@@ -151,7 +171,7 @@ static bool build_once(const void *device, const kf_build_request *request, kf_b
     kf_auto(kf_sandbox) jail = kf_sandbox_spawn(&spec, error);
     if (!jail) return kf_fail_prefix(error, "build jail");
     build->layers = kf_sandbox_layers(jail);
-    kf_sandbox_pump(jail, -1);
+    if (!kf_build_await(request, jail, error)) return false;
     if (kf_build_conclude(request, jail, status_of, build)) return true;
     kf_build_free(build);
     return kf_fail(error, KF_ERROR_MEMORY, "out of memory while building %s", request->name);

@@ -111,6 +111,7 @@ static void cpu_free(kf_device *device)
 {
     kf_cpu_device *cpu = (kf_cpu_device *)device;
     if (cpu->lock >= 0) close(cpu->lock);
+    kf_cpu_memory_release_all(cpu);
     free(cpu->cache);
     free(cpu);
 }

@@ -5,6 +5,19 @@
 #include "device.h"
 #include "parallel.h"
 
+/* Files that are kept at most, and their bytes at most. */
+#define KF_CPU_SPARE_FILES 16
+#define KF_CPU_SPARE_BYTES (256ull << 20)
+
+/* Shared memory: a file without a name, and the judge's mapping of it. */
+typedef struct kf_cpu_memory {
+    int fd;
+    unsigned char *base;
+    uint64_t size;
+    /* The role of the runner that maps it. */
+    int use;
+} kf_cpu_memory;
+
 typedef struct kf_cpu_device {
     kf_device head;
     kf_parallel *parallel;
@@ -17,7 +30,23 @@ typedef struct kf_cpu_device {
     /* The lock for timing, -1 before its first use, and whether this process has it. */
     int lock;
     bool is_locked;
+    /* Memory of earlier sets, with the oldest first. */
+    kf_cpu_memory spares[KF_CPU_SPARE_FILES];
+    int spare_count;
 } kf_cpu_device;
+
+/* ---- shared_memory.c ------------------------------------------------------------------------- */
+
+#define KF_CPU_NO_MEMORY ((kf_cpu_memory){.fd = -1})
+
+/* Takes memory of at least `size` bytes. Its contents are undefined: zeros, or those of earlier
+ * sets of the same use. */
+bool kf_cpu_memory_take(kf_cpu_device *device, int use, uint64_t size, kf_cpu_memory *memory,
+                        kf_error *error);
+/* Gives it back for later sets. Memory that a candidate has mapped is released instead, so that no
+ * later candidate reads what it holds. */
+void kf_cpu_memory_give(kf_cpu_device *device, kf_cpu_memory *memory);
+void kf_cpu_memory_release_all(kf_cpu_device *device);
 
 /* Computes the first digits of a hash over kforge's own files that candidates are compiled with and
  * run on (runtime_hash.c): "53f842232d22". */

@@ -1,4 +1,4 @@
-/* Makes and finds precompiled headers in the user's cache.
+/* Makes and finds precompiled headers and compiled shims in the user's cache.
  *
  * The candidate's compiler reads them in the build jail, which shows the folder read-only. Only
  * kforge's own header is compiled while the folder can be written. A header appears under its name
@@ -33,6 +33,7 @@
 #define PROCESSOR_BYTES (16u << 10)
 #define VERSION_BYTES (16u << 10)
 #define VERSION_SECONDS 20
+#define SHIM_BYTES (1u << 20)
 /* Unused headers of other versions are removed after this time. */
 #define UNUSED_SECONDS (30 * 24 * 3600)
 
@@ -47,8 +48,9 @@ static const struct {
 
 /* "" if this machine cannot be described. */
 static char key[KF_HASH_HEX];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
 /* True after a failure. This process does not try again. */
-static int failed[KF_HEADER_VARIANTS];
+static int failed[KF_HEADER_VARIANTS], shim_failed;
 
 /* Appends the lines of /proc/cpuinfo that decide what -march=native means. */
 static void describe_processor(kf_buffer *text)
@@ -117,13 +119,12 @@ static int take_lock(const char *folder)
     return held;
 }
 
-/* Runs kforge-cpucc --precompile in the build jail, with `folder` as what it may write. */
-static bool compile(const char *folder, kf_header_variant variant, const char *result)
+/* Runs kforge-cpucc in the build jail, with `folder` as what it may write. argv[0] is set here. */
+static bool compile(const char *folder, const char *argv[])
 {
     kf_autofree char *driver = kf_root_file("bin/kforge-cpucc", NULL);
     if (!driver) return false;
-    const char *flag = variants[variant].flag;
-    const char *const argv[] = {driver, "--precompile", "-o", result, NAME, flag, NULL};
+    argv[0] = driver;
     char home[4200], temporary[4200];
     snprintf(home, sizeof home, "HOME=%s", folder);
     snprintf(temporary, sizeof temporary, "TMPDIR=%s", folder);
@@ -166,7 +167,8 @@ static bool make_header(const char *folder, kf_header_variant variant, const cha
     if (line.failed || !kf_file_write(text, line.data, line.size, NULL)) return false;
     /* Left by a process that was killed. */
     unlink(result);
-    if (compile(place, variant, new_name) && rename(result, header) == 0) return true;
+    const char *argv[] = {NULL, "--precompile", "-o", new_name, NAME, variants[variant].flag, NULL};
+    if (compile(place, argv) && rename(result, header) == 0) return true;
     unlink(result);
     return false;
 }
@@ -212,7 +214,6 @@ static bool is_installed(kf_header_variant variant)
 
 char *kf_precompiled_header(const char *cache, kf_header_variant variant)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     kf_autofree char *headers = NULL, *folder = NULL, *header = NULL;
     if (!cache || __atomic_load_n(&failed[variant], __ATOMIC_RELAXED) || is_installed(variant))
         return NULL;
@@ -227,4 +228,43 @@ char *kf_precompiled_header(const char *cache, kf_header_variant variant)
         return kf_steal(&folder);
     __atomic_store_n(&failed[variant], 1, __ATOMIC_RELAXED);
     return NULL;
+}
+
+/* Compiles the text in a new folder, and puts the object into the cache. */
+static bool make_shim(const char *text, const char *shims, const char *object)
+{
+    kf_autofree char *folder = kf_directory_temporary("kforge-shim", NULL);
+    if (!folder) return false;
+    const char *argv[] = {NULL, "-c", "-o", "kforge_shim.o", "--plain", "kforge_shim.cpp", NULL};
+    kf_autofree char *source = kf_path_join(folder, argv[5]),
+                     *result = kf_path_join(folder, argv[3]);
+    size_t size;
+    kf_autofree char *data =
+        source && result && kf_file_write(source, text, strlen(text), NULL) && compile(folder, argv)
+            ? kf_file_read(result, SHIM_BYTES, &size, NULL)
+            : NULL;
+    kf_directory_remove(folder, NULL);
+    return data && kf_directory_make_private(shims, NULL) &&
+           kf_file_write(object, data, size, NULL);
+}
+
+char *kf_compiled_shim(const char *cache, const char *text, size_t *size)
+{
+    char name[KF_HASH_HEX + 2];
+    if (!cache || __atomic_load_n(&shim_failed, __ATOMIC_RELAXED)) return NULL;
+    pthread_once(&once, find_key);
+    kf_hash hash = kf_hash_bytes(text, strlen(text));
+    kf_hash_hex(&hash, name);
+    strcat(name, ".o");
+    kf_autofree char *headers = key[0] ? kf_path_join(cache, "headers") : NULL;
+    kf_autofree char *folder = headers ? kf_path_join(headers, key) : NULL;
+    kf_autofree char *shims = folder ? kf_path_join(folder, "shims") : NULL;
+    kf_autofree char *object = shims ? kf_path_join(shims, name) : NULL;
+    if (!object) return NULL;
+    if (!is_made(shims, object) &&
+        !(kf_directory_make_private(folder, NULL) && make_shim(text, shims, object))) {
+        __atomic_store_n(&shim_failed, 1, __ATOMIC_RELAXED);
+        return NULL;
+    }
+    return kf_file_read(object, SHIM_BYTES, size, NULL);
 }

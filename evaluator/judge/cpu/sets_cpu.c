@@ -29,6 +29,8 @@
 #include "kforge/file.h"
 
 #define ROLES 3
+/* The use of the memory for the truth. */
+#define TRUTH ROLES
 #define STAGGER 256
 #define LINE 64
 
@@ -38,6 +40,8 @@ typedef struct buffer {
     uint64_t digest;
     /* How often it was drawn, and which of these numbers candidate and baseline have. */
     uint32_t drawn, given[2];
+    /* The drawn values may be in a cache, and not yet in memory. */
+    bool dirty;
     /* Of an inout: the offset of its initial values in sets->kept. */
     uint64_t kept;
 } buffer;
@@ -48,10 +52,8 @@ typedef struct kf_cpu_sets {
     uint32_t count;
     /* By role. The buffers lie at the same offsets in each. In the oracle's only the inputs are
      * used, so the rest of that file takes no memory. */
-    int fds[ROLES];
-    unsigned char *bases[ROLES];
-    int truth_fd;
-    unsigned char *truth_base, *kept;
+    kf_cpu_memory memory[ROLES], truth;
+    unsigned char *kept;
     uint64_t size, input_size, truth_size, kept_size;
     /* poison_secret: of candidate and baseline */
     uint64_t digest_key, secret, poison_secret[2];
@@ -94,27 +96,6 @@ static uint64_t place(buffer *b, uint64_t bytes, uint64_t offset, uint32_t numbe
     return offset + b->length;
 }
 
-static int shared_file(uint64_t size, unsigned char **base, kf_error *error)
-{
-    kf_autoclose int fd = memfd_create("kforge", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd < 0 || ftruncate(fd, (off_t)size) < 0 ||
-        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) {
-        kf_fail(error, KF_ERROR_MACHINE, "no shared memory of %llu bytes: %s",
-                (unsigned long long)size, strerror(errno));
-        return -1;
-    }
-    void *mapped = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (mapped == MAP_FAILED) {
-        kf_fail(error, KF_ERROR_MACHINE, "cannot map %llu bytes: %s", (unsigned long long)size,
-                strerror(errno));
-        return -1;
-    }
-    *base = mapped;
-    int kept = fd;
-    fd = -1;
-    return kept;
-}
-
 kf_sets *kf_cpu_sets_new(kf_device *device, const kf_problem *problem, uint32_t count, bool truth,
                          kf_error *error)
 {
@@ -127,8 +108,8 @@ kf_sets *kf_cpu_sets_new(kf_device *device, const kf_problem *problem, uint32_t 
     *sets = (kf_cpu_sets){.device = cpu,
                           .problem = problem,
                           .count = count,
-                          .fds = {-1, -1, -1},
-                          .truth_fd = -1,
+                          .memory = {KF_CPU_NO_MEMORY, KF_CPU_NO_MEMORY, KF_CPU_NO_MEMORY},
+                          .truth = KF_CPU_NO_MEMORY,
                           .side = KF_ROLE_BASELINE};
     size_t entries = (size_t)count * (size_t)problem->argument_count;
     sets->buffers = calloc(entries, sizeof *sets->buffers);
@@ -172,9 +153,10 @@ kf_sets *kf_cpu_sets_new(kf_device *device, const kf_problem *problem, uint32_t 
     }
     bool shared = true;
     for (int role = 0; role < ROLES && sets->size && shared; role++)
-        shared = (sets->fds[role] = shared_file(sets->size, &sets->bases[role], error)) >= 0;
-    if (!shared || (sets->truth_size && (sets->truth_fd = shared_file(
-                                             sets->truth_size, &sets->truth_base, error)) < 0)) {
+        shared = kf_cpu_memory_take(cpu, role, sets->size, &sets->memory[role], error);
+    if (shared && sets->truth_size)
+        shared = kf_cpu_memory_take(cpu, TRUTH, sets->truth_size, &sets->truth, error);
+    if (!shared) {
         kf_cpu_sets_free((kf_sets *)sets);
         return NULL;
     }
@@ -195,13 +177,9 @@ void kf_cpu_sets_free(kf_sets *handle)
 {
     kf_cpu_sets *sets = (kf_cpu_sets *)handle;
     if (!sets) return;
-    for (int role = 0; role < ROLES; role++) {
-        if (sets->bases[role]) munmap(sets->bases[role], sets->size);
-        if (sets->fds[role] >= 0) close(sets->fds[role]);
-    }
-    if (sets->truth_base) munmap(sets->truth_base, sets->truth_size);
+    for (int role = 0; role < ROLES; role++) kf_cpu_memory_give(sets->device, &sets->memory[role]);
+    kf_cpu_memory_give(sets->device, &sets->truth);
     if (sets->kept) munmap(sets->kept, sets->kept_size);
-    if (sets->truth_fd >= 0) close(sets->truth_fd);
     for (int i = 0; i < 2; i++) kf_output_directory_free(sets->output_directories[i]);
     free(sets->buffers);
     free(sets->truths);
@@ -212,12 +190,12 @@ void kf_cpu_sets_free(kf_sets *handle)
 
 static unsigned char *data_of(const kf_cpu_sets *sets, const buffer *b)
 {
-    return sets->bases[sets->side] + b->offset + b->data_offset;
+    return sets->memory[sets->side].base + b->offset + b->data_offset;
 }
 
 static unsigned char *oracle_data_of(const kf_cpu_sets *sets, const buffer *b)
 {
-    return sets->bases[KF_ROLE_ORACLE] + b->offset + b->data_offset;
+    return sets->memory[KF_ROLE_ORACLE].base + b->offset + b->data_offset;
 }
 
 /* Returns what the oracle gets of an input or inout. */
@@ -265,14 +243,15 @@ kf_runner_event kf_cpu_hand_over(kf_sets *handle, kf_runner *runner, kf_role rol
             const buffer *b =
                 &(truth ? sets->truths
                         : sets->buffers)[(size_t)set * (size_t)problem->argument_count + (size_t)i];
-            buffers[used++] = (kf_runner_buffer){.fd = truth ? sets->truth_fd : sets->fds[role],
-                                                 .set = set,
-                                                 .argument = (uint32_t)i,
-                                                 .offset = b->offset,
-                                                 .length = b->length,
-                                                 .data_offset = b->data_offset,
-                                                 .bytes = b->bytes,
-                                                 .read_only = role == KF_ROLE_ORACLE && !truth};
+            buffers[used++] =
+                (kf_runner_buffer){.fd = truth ? sets->truth.fd : sets->memory[role].fd,
+                                   .set = set,
+                                   .argument = (uint32_t)i,
+                                   .offset = b->offset,
+                                   .length = b->length,
+                                   .data_offset = b->data_offset,
+                                   .bytes = b->bytes,
+                                   .read_only = role == KF_ROLE_ORACLE && !truth};
             if (used == sizeof buffers / sizeof *buffers) {
                 event = kf_runner_map(runner, buffers, used);
                 used = 0;
@@ -338,13 +317,12 @@ static void generate(kf_cpu_sets *sets, uint32_t set, int i)
                   argument->elements);
     b->digest = kf_digest(sets->digest_key, data, b->bytes);
     b->drawn++;
-    /* Otherwise these lines would be written to memory while a batch is timed. */
-    kf_cache_flush(data, b->bytes);
+    b->dirty = true;
 }
 
 static void poison_guards(const kf_cpu_sets *sets, const buffer *b, kf_key key)
 {
-    unsigned char *start = sets->bases[sets->side] + b->offset;
+    unsigned char *start = sets->memory[sets->side].base + b->offset;
     uint64_t end = b->data_offset + b->bytes;
     kf_poison_fill(key, start, 0, b->data_offset);
     kf_poison_fill(key, start, end, b->length - end);
@@ -413,7 +391,7 @@ static void poison_one(void *context, size_t entry)
         memcpy(data_of(sets, b), sets->kept + b->kept, b->bytes);
         b->given[sets->side] = b->drawn;
     } else {
-        kf_poison_fill(key, sets->bases[sets->side] + b->offset, 0, b->length);
+        kf_poison_fill(key, sets->memory[sets->side].base + b->offset, 0, b->length);
     }
 }
 
@@ -442,10 +420,24 @@ static void flush_one(void *context, size_t item)
     if (b->length) kf_cache_flush(data_of(all->sets, b), b->bytes);
 }
 
+/* Lines of drawn values would else be written to memory while a batch is timed. */
+static void flush_drawn(void *context, size_t entry)
+{
+    kf_cpu_sets *sets = context;
+    buffer *b = &sets->buffers[entry];
+    if (!b->dirty) return;
+    bool inout =
+        sets->problem->arguments[entry % (size_t)sets->problem->argument_count].kind == KF_INOUT;
+    kf_cache_flush(inout ? sets->kept + b->kept : oracle_data_of(sets, b), b->bytes);
+    b->dirty = false;
+}
+
 void kf_cpu_cache_flush(kf_sets *handle, const uint32_t *list, uint32_t count)
 {
     kf_cpu_sets *sets = (kf_cpu_sets *)handle;
     selection all = {sets, list};
+    kf_parallel_for(sets->device->parallel,
+                    (size_t)sets->count * (size_t)sets->problem->argument_count, flush_drawn, sets);
     kf_parallel_for(sets->device->parallel, (size_t)count * (size_t)sets->problem->argument_count,
                     flush_one, &all);
 }
@@ -460,7 +452,7 @@ typedef struct inspection {
 
 static bool guards_intact(const kf_cpu_sets *sets, const buffer *b, kf_key key, int64_t *byte)
 {
-    const unsigned char *start = sets->bases[sets->side] + b->offset;
+    const unsigned char *start = sets->memory[sets->side].base + b->offset;
     uint64_t end = b->data_offset + b->bytes, where = 0;
     if (!kf_poison_intact(key, start, 0, b->data_offset, &where) ||
         !kf_poison_intact(key, start, end, b->length - end, &where)) {
@@ -489,8 +481,8 @@ static void inspect_one(void *context, size_t entry)
         damage.kind = input ? KF_DAMAGE_INPUT : KF_DAMAGE_UNCHOSEN;
     else if (argument->kind == KF_OUTPUT && !all->chosen[set]) {
         uint64_t where = 0;
-        if (kf_poison_intact(key, sets->bases[sets->side] + b->offset, b->data_offset, b->bytes,
-                             &where))
+        if (kf_poison_intact(key, sets->memory[sets->side].base + b->offset, b->data_offset,
+                             b->bytes, &where))
             return;
         damage.kind = KF_DAMAGE_UNCHOSEN;
         damage.byte = (int64_t)where - (int64_t)b->data_offset;
@@ -526,7 +518,7 @@ static void prepare_one(void *context, size_t item)
     if (argument->kind == KF_SCALAR || !is_truth(argument)) return;
     size_t entry = (size_t)set * arguments + (size_t)i;
     const buffer *b = &sets->truths[entry];
-    unsigned char *data = sets->truth_base + b->offset + b->data_offset;
+    unsigned char *data = sets->truth.base + b->offset + b->data_offset;
     /* not zeros: an oracle that forgets an element must not look right by luck */
     if (argument->kind != KF_INOUT) {
         kf_poison_fill(key_of(sets->poison_secret[sets->side] ^ 1, set, i), data, 0, b->bytes);
@@ -573,7 +565,7 @@ const void *kf_cpu_truth(kf_sets *handle, uint32_t set, int argument, kf_error *
     (void)error;
     const buffer *b =
         &sets->truths[(size_t)set * (size_t)sets->problem->argument_count + (size_t)argument];
-    return sets->truth_base + b->offset + b->data_offset;
+    return sets->truth.base + b->offset + b->data_offset;
 }
 
 bool kf_cpu_copy_input(kf_sets *handle, uint32_t from, uint32_t to, int argument, kf_error *error)

@@ -121,6 +121,9 @@ bool kf_cuda_withhold(kf_sets *sets, kf_error *error);
 void kf_cuda_vacate(kf_sets *sets);
 bool kf_cuda_interruption(kf_sets *sets, double *seconds, kf_error *error);
 /* inspect_cuda.c */
+/* Compares nothing. The driver allocates local memory for this kernel when it first runs. A
+ * candidate must not see in the free memory that the first comparison has come. */
+bool kf_cuda_device_compare_begin(kf_cuda_device *gpu, kf_error *error);
 bool kf_cuda_inspect(kf_sets *sets, const bool *chosen, kf_damage *damage, kf_error *error);
 bool kf_cuda_device_compare(kf_sets *sets, const uint32_t *list, uint32_t count,
                             kf_device_compare *comparisons, kf_error *error);

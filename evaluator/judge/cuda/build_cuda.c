@@ -69,12 +69,12 @@ static kf_sandbox *start(const kf_build_request *request, const char *toolkit,
         .seccomp = KF_SECCOMP_BUILD,
         .strict = request->strict_sandbox,
     };
-    kf_sandbox *jail = kf_sandbox_spawn(&spec, error);
-    if (jail)
-        kf_sandbox_pump(jail, -1);
-    else
+    kf_auto(kf_sandbox) jail = kf_sandbox_spawn(&spec, error);
+    if (!jail) {
         kf_fail_prefix(error, "build jail");
-    return jail;
+        return NULL;
+    }
+    return kf_build_await(request, jail, error) ? kf_steal(&jail) : NULL;
 }
 
 static bool copy_file(const char *from, const char *to)

@@ -1,4 +1,5 @@
 /* Counts one call on a GPU. The runner loads CUPTI before it puts on the second system call filter.
+ * A runner in Python takes PyTorch's CUPTI, and measures device time only.
  * There are two sets of buffers. A short call gets one warm-up. Then the runner repeats the counted
  * call (evaluator/runner/cupti_counters.c), as often as the call's time allows
  * (kf_counters_passes). */
@@ -12,11 +13,15 @@
 #include "counters_cuda.h"
 #include "counters_wire.h"
 #include "device_cuda.h"
+#include "device_work.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
 #include "paths.h"
+#include "torch_plan.h"
 
 #define SETS 2
+/* Environment words of a runner without those for counting. */
+#define MOST_WORDS 20
 #define MISSING "CUPTI is missing (looked in $KFORGE_CUPTI and the CUDA toolkit)"
 #define INSTALL \
     "install the CUPTI of CUDA 13 (package cuda-cupti), or set KFORGE_CUPTI to its libcupti.so"
@@ -82,8 +87,7 @@ typedef struct counter_run {
     char *names;
     kf_sets *sets;
     kf_runner *runner;
-    kf_count_header header;
-    kf_count_launch *launches;
+    kf_count_records *records;
     /* `since`: kf_now() at the begin of the current step. `took`: seconds of the finished steps. */
     double since, took[STEPS];
     char note[1024];
@@ -107,26 +111,53 @@ static bool explain(counter_run *run, kf_runner_event event, const char *doing, 
     return true;
 }
 
-/* Sets the metrics of the next runners. Ends waiting runners for other metrics. */
-static bool choose_names(kf_cuda_device *gpu, kf_runner_pool *pool, const char *names)
+/* Sets the metrics of the next runners, and whether they sample lines. Ends waiting runners for
+ * other requests. */
+static bool choose_names(kf_cuda_device *gpu, kf_runner_pool *pool, const char *names, bool lines)
 {
-    if (gpu->counting.names && strcmp(gpu->counting.names, names) == 0) return true;
+    if (gpu->counting.names && strcmp(gpu->counting.names, names) == 0 &&
+        gpu->counting.lines == lines)
+        return true;
     if (pool) kf_runner_pool_forget(pool, KF_RUNNER_COUNT);
+    gpu->counting.lines = lines;
     free(gpu->counting.names);
     return (gpu->counting.names = strdup(names)) != NULL;
 }
 
-bool kf_cuda_expect_count(kf_device *device, kf_runner_pool *pool, const char *wanted)
+bool kf_cuda_expect_count(kf_device *device, kf_runner_pool *pool, const char *wanted, bool lines)
 {
     char library[4096];
     kf_autofree char *names = kf_counters_names(wanted);
-    return names && kf_cupti_find(library) && choose_names((kf_cuda_device *)device, pool, names);
+    return names && kf_cupti_find(library) &&
+           choose_names((kf_cuda_device *)device, pool, names, lines);
+}
+
+/* A solution in Python needs no CUPTI of the toolkit if PyTorch brings its own. */
+static void place_python(kf_cuda_device *gpu, kf_runner_place *place)
+{
+    char library[4096];
+    size_t count = 0;
+    bool found = kf_cupti_find(library);
+    snprintf(gpu->counting.library, sizeof gpu->counting.library, KF_COUNT_LIBRARY "=%s",
+             found ? library : "libcupti.so.13");
+    for (const char *const *word = place->environment; *word && count < MOST_WORDS; word++)
+        gpu->counting.environment[count++] = *word;
+    gpu->counting.environment[count++] = gpu->counting.library;
+    gpu->counting.environment[count] = NULL;
+    place->environment = gpu->counting.environment;
+    if (!found || place->path_count >= KF_PLACE_PATHS - 1) return;
+    snprintf(gpu->counting.folder, sizeof gpu->counting.folder, "%s", library);
+    *strrchr(gpu->counting.folder, '/') = '\0';
+    place->paths[place->path_count++] =
+        (kf_sandbox_path){gpu->counting.folder, KF_PATH_READ | KF_PATH_EXEC, true};
 }
 
 bool kf_cuda_count_place(kf_cuda_device *gpu, kf_runner_place *place, kf_error *error)
 {
     char library[4096];
     size_t count = 0;
+    if (place->kind == KF_RUNNER_TORCH_COUNT) place_python(gpu, place);
+    if (place->kind != KF_RUNNER_COUNT) return true;
     if (!gpu->counting.names || !kf_cupti_find(library))
         return kf_fail(error, KF_ERROR_MACHINE, MISSING);
     snprintf(gpu->counting.library, sizeof gpu->counting.library, KF_COUNT_LIBRARY "=%s", library);
@@ -138,11 +169,12 @@ bool kf_cuda_count_place(kf_cuda_device *gpu, kf_runner_place *place, kf_error *
     gpu->counting.metrics = NULL;
     if (asprintf(&gpu->counting.metrics, KF_COUNT_NAMES "=%s", gpu->counting.names) < 0)
         return kf_fail_memory(error, "hardware counters");
-    for (const char *const *word = place->environment; *word && count < 16; word++)
+    for (const char *const *word = place->environment; *word && count < MOST_WORDS; word++)
         if (strncmp(*word, "LD_LIBRARY_PATH=", 16) != 0) gpu->counting.environment[count++] = *word;
     gpu->counting.environment[count++] = gpu->counting.search;
     gpu->counting.environment[count++] = gpu->counting.library;
     gpu->counting.environment[count++] = gpu->counting.metrics;
+    if (gpu->counting.lines) gpu->counting.environment[count++] = KF_COUNT_SAMPLE_LINES "=1";
     gpu->counting.environment[count] = NULL;
     place->environment = gpu->counting.environment;
     if (place->path_count < KF_PLACE_PATHS - 1)
@@ -151,11 +183,27 @@ bool kf_cuda_count_place(kf_cuda_device *gpu, kf_runner_place *place, kf_error *
     return true;
 }
 
+/* Starts a runner in Python, with its device pool and its plan. */
+static bool start_python(counter_run *run, kf_error *error)
+{
+    kf_counting *counting = run->counting;
+    const kf_device_operations *device = run->device->operations;
+    if (!counting->pool) return kf_fail(error, KF_ERROR_MACHINE, "no runner in Python");
+    kf_runner_pool_make_room(counting->pool, KF_TORCH_KEY, counting->strict_sandbox,
+                             counting->problem);
+    return (run->runner = kf_runner_pool_take(counting->pool, KF_RUNNER_TORCH_COUNT,
+                                              counting->strict_sandbox, counting->stop, error)) &&
+           kf_torch_give(run->runner, counting->torch, error) &&
+           device->python.equip(run->device, run->runner, KF_ROLE_CANDIDATE, counting->problem,
+                                SETS, error);
+}
+
 static bool start(counter_run *run, kf_error *error)
 {
     kf_counting *counting = run->counting;
+    if (counting->torch) return start_python(run, error);
     kf_runner_place place;
-    if (!choose_names(run->gpu, counting->pool, run->names))
+    if (!choose_names(run->gpu, counting->pool, run->names, counting->lines))
         return kf_fail_memory(error, "hardware counters");
     if (counting->pool)
         return (run->runner =
@@ -217,28 +265,42 @@ static bool count(counter_run *run, kf_error *error)
         event =
             run->device->operations->buffers.hand_over(run->sets, run->runner, KF_ROLE_CANDIDATE);
     ended(run, HAND_OVER);
-    if (event == KF_RUNNER_OK && passes > 1) event = kf_runner_batch(run->runner, &warm);
+    /* A solution's first call loads code, and may choose kernels. */
+    if (event == KF_RUNNER_OK && (passes > 1 || run->counting->torch))
+        event = kf_runner_batch(run->runner, &warm);
     ended(run, WARM_UP);
     if (event != KF_RUNNER_OK) return explain(run, event, "being made ready for counting", error);
-    event = kf_runner_count(run->runner, 1, passes, seconds, &run->header, run->launches);
+    event = kf_runner_count(run->runner, 1, passes, seconds, run->records);
     ended(run, COUNT);
     return event == KF_RUNNER_OK || explain(run, event, "counting", error);
 }
 
-static cJSON *conclude(const counter_run *run)
+static cJSON *conclude_counters(const counter_run *run)
 {
     const kf_counters_origin *origin = &run->counting->origin;
     if (run->note[0]) return kf_counters_note(origin, run->note, "");
-    if (run->header.stage == KF_COUNT_DONE) {
-        cJSON *taken = kf_counters_json(origin, run->names, &run->header, run->launches);
+    const kf_count_header *header = &run->records->header;
+    if (header->stage == KF_COUNT_DONE) {
+        cJSON *taken = kf_counters_json(origin, run->names, header, run->records->launches);
         cJSON *seconds = cJSON_GetObjectItemCaseSensitive(taken, "seconds");
         for (int step = 0; seconds && step < STEPS; step++)
             kf_json_add_number(seconds, step_names[step], run->took[step]);
         return taken;
     }
     char note[256], remedy[256];
-    kf_counters_explain(&run->header, note, remedy);
+    kf_counters_explain(header, note, remedy);
     return kf_counters_note(origin, note, remedy);
+}
+
+static cJSON *conclude(const counter_run *run)
+{
+    kf_auto(cJSON) counters = conclude_counters(run);
+    const kf_count_records *records = run->records;
+    bool good = counters &&
+                (run->note[0] ||
+                 (kf_work_put(counters, &run->counting->origin, &records->header, records->works) &&
+                  kf_lines_put(counters, &records->header, records->lines)));
+    return good ? kf_steal(&counters) : NULL;
 }
 
 cJSON *kf_cuda_count(kf_device *device, kf_counting *counting, kf_error *error)
@@ -247,13 +309,14 @@ cJSON *kf_cuda_count(kf_device *device, kf_counting *counting, kf_error *error)
     char library[4096];
     counting->origin.major = gpu->head.major;
     counting->origin.minor = gpu->head.minor;
-    if (!kf_cupti_find(library)) return kf_counters_note(&counting->origin, MISSING, INSTALL);
+    if (!counting->torch && !kf_cupti_find(library))
+        return kf_counters_note(&counting->origin, MISSING, INSTALL);
     counter_run run = {.gpu = gpu, .device = device, .counting = counting, .since = kf_now()};
     run.names = kf_counters_names(counting->wanted);
-    run.launches = calloc(KF_COUNT_LAUNCHES, sizeof *run.launches);
+    run.records = calloc(1, sizeof *run.records);
     kf_error trouble = {0};
     cJSON *taken = NULL;
-    bool done = run.names && run.launches &&
+    bool done = run.names && run.records &&
                 (!device->operations->reserve ||
                  device->operations->reserve(device, true, counting->stop, &trouble));
     if (done) {
@@ -277,6 +340,6 @@ cJSON *kf_cuda_count(kf_device *device, kf_counting *counting, kf_error *error)
         kf_runner_free(run.runner);
     drop_sets(&run);
     free(run.names);
-    free(run.launches);
+    free(run.records);
     return taken;
 }

@@ -224,7 +224,7 @@ static bool cuda_place(kf_device *device, kf_runner_kind kind, kf_runner_place *
         .file_bytes = kind == KF_RUNNER_COMPILED ? KF_COMPILED_FILE : 64u << 20,
         .output_bytes = 256u << 10,
         .temporary_bytes = kind == KF_RUNNER_COMPILED ? KF_COMPILED_TEMPORARY : 64u << 20};
-    return kind != KF_RUNNER_COUNT || kf_cuda_count_place(gpu, place, error);
+    return kf_cuda_count_place(gpu, place, error);
 }
 
 /* Returns the least time of memory and arithmetic. Memory: all inputs, and the outputs beyond the
@@ -365,6 +365,7 @@ static const kf_device_operations cuda_operations = {
     .python.is_short = kf_cuda_is_short,
     .buffers.truth_room = kf_cuda_truth_room,
     .python.fetch = kf_cuda_fetch,
+    .python.hold_results = kf_cuda_hold_results,
     .order.hold = kf_cuda_hold,
     .order.cached = kf_cuda_cached,
     .order.release = kf_cuda_release,
@@ -507,7 +508,8 @@ static bool start(kf_cuda_device *gpu, kf_error *error)
                        cuda->set_bytes(gpu->flush.pointer, 0x5a, gpu->flush.bytes, gpu->stream),
                        "memory to flush with", error) ||
         !kf_cuda_check(gpu, cuda->memory_info(&free_bytes, &total), "its memory", error) ||
-        !kf_cuda_memory_settle_begin(gpu, total, error) || !kf_cuda_ceilings(gpu, error))
+        !kf_cuda_memory_settle_begin(gpu, total, error) || !kf_cuda_ceilings(gpu, error) ||
+        !kf_cuda_device_compare_begin(gpu, error))
         return false;
     gpu->properties.memory_bytes = total;
     gpu->head.python_spares = total / SPARE_BYTES < MAX_SPARES ? total / SPARE_BYTES : MAX_SPARES;

@@ -101,8 +101,10 @@ typedef struct kf_cuda_place {
 typedef struct kf_cuda_counting {
     /* The metrics' names with commas between them. NULL before the first job that counts. */
     char *names;
+    /* True if runners sample source lines. */
+    bool lines;
     char library[4200], search[8500], folder[4096], *metrics;
-    const char *environment[20];
+    const char *environment[24];
 } kf_cuda_counting;
 
 /* The processors that runners on this device launch from. */

@@ -19,8 +19,11 @@
 #define TEMPORARIES 8
 /* The sets that a measurement begins with. More sets come later. */
 #define FIRST_SETS 3
-/* The least sets. With one set, every call would use the set of the call before. */
+/* The least sets, if a candidate writes its results into them. */
 #define FEWEST_SETS 2
+/* With one set, a batch is one call, and each call has inputs that were drawn after the call before
+ * it. So the set has to be this multiple of the cache. */
+#define SEVERAL_CACHES 8
 /* The part of the device's memory for contexts: of the judge, its runners and starting runners. */
 #define CONTEXTS_PART 24
 /* A pool over this multiple of the wanted size takes memory from others. */
@@ -34,6 +37,8 @@
  * with one or two temporaries. ORACLE_MAX: the most that is left to it. */
 #define ORACLE_PART 3
 #define ORACLE_MAX 8
+/* The least memory of an oracle. It computes in parts (parts.py), or uses the host's memory. */
+#define ORACLE_LEAST (4ull << 30)
 /* The memory of runners without a pool, as the same multiple. */
 #define PLAIN_PART 6
 
@@ -57,36 +62,59 @@ static uint64_t result_bytes(const kf_problem *problem)
     return bytes;
 }
 
-/* Returns the memory that a problem needs with `sets` sets. */
-static uint64_t needed_bytes(const kf_problem *problem, uint32_t sets, uint64_t device_bytes)
+/* Returns the memory that a problem needs with `sets` sets, and `runners` for its runners. */
+static uint64_t needed_bytes(const kf_problem *problem, uint32_t sets, uint64_t runners,
+                             uint64_t device_bytes)
+{
+    return sets * problem->total_bytes + kf_cuda_truth_bytes(problem) + runners +
+           device_bytes / CONTEXTS_PART;
+}
+
+static uint64_t oracle_least(const kf_problem *problem)
+{
+    return least(ORACLE_PART * problem->total_bytes, ORACLE_LEAST);
+}
+
+uint32_t kf_cuda_first_sets(const kf_problem *problem, uint64_t device_bytes, uint32_t fewest)
 {
     /* One in each pool. */
     uint64_t temporaries = 2 * result_bytes(problem);
-    return sets * problem->total_bytes + kf_cuda_truth_bytes(problem) +
-           kf_cuda_runners_need(problem, sets) + temporaries + device_bytes / CONTEXTS_PART;
-}
-
-uint32_t kf_cuda_first_sets(const kf_problem *problem, uint64_t device_bytes)
-{
-    return needed_bytes(problem, FIRST_SETS, device_bytes) <= device_bytes ? FIRST_SETS
-                                                                           : FEWEST_SETS;
+    if (needed_bytes(problem, FIRST_SETS, kf_cuda_runners_need(problem, FIRST_SETS) + temporaries,
+                     device_bytes) <= device_bytes)
+        return FIRST_SETS;
+    uint64_t pools = 2 * kf_cuda_device_pool_least(problem, 2);
+    return fewest > 1 || needed_bytes(problem, 2, pools + temporaries + oracle_least(problem),
+                                      device_bytes) <= device_bytes
+               ? 2
+               : 1;
 }
 
 uint64_t kf_cuda_least_bytes(const kf_problem *problem, uint64_t device_bytes)
 {
-    return needed_bytes(problem, FEWEST_SETS, device_bytes);
+    return needed_bytes(problem, 1,
+                        2 * kf_cuda_device_pool_least(problem, 1) + oracle_least(problem),
+                        device_bytes);
 }
 
+/* Holds two results at least: of two calls, or a result and a temporary. */
 uint64_t kf_cuda_device_pool_least(const kf_problem *problem, uint32_t first_sets)
 {
-    return MIN_DEVICE_POOL + first_sets * result_bytes(problem);
+    return MIN_DEVICE_POOL + (first_sets < 2 ? 2 : first_sets) * result_bytes(problem);
+}
+
+/* Returns how many sets the measurement begins with that asks for a pool. */
+static uint32_t first_sets(const kf_problem *problem, const kf_cuda_memory *memory)
+{
+    return memory->sets && memory->sets < FIRST_SETS
+               ? memory->sets
+               : kf_cuda_first_sets(problem, memory->device_bytes, 1);
 }
 
 static uint64_t set_count(const kf_problem *problem, const kf_cuda_memory *memory)
 {
     uint64_t sets = least(memory->set_bytes / (problem->total_bytes ? problem->total_bytes : 1),
                           memory->most_sets);
-    uint32_t first = kf_cuda_first_sets(problem, memory->device_bytes);
+    uint32_t first = first_sets(problem, memory);
     return sets < first ? first : sets;
 }
 
@@ -137,20 +165,23 @@ bool kf_cuda_has_room_for_sides(const kf_problem *problem, uint32_t sets, uint64
 }
 
 /* Returns the oracle's part of `room` next to `device_pools` pools. It gets half of the memory that
- * the pools do not need: its temporaries are unknown, and blocks need some slack. */
+ * the pools do not need: its temporaries are unknown, and blocks need some slack. If memory is
+ * short, it computes in parts. Its share of the rest makes both pools equal. */
 static uint64_t for_oracle(const kf_problem *problem, uint64_t room, uint64_t device_pools,
                            uint64_t bound)
 {
     uint64_t needs = ORACLE_PART * problem->total_bytes,
-             others = device_pools * (bound + result_bytes(problem));
-    uint64_t spare = room > needs + others ? room - needs - others : 0;
-    return least(needs + spare / 2, ORACLE_MAX * problem->total_bytes);
+             others = device_pools * (bound + result_bytes(problem)),
+             left = room > others ? room - others : 0, fewest = oracle_least(problem);
+    if (left < needs)
+        return left > fewest ? fewest + 2 * (left - fewest) / (2 + device_pools) : fewest;
+    return least(needs + (left - needs) / 2, ORACLE_MAX * problem->total_bytes);
 }
 
 uint64_t kf_cuda_device_pool_bytes(const kf_problem *problem, kf_role role, uint64_t free_bytes,
                                    const kf_cuda_memory *memory)
 {
-    uint32_t first = kf_cuda_first_sets(problem, memory->device_bytes);
+    uint32_t first = first_sets(problem, memory);
     uint64_t one = problem->total_bytes ? problem->total_bytes : 1, results = result_bytes(problem),
              bound = kf_cuda_device_pool_least(problem, first);
     uint64_t sets = set_count(problem, memory);
@@ -199,8 +230,9 @@ static void fail_too_small(const kf_cuda_device *gpu, const kf_problem *problem,
                 gpu->head.name, problem->workload, (double)bytes / 0x1p30);
 }
 
+/* Makes a pool of `bytes`, or of less, but at least of `bound`. */
 static device_pool *device_pool_new(kf_cuda_device *gpu, const kf_problem *problem, uint64_t bytes,
-                                    kf_error *error)
+                                    uint64_t bound, kf_error *error)
 {
     const kf_cuda *cuda = &gpu->cuda;
     device_pool *a = calloc(1, sizeof *a);
@@ -216,9 +248,7 @@ static device_pool *device_pool_new(kf_cuda_device *gpu, const kf_problem *probl
                                 .location = {.type = CU_LOCATION_DEVICE, .id = gpu->device}};
     cu_access access = {.location = allocation.location, .flags = CU_ACCESS_READ_WRITE};
     cu_result result;
-    for (uint64_t bound = kf_cuda_device_pool_least(
-             problem, kf_cuda_first_sets(problem, gpu->properties.memory_bytes));
-         ; bytes = bytes / 2 > bound ? bytes / 2 : bound) {
+    for (;; bytes = bytes / 2 > bound ? bytes / 2 : bound) {
         r->bytes = (bytes + gpu->properties.granule - 1) / gpu->properties.granule *
                    gpu->properties.granule;
         result = cuda->handle_create(&r->handle, r->bytes, &allocation, 0);
@@ -279,9 +309,12 @@ static kf_cuda_memory memory_of(const kf_cuda_device *gpu)
                             (uint32_t)gpu->head.most_sets, 0};
 }
 
-uint32_t kf_cuda_least_sets(const kf_device *device, const kf_problem *problem)
+uint32_t kf_cuda_least_sets(const kf_device *device, const kf_problem *problem, bool own_results)
 {
-    return kf_cuda_first_sets(problem, ((const kf_cuda_device *)device)->properties.memory_bytes);
+    const kf_cuda_device *gpu = (const kf_cuda_device *)device;
+    bool large = problem->total_bytes >= SEVERAL_CACHES * (uint64_t)gpu->properties.l2_bytes;
+    return kf_cuda_first_sets(problem, gpu->properties.memory_bytes,
+                              own_results && large ? 1 : FEWEST_SETS);
 }
 
 bool kf_cuda_suits(const kf_device *device, const kf_runner *runner, kf_role role,
@@ -311,8 +344,9 @@ bool kf_cuda_equip(kf_device *device, kf_runner *runner, kf_role role, const kf_
         return false;
     kf_cuda_memory memory = memory_of(gpu);
     memory.sets = sets;
-    device_pool *a = device_pool_new(
-        gpu, problem, kf_cuda_device_pool_bytes(problem, role, free_bytes, &memory), error);
+    device_pool *a =
+        device_pool_new(gpu, problem, kf_cuda_device_pool_bytes(problem, role, free_bytes, &memory),
+                        kf_cuda_device_pool_least(problem, first_sets(problem, &memory)), error);
     if (!a) return false;
     kf_runner_attach(runner, a, device_pool_free);
     return hand_device_pool_over(a, runner, error);
@@ -423,6 +457,13 @@ bool kf_cuda_fetch(kf_sets *handle, kf_runner *runner, kf_role role, const uint3
     return role != KF_ROLE_CANDIDATE ||
            kf_output_directory_check_overlap(output_directory, chosen, sets->count, outputs, fault,
                                              error);
+}
+
+bool kf_cuda_hold_results(kf_sets *handle, const uint32_t *list, uint32_t count, kf_error *error)
+{
+    kf_cuda_sets *sets = (kf_cuda_sets *)handle;
+    return kf_output_directory_hold(sets->output_directories[0], list, count) ||
+           kf_fail_memory(error, "an output directory");
 }
 
 bool kf_cuda_output_snapshot_tasks(kf_cuda_sets *sets, const uint32_t *list, uint32_t count,

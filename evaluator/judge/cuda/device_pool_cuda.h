@@ -25,7 +25,7 @@ bool kf_cuda_suits(const kf_device *device, const kf_runner *runner, kf_role rol
  * runs out of memory then, it may be without fault. */
 bool kf_cuda_is_short(const kf_device *device, const kf_runner *runner, const kf_problem *problem);
 /* Operation `least_sets`. */
-uint32_t kf_cuda_least_sets(const kf_device *device, const kf_problem *problem);
+uint32_t kf_cuda_least_sets(const kf_device *device, const kf_problem *problem, bool own_results);
 /* True if these bytes are in the runner's pool, or in the sets' inputs, since a result may be a
  * view of an input. `address`: in the judge's address space. */
 bool kf_cuda_may_hold_result(const kf_cuda_sets *sets, const kf_runner *runner, uint64_t address,
@@ -33,6 +33,8 @@ bool kf_cuda_may_hold_result(const kf_cuda_sets *sets, const kf_runner *runner, 
 /* Operation `fetch`. */
 bool kf_cuda_fetch(kf_sets *sets, kf_runner *runner, kf_role role, const uint32_t *list,
                    uint32_t count, const bool *chosen, kf_fetch_fault *fault, kf_error *error);
+/* Operation `hold_results`. */
+bool kf_cuda_hold_results(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
 /* Prepares the snapshot of a candidate in Python: remembers the output directory's records of the
  * listed sets, and adds a task for each result. False without memory. */
 bool kf_cuda_output_snapshot_tasks(kf_cuda_sets *sets, const uint32_t *list, uint32_t count,
@@ -50,12 +52,12 @@ typedef struct kf_cuda_memory {
     uint32_t sets;
 } kf_cuda_memory;
 
-/* Returns how many sets a measurement begins with: three, or two if three sets, one truth and
- * runners in Python do not fit into the device. Pure. */
-uint32_t kf_cuda_first_sets(const kf_problem *problem, uint64_t device_bytes);
-/* Returns about how much memory a problem takes with two sets and all runners. Pure. */
+/* Returns how many sets a measurement begins with: three, or less if three sets, one truth and
+ * runners in Python do not fit into the device, but at least `fewest` (1 or 2). Pure. */
+uint32_t kf_cuda_first_sets(const kf_problem *problem, uint64_t device_bytes, uint32_t fewest);
+/* Returns about how much memory a problem takes with one set and all runners. Pure. */
 uint64_t kf_cuda_least_bytes(const kf_problem *problem, uint64_t device_bytes);
-/* Returns the least size of a pool: the results of the first sets. Pure. */
+/* Returns the least size of a pool: the results of the first sets, two at least. Pure. */
 uint64_t kf_cuda_device_pool_least(const kf_problem *problem, uint32_t first_sets);
 /* Returns the wanted size of a pool. Pure. */
 uint64_t kf_cuda_device_pool_wanted(const kf_problem *problem, const kf_cuda_memory *memory);

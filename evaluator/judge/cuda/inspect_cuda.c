@@ -179,6 +179,17 @@ static bool run_device_compare(kf_cuda_device *gpu, kf_cuda_work *work, const si
     return true;
 }
 
+bool kf_cuda_device_compare_begin(kf_cuda_device *gpu, kf_error *error)
+{
+    kf_device_compare comparison = {.sums = KF_NO_ERRORS};
+    const size_t slot = 0;
+    kf_autowork work = {0};
+    if (!kf_cuda_work_begin(&work, sizeof(kf_device_compare_task), 1, error)) return false;
+    kf_device_compare_task *task = kf_cuda_work_add(&work, 1);
+    *task = (kf_device_compare_task){.dtype = KF_F32};
+    return run_device_compare(gpu, &work, &slot, &comparison, error);
+}
+
 bool kf_cuda_device_compare(kf_sets *handle, const uint32_t *list, uint32_t count,
                             kf_device_compare *comparisons, kf_error *error)
 {

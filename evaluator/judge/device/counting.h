@@ -10,6 +10,10 @@ typedef struct kf_counting {
     const kf_problem *problem;
     /* `wanted`: "all", or names of counters. */
     const char *binary, *wanted;
+    /* The plan of a solution in Python (torch_plan.h). NULL for CUDA C. */
+    const struct kf_torch_request *torch;
+    /* True if the binary has source lines, which are sampled. */
+    bool lines;
     /* The device adds its compute capability. */
     kf_counters_origin origin;
     /* The timeout of each command to the runner. */

@@ -208,9 +208,10 @@ typedef struct kf_order_operations {
 /* Functions for runners in Python, whose results stay in memory of their own. */
 typedef struct kf_python_operations {
 
-    /* Returns how many sets a measurement with a runner in Python begins with: three, or two if
-     * memory is short. NULL: three. */
-    uint32_t (*least_sets)(const kf_device *device, const kf_problem *problem);
+    /* Returns how many sets a measurement with a runner in Python begins with: three, or fewer if
+     * memory is short. One is possible only if the candidate keeps its results in memory of its own
+     * (`own_results`). NULL: three. */
+    uint32_t (*least_sets)(const kf_device *device, const kf_problem *problem, bool own_results);
     /* Prepares a runner in Python before it loads its first plan: on a GPU, gives it device memory
      * that the judge can read. `sets`: how many sets have their memory by then. NULL: nothing to
      * do. */
@@ -226,6 +227,9 @@ typedef struct kf_python_operations {
      * for each set: their results must not share memory. NULL without runners in Python. */
     bool (*fetch)(kf_sets *sets, kf_runner *runner, kf_role role, const uint32_t *list,
                   uint32_t count, const bool *chosen, kf_fetch_fault *fault, kf_error *error);
+    /* Remembers where the candidate's results of the listed sets lie. Until the next `poison`,
+     * results of later calls must not share that memory (`fetch`). NULL where `least_sets` is. */
+    bool (*hold_results)(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
 } kf_python_operations;
 
 /* The table of a kind of device, in four parts: the device itself, its buffers, the memory of
@@ -256,9 +260,11 @@ typedef struct kf_device_operations {
      * may use at a time otherwise. Giving back what was not taken has no effect. NULL: `reserve`
      * covers it. */
     bool (*time_alone)(kf_device *device, bool take, const volatile int *stop, kf_error *error);
-    /* Announces a request for these counters ("all" or names), so that the pool can start a runner
-     * ahead (KF_RUNNER_COUNT). False: no runner can count. NULL without counters. */
-    bool (*expect_count)(kf_device *device, struct kf_runner_pool *pool, const char *wanted);
+    /* Announces a request for these counters ("all" or names) and source lines, so that the pool
+     * can start a runner ahead (KF_RUNNER_COUNT). False: no runner can count. NULL without
+     * counters. */
+    bool (*expect_count)(kf_device *device, struct kf_runner_pool *pool, const char *wanted,
+                         bool lines);
     /* Returns the hardware counters of one call of a candidate, from a runner of its own
      * (counters.h). NULL without counters. */
     cJSON *(*count)(kf_device *device, struct kf_counting *counting, kf_error *error);

@@ -835,10 +835,20 @@ bool kf_runner_has_answered(const kf_runner *runner)
            (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
 }
 
+static kf_runner_event receive_header(kf_runner *runner, kf_count_header *header,
+                                      kf_runner_timeout *runner_timeout)
+{
+    kf_runner_event event = receive(runner, header, sizeof *header, runner_timeout);
+    bool known = header->magic == KF_WIRE_MAGIC && header->launches <= KF_COUNT_LAUNCHES &&
+                 header->works <= KF_COUNT_WORKS && header->lines <= KF_COUNT_LINES;
+    return event == KF_RUNNER_OK && !known ? end(runner, KF_RUNNER_FORGED) : event;
+}
+
 kf_runner_event kf_runner_count(kf_runner *runner, uint32_t set, uint32_t passes, double seconds,
-                                kf_count_header *header, kf_count_launch *launches)
+                                kf_count_records *records)
 {
     kf_wire_answer answer;
+    const kf_count_header *header = &records->header;
     kf_wire_command command = {.type = KF_WIRE_COUNT, .set = set, .count = passes};
     kf_runner_timeout runner_timeout;
     kf_runner_timeout_begin(&runner_timeout, seconds, kf_now());
@@ -846,12 +856,16 @@ kf_runner_event kf_runner_count(kf_runner *runner, uint32_t set, uint32_t passes
     if (event == KF_RUNNER_OK)
         event = ask_within(runner, &command, NULL, 0, -1, &runner_timeout, &answer);
     if (event == KF_RUNNER_OK && answer.result != KF_WIRE_OK) return end(runner, KF_RUNNER_REFUSED);
-    if (event == KF_RUNNER_OK) event = receive(runner, header, sizeof *header, &runner_timeout);
-    if (event == KF_RUNNER_OK &&
-        (header->magic != KF_WIRE_MAGIC || header->launches > KF_COUNT_LAUNCHES))
-        event = end(runner, KF_RUNNER_FORGED);
+    if (event == KF_RUNNER_OK) event = receive_header(runner, &records->header, &runner_timeout);
     if (event == KF_RUNNER_OK)
-        event = receive(runner, launches, header->launches * sizeof *launches, &runner_timeout);
+        event = receive(runner, records->launches, header->launches * sizeof records->launches[0],
+                        &runner_timeout);
+    if (event == KF_RUNNER_OK)
+        event = receive(runner, records->works, header->works * sizeof records->works[0],
+                        &runner_timeout);
+    if (event == KF_RUNNER_OK)
+        event = receive(runner, records->lines, header->lines * sizeof records->lines[0],
+                        &runner_timeout);
     return event == KF_RUNNER_OK ? freeze(runner) : event;
 }
 

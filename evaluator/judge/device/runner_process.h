@@ -65,6 +65,8 @@ typedef enum kf_runner_kind {
     /* Like KF_RUNNER_TORCH, for a task's own baseline through torch.compile. It may start compilers
      * until it has loaded its plan. It serves one plan only. */
     KF_RUNNER_COMPILED,
+    /* Like KF_RUNNER_TORCH. It measures the device time of a solution's kernels. */
+    KF_RUNNER_TORCH_COUNT,
     KF_RUNNER_KINDS
 } kf_runner_kind;
 
@@ -72,7 +74,7 @@ typedef enum kf_runner_kind {
  * (output_directory.h). */
 static inline bool kf_runner_is_python(kf_runner_kind kind)
 {
-    return kind == KF_RUNNER_TORCH || kind == KF_RUNNER_COMPILED;
+    return kind == KF_RUNNER_TORCH || kind == KF_RUNNER_COMPILED || kind == KF_RUNNER_TORCH_COUNT;
 }
 
 typedef struct kf_runner_spec {
@@ -248,12 +250,11 @@ uint32_t kf_runner_begun(const kf_runner *runner);
 bool kf_runner_has_answered(const kf_runner *runner);
 
 /* Counts one call on `set`, with at most `passes` repetitions (kf_counters_passes). The runner must
- * be of KF_RUNNER_COUNT. REFUSED: it cannot count. FORGED: a header that breaks the protocol. The
- * other fields are unchecked claims. `launches` has space for KF_COUNT_LAUNCHES. */
-struct kf_count_header;
-struct kf_count_launch;
+ * be of KF_RUNNER_COUNT or KF_RUNNER_TORCH_COUNT. REFUSED: it cannot count. FORGED: a header that
+ * breaks the protocol. The other fields are unchecked claims. */
+struct kf_count_records;
 kf_runner_event kf_runner_count(kf_runner *runner, uint32_t set, uint32_t passes, double seconds,
-                                struct kf_count_header *header, struct kf_count_launch *launches);
+                                struct kf_count_records *records);
 
 /* Takes all files from a loaded runner (kf_sandbox_hide_files). False if the machine refuses. */
 bool kf_runner_hide_files(kf_runner *runner);

@@ -62,7 +62,7 @@ static bool take_problem(const kf_task_file *file, kf_task_binary *binary, kf_er
 
 bool kf_task_binary_get(kf_device *device, const char *cache, const kf_task *task,
                         const kf_task_file *file, bool oracle, double seconds,
-                        kf_task_binary *binary, kf_error *error)
+                        const volatile int *stop, kf_task_binary *binary, kf_error *error)
 {
     *binary = (kf_task_binary){0};
     if (file->kind == KF_SOURCE_TORCH) return take_problem(file, binary, error);
@@ -80,7 +80,8 @@ bool kf_task_binary_get(kf_device *device, const char *cache, const kf_task *tas
                                 .name = slash ? slash + 1 : file->name,
                                 .libraries = kf_task_file_libraries(task, file),
                                 .seconds = seconds,
-                                .directory = binary->directory};
+                                .directory = binary->directory,
+                                .stop = stop};
     kf_build build;
     if (!device->operations->build(device, &request, &build, error)) {
         kf_task_binary_free(binary);

@@ -17,11 +17,12 @@ typedef struct kf_task_binary {
     bool machine;
 } kf_task_binary;
 
-/* Takes a binary from the cache, or builds it. `cache` may be NULL. Free the binary with
+/* Takes a binary from the cache, or builds it. `cache` may be NULL. `stop`: as in
+ * kf_build_request. Free the binary with
  * kf_task_binary_free. */
 bool kf_task_binary_get(kf_device *device, const char *cache, const kf_task *task,
                         const kf_task_file *file, bool oracle, double seconds,
-                        kf_task_binary *binary, kf_error *error);
+                        const volatile int *stop, kf_task_binary *binary, kf_error *error);
 void kf_task_binary_free(kf_task_binary *binary);
 
 /* Returns $XDG_CACHE_HOME/kforge or ~/.cache/kforge; NULL without both variables. The caller frees

@@ -1,7 +1,7 @@
 /* Measures one workload: the order of all steps.
  *
- *   1. Three sets (two where memory is short), the baseline's and the oracle's runner. The time of
- * a baseline's call decides how many sets a batch needs.
+ *   1. Three sets (one or two where memory is short), the baseline's and the oracle's runner. The
+ * time of a baseline's call decides how many sets a batch needs.
  *   2. The baseline alone, before the candidate is loaded.
  *   3. The candidate's runner loads its binary and maps the sets.
  *   4. Pairs. The judge draws fresh inputs, and each side runs one batch on the same sets in the
@@ -128,6 +128,7 @@ static bool know_baseline(kf_measurement *r, kf_error *error)
     kf_measurement_memory_settle(r);
     if (!kf_measurement_size_batches(r, error)) return false;
     if (!r->over && (r->schedule.timed || bench->round.last)) kf_measurement_expect_spares(r);
+    if (!r->over && !r->schedule.timed) kf_measurement_learn(r);
     if (r->over || !r->schedule.timed) return true;
     double seconds;
     if (!kf_measurement_warm_up(r, BASELINE, &seconds, error)) return false;
@@ -164,9 +165,9 @@ static bool measure(kf_measurement *r, kf_error *error)
         return kf_fail_memory(error, "timings");
     if (!kf_measurement_await_starting(r, error)) return false;
     r->history.recalled = kf_measurement_recall(r);
-    if (!kf_measurement_make_sets(
-            r, r->history.recalled ? r->history.known.sets : kf_measurement_least_sets(r), error))
-        return false;
+    uint32_t sets = kf_measurement_least_sets(r);
+    if (r->history.recalled && r->history.known.sets > sets) sets = r->history.known.sets;
+    if (!kf_measurement_make_sets(r, sets, error)) return false;
     if (r->over) return true;
     if (!kf_measurement_start_runner(r, KF_ROLE_BASELINE, &r->runners[BASELINE], error))
         return false;
@@ -196,7 +197,8 @@ static bool measure(kf_measurement *r, kf_error *error)
     /* Before the first call: what it is linked to, and what its constructors opened. */
     if (!r->over && !kf_measurement_audit(r, r->runners[CANDIDATE], error)) return false;
     /* Not earlier: a driver that starts processes maps buffers slowly. */
-    if (!r->over && r->history.recalled) kf_measurement_expect_spares(r);
+    if (!r->over && r->history.recalled && (r->schedule.timed || bench->round.last))
+        kf_measurement_expect_spares(r);
     if (!r->over && r->schedule.timed && !kf_measurement_start_idle(r, error)) return false;
     double seconds;
     if (!r->over && r->schedule.timed && !kf_measurement_first_calls(r, error)) return false;

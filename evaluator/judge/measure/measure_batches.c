@@ -240,7 +240,7 @@ bool kf_measurement_batch(kf_measurement *r, kf_side side, uint32_t first, uint3
     if (!kf_measurement_turn_to(r, side, error)) return false;
     *batch = (kf_batch){.order = r->lists.order + first,
                         .count = count,
-                        .keep = first > 0,
+                        .keep = first > 0 || letter == KF_SECOND_CALL,
                         .timeout = kf_measurement_timeout(r, side, count)};
     /* The judge reads no results of a priming call. Its memory serves the batch after it. */
     bool priming_call = letter == KF_PRIMING_CALL;
@@ -279,7 +279,8 @@ bool kf_measurement_batch(kf_measurement *r, kf_side side, uint32_t first, uint3
     kf_clock_exclude(clock, KF_PAUSE_JOB, batch->stalled);
     if (side == CANDIDATE && batch->stalled > 0) kf_runner_set_deadline(runner, clock->deadline);
     if (!priming_call) kf_measurement_charge_waking(r, side, batch);
-    if (letter && !priming_call && !kf_measurement_add_sample(r, letter, pair, batch))
+    if (letter && !priming_call && letter != KF_SECOND_CALL &&
+        !kf_measurement_add_sample(r, letter, pair, batch))
         return kf_fail_memory(error, "a measurement");
     if (!look.done) return false;
     if (sampled &&

@@ -247,14 +247,35 @@ static bool measure_change(kf_measurement *r, uint32_t doubtful, uint32_t at, kf
     return true;
 }
 
+static uint32_t place_of(const kf_measurement *r, uint32_t set)
+{
+    uint32_t at = 0;
+    while (r->lists.order[at] != set) at++;
+    return at;
+}
+
+/* Gives a set the inputs again that a batch had. */
+static bool restore(kf_measurement *r, uint32_t set, kf_error *error)
+{
+    for (int i = 0; i < r->bench->problem->argument_count; i++)
+        if (r->bench->problem->arguments[i].kind == KF_INPUT &&
+            !r->device->buffers.copy_input(r->sets, set, set, i, error))
+            return false;
+    r->lists.true_known[set] = false;
+    return true;
+}
+
 bool kf_measurement_run_baseline_on(kf_measurement *r, uint32_t doubtful, kf_doubts *doubts,
                                     uint32_t *list, uint32_t *count, kf_error *error)
 {
     const kf_problem *problem = r->bench->problem;
     uint32_t at = find_overwritable(r, doubtful, doubts, list, count);
+    bool only = at == r->set_count;
     r->lists.baseline_ran[doubtful] = true;
-    /* There is only one set: earlier errors of the baseline have to suffice. */
-    if (at == r->set_count) return true;
+    /* There is only one set. A candidate in Python keeps its results elsewhere. Otherwise earlier
+     * errors of the baseline have to suffice. */
+    if (only && !kf_runner_is_python(kf_runner_kind_of(r->runners[CANDIDATE]))) return true;
+    if (only) at = place_of(r, doubtful);
     uint32_t other = r->lists.order[at];
     doubts->doubtful[other] = false;
     for (int i = 0; i < problem->argument_count; i++) {
@@ -273,5 +294,6 @@ bool kf_measurement_run_baseline_on(kf_measurement *r, uint32_t doubtful, kf_dou
         return false;
     if (r->over || !kf_measurement_find_truth(r, &other, 1, error)) return r->over;
     if (r->over || !kf_measurement_compare(r, BASELINE, &other, 1, NULL, error)) return r->over;
-    return r->over || measure_change(r, doubtful, other, error);
+    if (r->over || !measure_change(r, doubtful, other, error) || r->over) return r->over;
+    return !only || restore(r, doubtful, error);
 }

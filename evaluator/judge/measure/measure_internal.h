@@ -235,6 +235,8 @@ bool kf_measurement_ready_baseline(kf_measurement *r, int number, uint32_t calle
 /* Runs a batch of one side on `count` sets of the order, from `first` on. A letter other than 0
  * makes it a sample of that pair in the verdict, or is KF_PRIMING_CALL. */
 #define KF_PRIMING_CALL 'r'
+/* As a letter: an untimed call that keeps the results of the call before it. */
+#define KF_SECOND_CALL 's'
 bool kf_measurement_batch(kf_measurement *r, kf_side side, uint32_t first, uint32_t count,
                           char letter, int pair, kf_batch *batch, kf_error *error);
 /* Checks what the batches since the last refresh broke. */

@@ -5,10 +5,19 @@
 #include "measure_internal.h"
 
 /* True if what one job finds out about the baseline holds for the next. In Python its buffers may
- * differ, and measuring it again takes little time compared with the import of PyTorch. */
+ * differ, and measuring it again takes little time compared with the import of PyTorch. Without
+ * timing the time of a call serves limits only. */
 static bool is_remembered(const kf_measurement *r)
 {
-    return kf_measurement_separates_batches(r) && !kf_measurement_has_python(r);
+    return (kf_measurement_separates_batches(r) || !r->schedule.timed) &&
+           !kf_measurement_has_python(r);
+}
+
+/* Returns the number under which the pool keeps figures of this workload. Those of a workload that
+ * is only checked hold less. */
+static int number_of(const kf_measurement *r)
+{
+    return r->bench->workload + (r->schedule.timed ? 0 : KF_MAX_WORKLOADS);
 }
 
 bool kf_measurement_recall(kf_measurement *r)
@@ -16,13 +25,12 @@ bool kf_measurement_recall(kf_measurement *r)
     const kf_workbench *bench = r->bench;
     char key[4400];
     const char *task = kf_task_hash(bench->task);
-    if (!r->schedule.timed || !is_remembered(r) || !task ||
+    if (!is_remembered(r) || !task ||
         !kf_runner_pool_has_trusted(bench->pool, KF_ROLE_BASELINE,
                                     kf_measurement_key(bench, KF_ROLE_BASELINE, key),
                                     bench->options->strict_sandbox))
         return false;
-    const kf_known *known =
-        kf_runner_pool_recall(bench->pool, task, bench->workload, bench->seconds);
+    const kf_known *known = kf_runner_pool_recall(bench->pool, task, number_of(r), bench->seconds);
     if (!known || known->batch != r->schedule.batch_length) return false;
     r->history.known = *known;
     return true;
@@ -48,13 +56,14 @@ void kf_measurement_learn(kf_measurement *r)
     const char *task = kf_task_hash(bench->task);
     const kf_series *solo = &r->record.solo;
     const kf_set_limits limits = kf_measurement_set_limits(r);
+    uint32_t calls = r->schedule.timed ? r->record.solo_calls : r->schedule.calls[BASELINE];
     if (!is_remembered(r) || !task || solo->count > KF_SOLO_BATCHES) return;
-    r->history.known = (kf_known){.workload = bench->workload,
+    r->history.known = (kf_known){.workload = number_of(r),
                                   .at = kf_now(),
                                   .seconds = bench->seconds,
                                   .batch = r->schedule.batch_length,
-                                  .sets = kf_schedule_sets_for(&limits, r->record.solo_calls),
-                                  .calls = r->record.solo_calls,
+                                  .sets = kf_schedule_sets_for(&limits, calls),
+                                  .calls = calls,
                                   .call = r->schedule.baseline_call,
                                   .empty_batch = r->schedule.empty_batch,
                                   .set_cost = r->schedule.set_cost,

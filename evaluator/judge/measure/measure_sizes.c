@@ -72,13 +72,16 @@ bool kf_measurement_make_sets(kf_measurement *r, uint32_t count, kf_error *error
 
 /* ---- batches --------------------------------------------------------------------------------- */
 
-/* The device reserves memory for runners in Python only, so only then it may have room for two. */
+/* The device reserves memory for runners in Python only, so only then it may have room for fewer
+ * than three. */
 uint32_t kf_measurement_least_sets(const kf_measurement *r)
 {
     const kf_workbench *bench = r->bench;
     bool python = kf_measurement_has_python(r) || bench->kinds[KF_ROLE_ORACLE] == KF_RUNNER_TORCH;
     return python && r->device->python.least_sets
-               ? r->device->python.least_sets(bench->device, bench->problem)
+               ? r->device->python.least_sets(
+                     bench->device, bench->problem,
+                     kf_runner_is_python(kf_measurement_kind(bench, KF_ROLE_CANDIDATE)))
                : KF_MIN_SETS;
 }
 
@@ -172,7 +175,7 @@ static bool time_truth(kf_measurement *r, double *seconds, kf_error *error)
     double more = 0;
     uint32_t some = r->set_count < KF_MIN_SETS ? r->set_count : KF_MIN_SETS;
     if (!time_truths(r, 1, seconds, error)) return false;
-    if (r->over || *seconds > LONG_TRUTH * r->schedule.empty_batch) return true;
+    if (r->over || some < 2 || *seconds > LONG_TRUTH * r->schedule.empty_batch) return true;
     if (!time_truths(r, some, &more, error)) return false;
     *seconds = fmax(more - *seconds, 0) / (some - 1);
     return true;

@@ -46,7 +46,7 @@
 /* Returns how many sets no batch calls, so that no call can do the work of several. */
 static uint32_t left_out(uint32_t sets)
 {
-    return sets >= 16 ? sets / 8 : 1;
+    return sets >= 16 ? sets / 8 : sets > 1;
 }
 
 static void set_calls(kf_schedule *s, double calls, uint32_t sets)

@@ -78,7 +78,7 @@ static bool check(const kf_build_request *request, kf_build *build, kf_error *er
     kf_auto(kf_sandbox) jail = kf_sandbox_spawn(&spec, error);
     if (!jail) return kf_fail_prefix(error, "build jail");
     build->layers = kf_sandbox_layers(jail);
-    kf_sandbox_pump(jail, -1);
+    if (!kf_build_await(request, jail, error)) return false;
     const kf_sandbox_result *result = kf_sandbox_outcome(jail);
     const kf_buffer *output = kf_sandbox_output(jail);
     build->log = kf_text_clean(output->size ? output->data : "", output->size, false);

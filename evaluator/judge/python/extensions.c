@@ -123,7 +123,7 @@ static bool run_jail(const kf_device *device, const kf_build_request *request, c
     };
     kf_auto(kf_sandbox) jail = kf_sandbox_spawn(&spec, error);
     if (!jail) return kf_fail_prefix(error, "build jail");
-    kf_sandbox_pump(jail, -1);
+    if (!kf_build_await(request, jail, error)) return false;
     const kf_sandbox_result *result = kf_sandbox_outcome(jail);
     build->seconds += result->wall_seconds;
     if (result->end != KF_END_EXITED && result->end != KF_END_SIGNAL) {

@@ -26,6 +26,9 @@ struct kf_output_directory {
     /* The records that kf_output_directory_remember copied. NULL before its first call. */
     unsigned char *remembered;
     bool *is_remembered; /* by set */
+    /* The records that kf_output_directory_hold copied. */
+    unsigned char *held;
+    uint32_t held_count;
 };
 
 kf_output_directory *kf_output_directory_new(uint32_t sets, uint32_t outputs, kf_error *error)
@@ -62,12 +65,14 @@ void kf_output_directory_free(kf_output_directory *output_directory)
     if (output_directory->fd >= 0) close(output_directory->fd);
     free(output_directory->remembered);
     free(output_directory->is_remembered);
+    free(output_directory->held);
     free(output_directory);
 }
 
 void kf_output_directory_clear(kf_output_directory *output_directory)
 {
     if (!output_directory) return;
+    output_directory->held_count = 0;
     if (output_directory->is_remembered)
         memset(output_directory->is_remembered, 0,
                output_directory->sets * sizeof *output_directory->is_remembered);
@@ -113,6 +118,19 @@ static const unsigned char *record_of(const kf_output_directory *output_director
            set * output_directory->record;
 }
 
+bool kf_output_directory_hold(kf_output_directory *output_directory, const uint32_t *list,
+                              uint32_t count)
+{
+    if (!output_directory->held)
+        output_directory->held = calloc(output_directory->sets, output_directory->record);
+    if (!output_directory->held) return false;
+    for (uint32_t k = 0; k < count; k++)
+        memcpy(output_directory->held + k * output_directory->record,
+               record_of(output_directory, list[k]), output_directory->record);
+    output_directory->held_count = count;
+    return true;
+}
+
 /* Copies a record, since the runner can change the shared one. */
 static kf_output_directory_head head_of(const kf_output_directory *output_directory, uint32_t set)
 {
@@ -121,15 +139,17 @@ static kf_output_directory_head head_of(const kf_output_directory *output_direct
     return head;
 }
 
+static kf_output_directory_entry entry_in(const unsigned char *record, uint32_t output)
+{
+    kf_output_directory_entry entry;
+    memcpy(&entry, record + sizeof(kf_output_directory_head) + output * sizeof entry, sizeof entry);
+    return entry;
+}
+
 static kf_output_directory_entry entry_of(const kf_output_directory *output_directory, uint32_t set,
                                           uint32_t output)
 {
-    kf_output_directory_entry entry;
-    memcpy(&entry,
-           record_of(output_directory, set) + sizeof(kf_output_directory_head) +
-               output * sizeof entry,
-           sizeof entry);
-    return entry;
+    return entry_in(record_of(output_directory, set), output);
 }
 
 __attribute__((format(printf, 5, 6))) static void find(kf_fetch_fault *fault, uint32_t set,
@@ -310,10 +330,30 @@ bool kf_output_directory_fetch(const kf_output_directory *output_directory, pid_
 
 /* ---- sharing memory -------------------------------------------------------------------------- */
 
+/* `call`: the number of its record, those of sets before those that are held. */
 typedef struct range {
     uint64_t first, end;
-    uint32_t set, output;
+    uint32_t call, output;
 } range;
+
+/* Adds the readable results of a record. */
+static void add_ranges(const kf_output_directory *output_directory, const unsigned char *record,
+                       uint32_t call, range *ranges, size_t *used)
+{
+    kf_output_directory_head head;
+    memcpy(&head, record, sizeof head);
+    for (uint32_t output = 0; output < output_directory->outputs; output++) {
+        kf_output_directory_entry entry = entry_in(record, output);
+        if (!entry.address || head.flaw || entry.dtype >= KF_DTYPE_COUNT ||
+            entry.dims > KF_OUTPUT_DIRECTORY_DIMS)
+            continue;
+        uint64_t item = kf_dtype_size((kf_dtype)entry.dtype), bytes = item;
+        for (uint32_t i = 0; i < entry.dims; i++)
+            bytes *= entry.sizes[i] > 0 ? (uint64_t)entry.sizes[i] : 1;
+        uint64_t span = span_of(&entry, item, bytes);
+        if (span) ranges[(*used)++] = (range){entry.address, entry.address + span, call, output};
+    }
+}
 
 static int by_address(const void *a, const void *b)
 {
@@ -326,25 +366,19 @@ bool kf_output_directory_check_overlap(const kf_output_directory *output_directo
                                        kf_fetch_fault *fault, kf_error *error)
 {
     kf_autofree range *ranges =
-        calloc((size_t)sets * output_directory->outputs + 1, sizeof *ranges);
+        calloc(2 * (size_t)sets * output_directory->outputs + 1, sizeof *ranges);
     size_t used = 0;
     if (!ranges) return kf_fail_memory(error, "an output directory");
     for (uint32_t set = 0; set < sets; set++)
-        for (uint32_t output = 0; output < output_directory->outputs && chosen[set]; output++) {
-            kf_output_directory_entry entry = entry_of(output_directory, set, output);
-            if (!entry.address || head_of(output_directory, set).flaw ||
-                entry.dtype >= KF_DTYPE_COUNT || entry.dims > KF_OUTPUT_DIRECTORY_DIMS)
-                continue;
-            uint64_t item = kf_dtype_size((kf_dtype)entry.dtype), bytes = item;
-            for (uint32_t i = 0; i < entry.dims; i++)
-                bytes *= entry.sizes[i] > 0 ? (uint64_t)entry.sizes[i] : 1;
-            uint64_t span = span_of(&entry, item, bytes);
-            if (span) ranges[used++] = (range){entry.address, entry.address + span, set, output};
-        }
+        if (chosen[set])
+            add_ranges(output_directory, record_of(output_directory, set), set, ranges, &used);
+    for (uint32_t k = 0; k < output_directory->held_count; k++)
+        add_ranges(output_directory, output_directory->held + k * output_directory->record,
+                   sets + k, ranges, &used);
     qsort(ranges, used, sizeof *ranges, by_address);
     for (size_t i = 1, widest = 0; i < used; i++) {
-        if (ranges[i].first < ranges[widest].end && ranges[i].set != ranges[widest].set) {
-            find(fault, ranges[i].set, arguments[ranges[i].output], "output.aliased",
+        if (ranges[i].first < ranges[widest].end && ranges[i].call != ranges[widest].call) {
+            find(fault, ranges[i].call % sets, arguments[ranges[i].output], "output.aliased",
                  "two calls returned results that share memory: " HAS_TO_STAY);
             return true;
         }

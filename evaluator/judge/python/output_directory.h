@@ -43,6 +43,10 @@ typedef struct kf_output_directory_place {
  * devices that read results before the runner is stopped. False without memory. */
 bool kf_output_directory_remember(kf_output_directory *output_directory, const uint32_t *list,
                                   uint32_t count);
+/* Copies the records of the listed sets. Until the directory is cleared,
+ * kf_output_directory_check_overlap counts them as those of further sets. False without memory. */
+bool kf_output_directory_hold(kf_output_directory *output_directory, const uint32_t *list,
+                              uint32_t count);
 /* Checks a record and fills *place. False with a fault as in kf_output_directory_fetch, except for
  * faults that only reading shows. */
 bool kf_output_directory_locate(const kf_output_directory *output_directory, uint32_t set,
@@ -52,7 +56,7 @@ bool kf_output_directory_locate(const kf_output_directory *output_directory, uin
 void kf_output_directory_unreadable(kf_fetch_fault *fault, uint32_t set, int argument_number,
                                     const kf_problem_argument *argument, const char *why);
 /* Sets the fault "output.aliased" if results of different sets share memory, among the sets with a
- * flag in `chosen`. False without memory. */
+ * flag in `chosen` and the held records. False without memory. */
 bool kf_output_directory_check_overlap(const kf_output_directory *output_directory,
                                        const bool *chosen, uint32_t sets, const int *arguments,
                                        kf_fetch_fault *fault, kf_error *error);

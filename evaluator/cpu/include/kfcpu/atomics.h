@@ -24,7 +24,7 @@ template <> struct word<8> {
 };
 template <class T> using word_of = typename word<sizeof(T)>::type;
 
-template <class T, class Change> static inline T change_atomically(T *address, Change change)
+template <class T, class Change> static inline auto change_atomically(T *address, Change change)
 {
     using W = word_of<T>;
     W *cell = reinterpret_cast<W *>(address);

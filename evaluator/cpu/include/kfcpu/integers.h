@@ -248,7 +248,7 @@ KFCPU_DP4A(unsigned, uint8_t, uint8_t, unsigned)
 // an expression over a and b.
 namespace kfcpu
 {
-template <class E, class F> static inline unsigned by_element(unsigned x, unsigned y, F f)
+template <class E, class F> static inline auto by_element(unsigned x, unsigned y, F f)
 {
     unsigned result = 0;
     const unsigned bits = 8 * sizeof(E), mask = (1u << bits) - 1;
@@ -264,22 +264,22 @@ template <class E> static inline int saturate_to(int value)
 }
 } // namespace kfcpu
 // Templates, because g++ would else instantiate what each of them calls in every compilation.
-#define KFCPU_SIMD1(name, e2, e4, expression2, expression4)                        \
-    template <class = void> static inline unsigned name##2(unsigned x, unsigned y) \
-    {                                                                              \
-        return kfcpu::by_element<e2>(x, y, [](int a, int b) {                      \
-            (void)a;                                                               \
-            (void)b;                                                               \
-            return expression2;                                                    \
-        });                                                                        \
-    }                                                                              \
-    template <class = void> static inline unsigned name##4(unsigned x, unsigned y) \
-    {                                                                              \
-        return kfcpu::by_element<e4>(x, y, [](int a, int b) {                      \
-            (void)a;                                                               \
-            (void)b;                                                               \
-            return expression4;                                                    \
-        });                                                                        \
+#define KFCPU_SIMD1(name, e2, e4, expression2, expression4)                    \
+    template <class = void> static inline auto name##2(unsigned x, unsigned y) \
+    {                                                                          \
+        return kfcpu::by_element<e2>(x, y, [](int a, int b) {                  \
+            (void)a;                                                           \
+            (void)b;                                                           \
+            return expression2;                                                \
+        });                                                                    \
+    }                                                                          \
+    template <class = void> static inline auto name##4(unsigned x, unsigned y) \
+    {                                                                          \
+        return kfcpu::by_element<e4>(x, y, [](int a, int b) {                  \
+            (void)a;                                                           \
+            (void)b;                                                           \
+            return expression4;                                                \
+        });                                                                    \
     }
 #define KFCPU_SIMD_S(name, expression) KFCPU_SIMD1(name, int16_t, int8_t, expression, expression)
 #define KFCPU_SIMD_U(name, expression) KFCPU_SIMD1(name, uint16_t, uint8_t, expression, expression)

@@ -9,7 +9,6 @@
 // A header of an unsupported feature says `#error kforge-unsupported: CONSTRUCT`.
 #pragma once
 #include <stdlib.h>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 #include "builtins.h"

@@ -2,9 +2,6 @@
 // clocks.
 #pragma once
 #include "sync.h"
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
 
 template <class T> static inline T __ldg(const T *p)
 {

@@ -17,7 +17,7 @@ enum rounding { RN, RZ, RU, RD };
 
 // Rounds RESULT, the number nearest to a value that lies ERROR above it. Only the sign of ERROR
 // counts.
-template <class T> static inline T direct(T result, T error, rounding mode, bool finite_input)
+template <class T> static inline auto direct(T result, T error, rounding mode, bool finite_input)
 {
     if (mode == RN || result != result) return result;
     if (result == std::numeric_limits<T>::infinity() ||
@@ -33,14 +33,14 @@ template <class T> static inline T direct(T result, T error, rounding mode, bool
         return above ? nextafter(result, std::numeric_limits<T>::infinity()) : result;
     return above ? result : nextafter(result, -std::numeric_limits<T>::infinity());
 }
-template <class T> static inline bool finite2(T a, T b)
+template <class T> static inline auto finite2(T a, T b)
 {
     return a - a == 0 && b - b == 0;
 }
 
 // Knuth's two-sum: s + e == a + b exactly. Needs a build without -ffast-math, which would
 // reassociate.
-template <class T> static inline T add(T a, T b, rounding mode)
+template <class T> static inline auto add(T a, T b, rounding mode)
 {
     T s = a + b;
     if (mode == RN) return s;
@@ -55,19 +55,19 @@ static inline double fused(double a, double b, double c)
 {
     return __builtin_fma(a, b, c);
 }
-template <class T> static inline T mul(T a, T b, rounding mode)
+template <class T> static inline auto mul(T a, T b, rounding mode)
 {
     T p = a * b;
     return mode == RN ? p : direct(p, fused(a, b, -p), mode, finite2(a, b));
 }
-template <class T> static inline T div(T a, T b, rounding mode)
+template <class T> static inline auto div(T a, T b, rounding mode)
 {
     T q = a / b;
     if (mode == RN) return q;
     T rest = fused(-q, b, a); // a - q b
     return direct(q, b < 0 ? -rest : rest, mode, finite2(a, b) && b != 0);
 }
-template <class T> static inline T root(T a, rounding mode)
+template <class T> static inline auto root(T a, rounding mode)
 {
     T r = (T)sqrt(a);
     return mode == RN ? r : direct(r, fused(-r, r, a), mode, true);
@@ -99,7 +99,7 @@ static inline float narrow(double a, rounding mode)
     double error = a - r;
     return direct(r, error > 0 ? 1.0f : error < 0 ? -1.0f : 0.0f, mode, a - a == 0);
 }
-template <class F> static inline F whole(F a, rounding mode)
+template <class F> static inline auto whole(F a, rounding mode)
 {
     return mode == RN   ? (F)rint((double)a)
            : mode == RZ ? (F)trunc((double)a)
@@ -108,16 +108,16 @@ template <class F> static inline F whole(F a, rounding mode)
 }
 // CUDA's conversions to integers saturate. NaN becomes 0 (32 bits) or the most negative number (64
 // bits).
-template <class I, class F> static inline I to_integer(F a, rounding mode)
+template <class I, class F> static inline auto to_integer(F a, rounding mode)
 {
     F r = whole(a, mode);
-    if (r != r) return sizeof(I) == 8 ? (I)((uint64_t)1 << 63) : 0;
+    if (r != r) return sizeof(I) == 8 ? (I)((uint64_t)1 << 63) : (I)0;
     if (r >= (F)std::numeric_limits<I>::max()) return std::numeric_limits<I>::max();
     if (r <= (F)std::numeric_limits<I>::min()) return std::numeric_limits<I>::min();
     return (I)r;
 }
 // Integers of 64 bits to a floating type. The error is exact in 128 bits.
-template <class F, class I> static inline F from_integer(I a, rounding mode)
+template <class F, class I> static inline auto from_integer(I a, rounding mode)
 {
     F r = (F)a;
     if (mode == RN) return r;

@@ -109,12 +109,12 @@ static inline float odd(double d)
     if ((double)f == d || d != d || f - f != 0 || (b & 1)) return f;
     return from_bits((fabs((double)f) < fabs(d)) ? b + 1 : b - 1);
 }
-template <class Format> static inline uint16_t narrow_double(double d)
+template <class Format> static inline auto narrow_double(double d)
 {
     return Format::narrow(odd(d));
 }
 
-template <class Format> static inline uint16_t fma16(float a, float b, float c)
+template <class Format> static inline auto fma16(float a, float b, float c)
 {
     double p = (double)a * b, s = p + c, bb = s - p, e = (p - (s - bb)) + (c - bb);
     if (e != 0 && e == e) {
@@ -124,7 +124,7 @@ template <class Format> static inline uint16_t fma16(float a, float b, float c)
     return narrow_double<Format>(s);
 }
 
-template <class Format> static inline uint16_t narrow_mode(float f, rounding mode)
+template <class Format> static inline auto narrow_mode(float f, rounding mode)
 {
     uint16_t h = Format::narrow(f);
     float back = Format::widen(h);
@@ -132,8 +132,8 @@ template <class Format> static inline uint16_t narrow_mode(float f, rounding mod
     // `wanted`: the other neighbour is the result.
     bool up = back > f, wanted = mode == RZ ? (up ? f > 0 : f < 0) : mode == RU ? !up : up;
     if (!wanted) return h;
-    if (up) return h == 0 ? 0x8001 : h & 0x8000 ? h + 1 : h - 1;
-    return h == 0x8000 ? 1 : h & 0x8000 ? h - 1 : h + 1;
+    if (up) return (uint16_t)(h == 0 ? 0x8001 : h & 0x8000 ? h + 1 : h - 1);
+    return (uint16_t)(h == 0x8000 ? 1 : h & 0x8000 ? h - 1 : h + 1);
 }
 
 } // namespace kfcpu

@@ -1,2 +1,0 @@
-#include <cuda_runtime.h>
-extern "C" void wrong(int n){}
