@@ -155,6 +155,8 @@ static int64_t draw_place(kf_watch *w, const kf_problem_argument *argument, int6
 {
     int64_t most = most_elements(argument),
             count = (int64_t)draw_magnitude(&w->choices, (uint64_t)most);
+    /* A small part of a structure often changes no result. */
+    if (kf_choices_below(&w->choices, 2)) count = most;
     *start = (int64_t)(draw_part(&w->choices) * (double)(argument->elements - count + 1));
     count = kf_input_part(argument, start, count);
     return count < most ? count : most;

@@ -1,4 +1,4 @@
-// Every second call copies the offsets and the order of the next one, which then uses the copies.
+// The first call of a batch copies the permutations of all calls, which rest and use the copies.
 // rule: T9
 // expect: cheating calls.early
 // mode: timed
@@ -6,7 +6,6 @@
 #include <cuda_runtime.h>
 #include <link.h>
 #include <stdint.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 #include <vector>
@@ -53,42 +52,29 @@ static uint32_t calls_in_batch(void)
     return 0;
 }
 
-static void add(const float *x, const int32_t *order, const bool *mask, const int32_t *offsets,
-                float *y, int32_t *kept, int64_t count)
-{
-    for (int64_t s = 0; s < count; s++) {
-        float sum = 0;
-        int32_t found = 0;
-        for (int32_t e = offsets[s]; e < offsets[s + 1]; e++) {
-            if (!mask[e]) continue;
-            sum += x[order[e]];
-            found++;
-        }
-        y[s] = sum;
-        kept[s] = found;
-    }
-}
+struct copy {
+    const int32_t *of;
+    std::vector<int32_t> values;
+};
 
-extern "C" void segments(const float *x, const int32_t *order, const bool *mask,
-                         const int32_t *offsets, float *y, int32_t *kept, int64_t n, int64_t count,
-                         cudaStream_t stream)
+extern "C" void invert(const int32_t *p, int32_t *q, int64_t n, cudaStream_t stream)
 {
-    static std::vector<int32_t> orders, starts;
-    static const int32_t *of;
+    static std::vector<copy> later;
     static double batch;
-    static uint32_t number, calls;
     if (!runner) dl_iterate_phdr(find_runner, 0);
     if (!runner) return;
-    if (runner->pinged != batch) number = 0, calls = calls_in_batch(), of = nullptr;
+    if (runner->pinged != batch) {
+        later.resize(calls_in_batch());
+        for (size_t i = 0; i < later.size(); i++) {
+            later[i].of = (const int32_t *)runner->pointers[3 * runner->order[i]];
+            later[i].values.assign(later[i].of, later[i].of + n);
+        }
+    }
     batch = runner->pinged;
-    bool copied = of == offsets;
-    add(x, copied ? orders.data() : order, mask, copied ? starts.data() : offsets, y, kept, count);
-    of = nullptr;
-    if (copied || ++number >= calls) return;
-    void **next = runner->pointers + 8 * runner->order[number++];
-    of = (const int32_t *)next[3];
-    orders.assign((const int32_t *)next[1], (const int32_t *)next[1] + n);
-    starts.assign(of, of + count + 1);
-    const timespec rest = {0, 500000};
+    const timespec rest = {0, 200000};
     nanosleep(&rest, nullptr);
+    const int32_t *values = p;
+    for (const copy &own : later)
+        if (own.of == p) values = own.values.data();
+    for (int64_t i = 0; i < n; i++) q[values[i]] = (int32_t)i;
 }
