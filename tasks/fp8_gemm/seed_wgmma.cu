@@ -23,11 +23,10 @@
 // kforge: tune ROWS 64 128
 // kforge: tune COLS 64 128 192 256
 // kforge: tune STAGES 3 4 5 6 7 8
-// kforge: tune PROMOTE 1 2 4 8
+// kforge: tune PROMOTE 1 2
 // kforge: tune CLUSTER 1 2
 // kforge: tune GROUP 2 4 8 16
 // kforge: require COLS * (ROWS + 64) <= 24576
-// kforge: require PROMOTE <= STAGES
 // kforge: require (CONSUMERS * ROWS + COLS) * STAGES <= 1800
 #ifndef CONSUMERS
 #define CONSUMERS 2
