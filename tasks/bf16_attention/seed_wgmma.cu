@@ -9,8 +9,8 @@
  * exponentials.
  *
  * Rows of a tile have 128 bytes, half a row of q, k or v. The copy engine swizzles them as wgmma
- * expects it. Blocks are persistent. Later queries see more keys in causal attention, so the blocks
- * take tiles in the order of their work, forwards and backwards in turns.
+ * expects it. Blocks are persistent. Later queries see more keys in causal attention, so the
+ * blocks take tiles in the order of their work, forwards and backwards in turns.
  *
  * For compute capability 9.0 only. Other devices have the other seed. */
 #include <cuda.h>
@@ -204,7 +204,7 @@ __device__ __forceinline__ float exponential(float x) /* 2^x */
 
 /* ---- attention ------------------------------------------------------------------------------- */
 
-/* Where in the ring of keys or values a warpgroup is. */
+/* The position of a warpgroup in the ring of keys or values. */
 struct place {
     uint32_t stage, parity;
 };
@@ -248,7 +248,7 @@ __device__ __forceinline__ void mask(float (&s)[SCORES], int row, int key, int s
     }
 }
 
-/* What a thread knows of its two rows. */
+/* The softmax so far of a thread's two rows. */
 struct rows {
     float largest[2], sum[2];
 };
@@ -411,7 +411,6 @@ __global__ void __launch_bounds__(THREADS, 1)
         asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(CONSUMER_REGISTERS));
         const int consumer = warpgroup - 1, thread = threadIdx.x % 128;
         const uint32_t my_q = tile_q + consumer * (64 * 128);
-        const float unused[2] = {-INFINITY, -INFINITY};
         place at_k = {0, 0}, at_v = {0, 0};
         if (consumer == 1) give_turn(1);
         for (int r = 0;; r++) {
@@ -421,7 +420,7 @@ __global__ void __launch_bounds__(THREADS, 1)
                       row = first + thread / 32 * 16 + thread % 32 / 4;
             float output[64], scores[SCORES], shrink[2];
             uint32_t weights[KEYS / 4];
-            rows of = {{unused[0], unused[1]}, {0.0f, 0.0f}};
+            rows of = {{-INFINITY, -INFINITY}, {0.0f, 0.0f}};
 #pragma unroll
             for (int e = 0; e < 64; e++) output[e] = 0.0f;
 

@@ -1,6 +1,6 @@
-/* The product with tiles of 64 x 64 in shared memory: each of 16 x 16 threads has 4 x 4 elements of
- * y, in f32. Cost: no tensor cores; 8 loads from shared memory for 16 FMAs, single elements from
- * memory, and two barriers for each 16 terms. */
+/* The product with tiles of 64 x 64 in shared memory: each of 16 x 16 threads has 4 x 4 elements
+ * of y, in f32. Cost: no tensor cores; 8 loads from shared memory for 16 FMAs, single elements
+ * from memory, and two barriers for each 16 terms. */
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* y_ij = sum_p x_ip w_jp in float64. Each of 16 x 16 threads has 4 x 4 elements of y, from tiles in
- * shared memory. */
+/* y_ij = sum_p x_ip w_jp in float64. Each of 16 x 16 threads has 4 x 4 elements of y, from tiles
+ * in shared memory. */
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #include <stdint.h>

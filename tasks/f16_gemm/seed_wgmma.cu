@@ -1,5 +1,5 @@
-/* The product on Hopper's tensor cores: wgmma in PTX, fed by the copy engine (TMA). Each block
- * has a producer, one thread that asks for tiles, and CONSUMERS warpgroups of 128 threads that
+/* The product on Hopper's tensor cores: wgmma in PTX, fed by the copy engine (TMA). Each block has
+ * a producer, one thread that asks for tiles, and CONSUMERS warpgroups of 128 threads that
  * multiply them. A ring of STAGES tiles lies between them: the barrier full[s] says that the tiles
  * of stage s have arrived, empty[s] that all consumers have read them.
  *
@@ -216,7 +216,7 @@ __device__ __forceinline__ void load_box_twice(uint32_t to, const CUtensorMap *m
 
 /* ---- the product ----------------------------------------------------------------------------- */
 
-/* Where in the ring a warpgroup is. */
+/* The position of a warpgroup in the ring. */
 struct place {
     uint32_t stage, parity;
 };

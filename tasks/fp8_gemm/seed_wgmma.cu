@@ -1,5 +1,5 @@
-/* The product on Hopper's tensor cores: wgmma in PTX, fed by the copy engine (TMA). Each block
- * has a producer, one thread that asks for tiles, and CONSUMERS warpgroups of 128 threads that
+/* The product on Hopper's tensor cores: wgmma in PTX, fed by the copy engine (TMA). Each block has
+ * a producer, one thread that asks for tiles, and CONSUMERS warpgroups of 128 threads that
  * multiply them. A ring of STAGES tiles lies between them: the barrier full[s] says that the tiles
  * of stage s have arrived, empty[s] that all consumers have read them.
  *
@@ -23,11 +23,10 @@
 // kforge: tune ROWS 64 128
 // kforge: tune COLS 64 128 192 256
 // kforge: tune STAGES 3 4 5 6 7 8
-// kforge: tune PROMOTE 1 2 4 8
+// kforge: tune PROMOTE 1 2
 // kforge: tune CLUSTER 1 2
 // kforge: tune GROUP 2 4 8 16
 // kforge: require COLS * (ROWS + 64) <= 24576
-// kforge: require PROMOTE <= STAGES
 // kforge: require (CONSUMERS * ROWS + COLS) * STAGES <= 1800
 #ifndef CONSUMERS
 #define CONSUMERS 2
@@ -225,7 +224,7 @@ __device__ __forceinline__ void load_box_twice(uint32_t to, const CUtensorMap *m
 
 /* ---- the product ----------------------------------------------------------------------------- */
 
-/* Where in the ring a warpgroup is. */
+/* The position of a warpgroup in the ring. */
 struct place {
     uint32_t stage, parity;
 };
