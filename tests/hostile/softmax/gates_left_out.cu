@@ -1,6 +1,6 @@
 // Replaces the runner's wait for gates where none is closed, and lets calls overlap there.
 // rule: T1
-// expect: correct | wrong_result stream.unordered
+// expect: correct | wrong_result stream.unordered | impossible launch.undercut
 // devices: cuda
 // at-most: 1.2
 // mode: timed
