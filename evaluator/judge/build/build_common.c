@@ -69,7 +69,9 @@ bool kf_build_write_sources(const kf_build_request *request, const char *own_shi
         kf_autofree char *path = kf_path_join(request->directory, files[i].name);
         if (!path) return kf_fail_memory(error, "a build");
         int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-        bool written = fd >= 0 && kf_write_all(fd, files[i].text, files[i].size);
+        const struct timespec same[2] = {{0}}; /* for __TIMESTAMP__ */
+        bool written =
+            fd >= 0 && kf_write_all(fd, files[i].text, files[i].size) && futimens(fd, same) == 0;
         int cause = errno;
         if (fd >= 0) close(fd);
         if (!written)
