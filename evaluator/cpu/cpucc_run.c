@@ -106,7 +106,8 @@ static bool start(const kf_cpucc_command *command, const char *name, const char 
     char tmpdir[4200];
     snprintf(tmpdir, sizeof tmpdir, "TMPDIR=%s", temporary);
     char path[] = "PATH=/usr/local/bin:/usr/bin:/bin", locale[] = "LC_ALL=C.UTF-8";
-    char *environment[] = {path, locale, tmpdir, NULL};
+    char epoch[] = "SOURCE_DATE_EPOCH=0"; /* one value for __DATE__ and __TIME__ */
+    char *environment[] = {path, locale, tmpdir, epoch, NULL};
     posix_spawn_file_actions_t actions;
     if (posix_spawn_file_actions_init(&actions) != 0)
         return kf_fail(error, KF_ERROR_MEMORY, "no memory to start %s", command->words[0]);

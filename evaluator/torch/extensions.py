@@ -38,6 +38,7 @@ NO_PART = (
     "extra_include_paths",
     "use_pch",
 )
+HEADERS = (".h", ".hh", ".hpp", ".hxx", ".cuh", ".inc", ".inl", ".ipp", ".tpp")
 SOURCES = ("cpp_sources", "cuda_sources", "sycl_sources")
 MESSAGE_BYTES = 64 << 10
 
@@ -74,6 +75,23 @@ def read_sources(paths):
     return texts
 
 
+def read_headers(folders):
+    """Returns what the solution's own folders of headers hold: those below the folder for
+    temporary files. It can change no other."""
+    texts, own = [], os.path.realpath(tempfile.gettempdir())
+    for number, folder in enumerate(folders):
+        folder = os.path.realpath(virtual_fs.place(os.fspath(folder)))
+        if os.path.commonpath([own, folder]) != own:
+            continue
+        for place, below, names in os.walk(folder):
+            below[:] = sorted(name for name in below if not name.startswith("kforge-"))
+            for name in sorted(names):
+                if name.endswith(HEADERS):
+                    path = os.path.join(place, name)
+                    texts.append([number, os.path.relpath(path, folder), read_sources([path])])
+    return texts
+
+
 def key_of(kind, given):
     """Returns the hash that identifies a call. `given` are its arguments by name."""
     plain = {}
@@ -88,6 +106,9 @@ def key_of(kind, given):
             value = as_list(value)
         if value != []:
             plain[name] = value
+    headers = read_headers(as_list(given.get("extra_include_paths")))
+    if headers:
+        plain["headers"] = headers
     text = json.dumps([kind, plain], sort_keys=True, default=str)
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 

@@ -67,7 +67,7 @@ typedef struct kf_build {
     /* Path of the shared object inside `directory`. */
     char *binary;
     char binary_hash[KF_HASH_HEX], code_hash[KF_HASH_HEX];
-    double seconds;
+    double seconds, cpu_seconds;
     /* True if only the compiler's messages caused KF_JUDGE_ERROR, not its time. */
     bool excusable;
     /* True if a signal that kforge did not send ended the compiler. */

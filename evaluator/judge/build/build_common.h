@@ -30,8 +30,9 @@ bool kf_build_await(const kf_build_request *request, kf_sandbox *jail, kf_error 
 bool kf_build_conclude(const kf_build_request *request, kf_sandbox *jail,
                        kf_status (*status_of)(int exit_status, const char *log), kf_build *build);
 
-/* Builds with `once`, and again if something outside ended the build. `once` fails if the machine
- * or the sandbox does; that is repeated, too.
+/* Builds with `once`, and again if something outside ended the build. All repeats together
+ * get the processor time of one build: a source can print the words of a killed compiler. `once`
+ * fails if the machine or the sandbox does; that is repeated, too.
  *
  * A source can influence the compiler's exit status and messages. So if those blame the machine
  * twice, this builds an entry that does nothing. If that works, `build` becomes a fault of the

@@ -4,6 +4,9 @@
 
 #include "kforge/sandbox.h"
 
+/* A variable that gives __DATE__ and __TIME__ one value in every build. */
+#define KF_BUILD_EPOCH "SOURCE_DATE_EPOCH=0"
+
 #define KF_JAIL_PATHS 40
 
 typedef struct kf_jail {

@@ -153,8 +153,8 @@ static bool build_once(const void *device, const kf_build_request *request, kf_b
     char home[4200], temporary[4200];
     snprintf(home, sizeof home, "HOME=%s", request->directory);
     snprintf(temporary, sizeof temporary, "TMPDIR=%s", request->directory);
-    const char *const environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", home,
-                                       temporary, NULL};
+    const char *const environment[] = {
+        "PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", KF_BUILD_EPOCH, home, temporary, NULL};
     kf_jail paths;
     kf_jail_init(&paths, request->directory, KF_PATH_READ | KF_PATH_WRITE);
     if (headers) paths.paths[paths.count++] = (kf_sandbox_path){headers, KF_PATH_READ, false};

@@ -128,8 +128,8 @@ static bool compile(const char *folder, const char *argv[])
     char home[4200], temporary[4200];
     snprintf(home, sizeof home, "HOME=%s", folder);
     snprintf(temporary, sizeof temporary, "TMPDIR=%s", folder);
-    const char *const environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", home,
-                                       temporary, NULL};
+    const char *const environment[] = {
+        "PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", KF_BUILD_EPOCH, home, temporary, NULL};
     kf_jail paths;
     kf_jail_init(&paths, folder, KF_PATH_READ | KF_PATH_WRITE);
     kf_sandbox_spec spec = {

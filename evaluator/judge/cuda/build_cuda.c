@@ -53,7 +53,7 @@ static kf_sandbox *start(const kf_build_request *request, const char *toolkit,
     snprintf(home, sizeof home, "HOME=%s", request->directory);
     snprintf(temporary, sizeof temporary, "TMPDIR=%s", request->directory);
     snprintf(path, sizeof path, "PATH=%s/bin" SYSTEM_PATH, toolkit);
-    const char *const environment[] = {path, "LANG=C.UTF-8", home, temporary, NULL};
+    const char *const environment[] = {path, "LANG=C.UTF-8", KF_BUILD_EPOCH, home, temporary, NULL};
     kf_jail paths;
     kf_jail_init(&paths, request->directory, KF_PATH_READ | KF_PATH_WRITE);
     paths.paths[paths.count++] = (kf_sandbox_path){toolkit, KF_PATH_READ | KF_PATH_EXEC, false};

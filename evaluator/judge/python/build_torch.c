@@ -96,20 +96,24 @@ static bool check(const kf_build_request *request, kf_build *build, kf_error *er
 bool kf_build_torch(struct kf_device *device, const char *cache, const kf_build_request *request,
                     kf_build *build, kf_error *error)
 {
+    double limit = KF_EXTENSION_BUILDS * request->seconds, repeats = 0;
+    /* The solution's own code runs where extensions are compiled, and can write every word. */
+    bool own_words = kf_has_extensions(request->source);
     for (int made = 1;; made++) {
         if (!check(request, build, error) ||
-            (build->ok && kf_has_extensions(request->source) &&
+            (build->ok && own_words &&
              !kf_extensions_build(device, cache, request, build, error))) {
             kf_build_free(build);
             return false;
         }
-        bool kill = build->killed || kf_words_of_a_kill(build->log),
-             doubtful = !build->ok && (kill || kf_words_of_a_shortage(build->log));
+        bool words = kf_words_of_a_kill(build->log), kill = build->killed || (words && !own_words),
+             doubtful = !build->ok && (kill || words || kf_words_of_a_shortage(build->log));
         if (!doubtful) return true;
-        if (made >= (kill ? KF_BUILDS_KILLED : KF_BUILDS_SHORT)) {
+        if (made > 1) repeats += build->seconds;
+        if (made >= (kill ? KF_BUILDS_KILLED : KF_BUILDS_SHORT) ||
+            (made > 1 && repeats + build->seconds > limit)) {
             build->same_ends = made;
-            /* The solution's own code runs where extensions are compiled. */
-            if (kf_has_extensions(request->source)) build->status = KF_COMPILE_ERROR;
+            if (own_words) build->status = KF_COMPILE_ERROR;
             return true;
         }
         kf_build_free(build);

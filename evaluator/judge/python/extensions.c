@@ -41,7 +41,7 @@ bool kf_has_extensions(const char *source)
 /* Folders of programs and of CUDA. The environment and the paths borrow these texts. */
 typedef struct surroundings {
     char toolkit[4096], path[6000], home[4200], architectures[64], jobs[32];
-    const char *environment[12];
+    const char *environment[16];
     kf_jail jail;
 } surroundings;
 
@@ -60,6 +60,7 @@ static void surround(surroundings *s, const kf_device *device, const kf_python *
     s->environment[count++] = s->path;
     s->environment[count++] = s->jobs;
     s->environment[count++] = "LANG=C.UTF-8";
+    s->environment[count++] = KF_BUILD_EPOCH;
     s->environment[count++] = "HOME=/tmp";
     s->environment[count++] = "TMPDIR=/tmp";
     static const char *const variables[] = {KF_PYTHON_VARIABLES};

@@ -1,6 +1,7 @@
 // The kernel calls functions of the host, throws and catches: nvcc refuses all of it.
 // rule: new
 // expect: compile_error build.failed
+// devices: cuda
 #include <algorithm>
 #include <cuda_runtime.h>
 #include <stdint.h>

@@ -1,6 +1,7 @@
 // The kernel reads a factor on the host's stack and a table in the host's memory.
 // rule: new
 // expect: crash device.error | launch_failure device.error
+// devices: cuda
 #include <cuda_runtime.h>
 #include <stdint.h>
 

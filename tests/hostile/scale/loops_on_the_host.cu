@@ -1,7 +1,7 @@
 // Computes on the host, through the device's pointers: no GPU runs that.
 // rule: new
 // expect: crash runner.crashed | contract_violation | launch_failure
-// devices: cpu
+// devices: cuda
 // mode: timed
 #include <cuda_runtime.h>
 #include <stdint.h>
