@@ -211,9 +211,10 @@ static cJSON *find_counters(kf_mcp_call *call, kf_store *store, const kf_store_c
     bool found = false;
     kf_autofree char *text = NULL;
     bool on_gpu = strncmp(device, "cuda", 4) == 0;
+    kf_auto(cJSON) stored = NULL;
     if (kf_store_get_counters(store, candidate->id, candidate->device, &text, &found, error) &&
         found) {
-        kf_auto(cJSON) stored = kf_json_parse(text, strlen(text), 0, "counters", error);
+        stored = kf_json_parse(text, strlen(text), 0, "counters", error);
         if (!on_gpu || !stored || is_complete(stored)) return kf_steal(&stored);
     }
     if (!on_gpu) {
@@ -222,6 +223,7 @@ static cJSON *find_counters(kf_mcp_call *call, kf_store *store, const kf_store_c
         return NULL;
     }
     kf_auto(cJSON) counters = count(call, store, candidate, device, error);
+    if (stored && (!counters || get(counters, "note"))) return kf_steal(&stored);
     kf_autofree char *packed = counters ? cJSON_PrintUnformatted(counters) : NULL;
     kf_auto(kf_store) writable = packed ? kf_mcp_store(call->server, KF_STORE_WRITE, NULL) : NULL;
     /* Counters with a note are worth another try. */

@@ -35,7 +35,9 @@ static bool read_models(kf_search *s, const cJSON *json, kf_error *error)
         model->useless = (int)number_of(entry, "useless");
         model->failures = (int)number_of(entry, "failures");
         model->repeats = (int)number_of(entry, "repeats");
-        model->answered = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(entry, "answered"));
+        /* Older runs have only the number of calls. */
+        const cJSON *answered = cJSON_GetObjectItemCaseSensitive(entry, "answered");
+        model->answered = answered ? cJSON_IsTrue(answered) : model->calls > 0;
         model->exhausted = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(entry, "exhausted"));
         model->spec = strdup(text_of(entry, "spec"));
         model->arm = (kf_bandit_arm){.pulls = number_of(entry, "pulls"),

@@ -18,10 +18,10 @@ static void add_models(const kf_search *s, cJSON *json)
         cJSON *entry = cJSON_CreateObject();
         cJSON_AddStringToObject(entry, "spec", model->spec);
         cJSON_AddNumberToObject(entry, "calls", (double)model->calls);
-        cJSON_AddNumberToObject(entry, "useless", model->useless);
         cJSON_AddBoolToObject(entry, "answered", model->answered);
         /* A user who resumes an ended run wants its models tried again. */
         if (!s->ended) {
+            cJSON_AddNumberToObject(entry, "useless", model->useless);
             cJSON_AddNumberToObject(entry, "failures", model->failures);
             cJSON_AddNumberToObject(entry, "repeats", model->repeats);
             cJSON_AddBoolToObject(entry, "exhausted", model->exhausted);

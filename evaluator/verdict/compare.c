@@ -68,7 +68,8 @@ KF_BODY sum_block_body(const double *restrict got, const double *restrict expect
         s.max = (lanes)((higher & (lane_bits)d) | (~higher & (lane_bits)s.max));
         s.scale_square += e * e;
         s.scale_max = (lanes)((larger & (lane_bits)scale) | (~larger & (lane_bits)s.scale_max));
-        s.odd += (d - d) + (lanes)(beyond & one);
+        /* Infinity and NaN make NaN. */
+        s.odd += d * (lanes){0} + (lanes)(beyond & one);
     }
     *sums = s;
 }

@@ -170,15 +170,16 @@ static int classify_name(const kf_counters_origin *origin, const char *symbol, c
     kf_kernel_name(symbol, name, sizeof name);
     const char *last = name;
     for (const char *at; (at = strstr(last, "::"));) last = at + 2;
-    if (is_in_build(origin->build, symbol) ||
-        (origin->python && origin->source && has_word(origin->source, last))) {
-        snprintf(from, 32, "own kernels");
-        return KF_WORK_OWN;
+    bool built = is_in_build(origin->build, symbol);
+    const sign *s = built ? NULL : find_sign(names, sizeof names / sizeof *names, name);
+    if (s) {
+        snprintf(from, 32, "%s", s->from);
+        return s->kind;
     }
-    const sign *s = find_sign(names, sizeof names / sizeof *names, name);
-    if (!s) return OPEN;
-    snprintf(from, 32, "%s", s->from);
-    return s->kind;
+    if (!built && !(origin->python && origin->source && has_word(origin->source, last)))
+        return OPEN;
+    snprintf(from, 32, "own kernels");
+    return KF_WORK_OWN;
 }
 
 kf_work_class kf_work_classify(const kf_counters_origin *origin, const kf_count_work *work,

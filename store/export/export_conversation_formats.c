@@ -184,7 +184,8 @@ static bool add_attempt(kf_exporter *e, conversation *c, size_t i, const kf_item
               say(c, "user", texts->prompt, texts->prompt_size);
     for (size_t k = 0; ok && k < episode->count; k++) {
         const kf_episode_turn *turn = &episode->list[k];
-        *leaks |= kf_leak_found(&e->prints, turn->reply, strlen(turn->reply));
+        *leaks |= kf_leak_found(&e->prints, turn->reply, strlen(turn->reply)) ||
+                  kf_leak_found(&e->prints, turn->feedback, strlen(turn->feedback));
         ok = answer(c, &turn->item, turn->reply, strlen(turn->reply)) &&
              say(c, "user", turn->feedback, strlen(turn->feedback));
     }

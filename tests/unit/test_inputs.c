@@ -417,8 +417,7 @@ static void parts_change_within_their_structure(void **state)
                     if (((start + i) / 2 + mixture) % 3)
                         memcpy(after + (size_t)(start + i) * size, part + (size_t)i * size, size);
                 /* For a moment a number may be there twice, but no other number. */
-                if (x.distribution.kind != KF_PERMUTATION)
-                    assert_true(is_legal(&x, after, before));
+                if (x.distribution.kind != KF_PERMUTATION) assert_true(is_legal(&x, after, before));
             }
             memcpy(at, part, (size_t)count * size);
             assert_true(is_legal(&x, data, before));

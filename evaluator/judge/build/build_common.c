@@ -209,8 +209,8 @@ static bool had_its_memory(const kf_build_request *request, const kf_sandbox_res
 
 bool kf_build_await(const kf_build_request *request, kf_sandbox *jail, kf_error *error)
 {
-    if (!request->stop) return kf_sandbox_pump(jail, -1);
-    while (!kf_sandbox_pump(jail, LOOK_SECONDS)) {
+    while (!kf_sandbox_pump(jail, request->stop ? LOOK_SECONDS : -1)) {
+        if (!request->stop) break;
         if (!__atomic_load_n(request->stop, __ATOMIC_RELAXED)) continue;
         kf_sandbox_kill(jail);
         return kf_fail(error, KF_ERROR_BUSY, "interrupted");

@@ -104,7 +104,7 @@ typedef struct kf_cuda_counting {
     /* True if runners sample source lines. */
     bool lines;
     char library[4200], search[8500], folder[4096], *metrics;
-    const char *environment[24];
+    const char *environment[28];
 } kf_cuda_counting;
 
 /* The processors that runners on this device launch from. */
