@@ -215,10 +215,10 @@ typedef struct kf_standing {
     kf_status status;
     kf_blame blame;
     /* NaN unless correct and timed */
-    double speedup;
+    double speedup, low, high;
     bool reverified;
 } kf_standing;
-/* Reads columns (verdict, status, blame, speedup, reverified) from `column` on. */
+/* Reads columns (verdict, status, blame, speedup, reverified, low, high) from `column` on. */
 kf_standing kf_standing_read(sqlite3_stmt *statement, int column);
 /* True if a new verdict replaces an old one by the rule of store.h. */
 bool kf_standing_replaces(const kf_standing *fresh, const kf_standing *old);

@@ -25,13 +25,26 @@ static bool convicted(const kf_standing *standing)
            standing->status == KF_CHEATING;
 }
 
+/* More than this times the width of an interval, or of the smallest one that counts, is vague. */
+#define VAGUE_FACTOR 2
+#define LEAST_WIDTH 0.02
+
+/* Returns the logarithm of the ratio of the interval's ends. */
+static double width_of(const kf_standing *standing)
+{
+    double width = log(standing->high / standing->low);
+    return isfinite(width) ? width : INFINITY;
+}
+
 bool kf_standing_replaces(const kf_standing *fresh, const kf_standing *old)
 {
     if (not_its_fault(old)) return true;
     if (not_its_fault(fresh)) return false;
     if (fresh->status != KF_CORRECT) return true;
     if (convicted(old)) return false;
-    return fresh->reverified || !(old->status == KF_CORRECT && old->reverified);
+    if (old->status != KF_CORRECT) return true;
+    if (fresh->reverified != old->reverified) return fresh->reverified;
+    return width_of(fresh) <= VAGUE_FACTOR * fmax(width_of(old), LEAST_WIDTH);
 }
 
 /* ---- buckets --------------------------------------------------------------------------------- */
@@ -102,7 +115,7 @@ static bool find_member(kf_store *store, int64_t run, int64_t candidate, kf_memb
     kf_autoreset *statement =
         kf_sql(store, error,
                "SELECT m.island, m.bucket, m.position, v.id, v.status, v.blame, m.score, "
-               "m.reverified FROM member m"
+               "m.reverified, v.low, v.high FROM member m"
                " JOIN verdict v ON v.id = m.verdict WHERE m.run = ? AND m.candidate = ?",
                "ii", run, candidate);
     int row = statement ? kf_sql_step(store, statement, error) : -1;
@@ -123,6 +136,8 @@ kf_standing kf_standing_read(sqlite3_stmt *statement, int column)
         .blame = kf_sql_blame(statement, column + 2),
         .speedup = kf_sql_double(statement, column + 3),
         .reverified = sqlite3_column_int(statement, column + 4) != 0,
+        .low = kf_sql_double(statement, column + 5),
+        .high = kf_sql_double(statement, column + 6),
     };
 }
 
@@ -189,8 +204,9 @@ bool kf_members_follow(kf_store *store, int64_t verdict, kf_error *error)
 {
     kf_auto(kf_store_cursor) members =
         kf_cursor(store, error,
-                  "SELECT m.run, m.candidate, v.id, v.status, v.blame, v.speedup, v.reverified "
-                  "FROM member m JOIN verdict v ON v.id = m.verdict WHERE v.id = ? ORDER BY m.run",
+                  "SELECT m.run, m.candidate, v.id, v.status, v.blame, v.speedup, v.reverified, "
+                  "v.low, v.high FROM member m JOIN verdict v ON v.id = m.verdict WHERE v.id = ? "
+                  "ORDER BY m.run",
                   "i", verdict);
     int row = members ? 1 : -1;
     while (row == 1 && (row = kf_cursor_step(members, error)) == 1) {

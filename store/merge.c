@@ -143,7 +143,8 @@ static bool settle(kf_store *store, kf_error *error)
     sqlite3_stmt *statement = NULL;
     if (sqlite3_prepare_v2(
             store->db,
-            "SELECT v.id, v.status, v.blame, v.speedup, v.reverified, v.candidate, v.device FROM "
+            "SELECT v.id, v.status, v.blame, v.speedup, v.reverified, v.low, v.high, "
+            "v.candidate, v.device FROM "
             "(SELECT DISTINCT n.candidate,"
             " n.device FROM map_verdict m CROSS JOIN src.verdict s ON s.id = m.src CROSS JOIN "
             "map_candidate c ON c.src = "
@@ -160,10 +161,10 @@ static bool settle(kf_store *store, kf_error *error)
     /* SQLite sorts the rows, so it has read them all before the first update. */
     while (ok && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
         kf_standing next = kf_standing_read(statement, 0);
-        bool first = sqlite3_column_int64(statement, 5) != candidate ||
-                     sqlite3_column_int64(statement, 6) != device;
-        candidate = sqlite3_column_int64(statement, 5);
-        device = sqlite3_column_int64(statement, 6);
+        bool first = sqlite3_column_int64(statement, 7) != candidate ||
+                     sqlite3_column_int64(statement, 8) != device;
+        candidate = sqlite3_column_int64(statement, 7);
+        device = sqlite3_column_int64(statement, 8);
         if (!first && !kf_standing_replaces(&next, &best)) continue;
         best = next;
         ok = kf_sql_do(store, error,

@@ -152,10 +152,11 @@ static bool settle_standing(kf_store *store, int64_t candidate, int64_t device,
 {
     *stands = true;
     if (is_new) return true;
-    kf_autoreset *statement = kf_sql(store, error,
-                                     "SELECT id, status, blame, speedup, reverified FROM verdict "
-                                     "WHERE candidate = ? AND device = ? AND standing = 1",
-                                     "ii", candidate, device);
+    kf_autoreset *statement =
+        kf_sql(store, error,
+               "SELECT id, status, blame, speedup, reverified, low, high "
+               "FROM verdict WHERE candidate = ? AND device = ? AND standing = 1",
+               "ii", candidate, device);
     int row = statement ? kf_sql_step(store, statement, error) : -1;
     if (row != 1) return row == 0;
     kf_standing old = kf_standing_read(statement, 0);
@@ -169,15 +170,13 @@ static bool insert_verdict(kf_store *store, const kf_verdict *verdict, int64_t c
                            int64_t task, int64_t device, bool stands, kf_standing *standing,
                            kf_error *error)
 {
-    bool timed = verdict->status == KF_CORRECT && isfinite(verdict->speedup.value);
     if (!kf_sql_do(store, error,
                    "INSERT INTO verdict (candidate, task, device, status, blame, speedup, low, "
                    "high, reverified, standing, binary_hash,"
                    " code_hash, message, build_seconds, judge_seconds, created) VALUES (?, ?, ?, "
                    "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                    "iiittdddnntttddd", candidate, task, device, kf_status_name(verdict->status),
-                   kf_blame_name(verdict->blame), standing->speedup,
-                   timed ? verdict->speedup.low : NAN, timed ? verdict->speedup.high : NAN,
+                   kf_blame_name(verdict->blame), standing->speedup, standing->low, standing->high,
                    (int)verdict->reverified, (int)stands, or_null(verdict->binary_hash),
                    or_null(verdict->code_hash), or_empty(verdict->message), verdict->build_seconds,
                    verdict->judge_seconds, kf_store_time()))
@@ -195,6 +194,8 @@ static bool put_verdict(kf_store *store, const kf_store_attempt_new *attempt, co
     *standing = (kf_standing){.status = verdict->status,
                               .blame = verdict->blame,
                               .speedup = timed ? verdict->speedup.value : NAN,
+                              .low = timed ? verdict->speedup.low : NAN,
+                              .high = timed ? verdict->speedup.high : NAN,
                               .reverified = verdict->reverified};
     bool stands;
     if (!settle_standing(store, candidate, device, standing, is_new, &stands, error) ||
@@ -213,7 +214,8 @@ static bool reuse_verdict(kf_store *store, int64_t verdict, int64_t task, kf_sta
 {
     kf_autoreset *statement = kf_sql(
         store, error,
-        "SELECT id, status, blame, speedup, reverified FROM verdict WHERE id = ? AND task = ?",
+        "SELECT id, status, blame, speedup, reverified, low, high FROM verdict WHERE id = ? AND "
+        "task = ?",
         "ii", verdict, task);
     int row = statement ? kf_sql_step(store, statement, error) : -1;
     if (row == 0)

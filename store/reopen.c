@@ -67,7 +67,8 @@ static bool settle(kf_store *store, int64_t verdict, kf_error *error)
 {
     kf_autoreset *all =
         kf_sql(store, error,
-               "SELECT v.id, v.status, v.blame, v.speedup, v.reverified FROM verdict x JOIN "
+               "SELECT v.id, v.status, v.blame, v.speedup, v.reverified, v.low, v.high FROM "
+               "verdict x JOIN "
                "verdict v ON v.candidate = x.candidate AND v.device = x.device WHERE x.id = ? "
                "ORDER BY v.created, v.id",
                "i", verdict);

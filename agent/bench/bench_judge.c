@@ -11,6 +11,7 @@
 
 #include "bench_events.h"
 #include "bench_solutions.h"
+#include "extract.h"
 #include "machine_failures.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
@@ -114,14 +115,27 @@ static bool read_done(judging *j, size_t index, kf_error *error)
     return row == 0;
 }
 
+/* Returns the environment id under which the store has the solution's verdict. The caller frees. */
+static char *environment_of(const judging *j, const kf_bench_solution *s, kf_error *error)
+{
+    char *text = NULL;
+    if (asprintf(&text, "%s%s", j->environment_id,
+                 kf_language_mark(s->source, s->size, s->language == KF_LANGUAGE_PYTHON)) >= 0)
+        return text;
+    kf_fail_memory(error, "the judging of solutions");
+    return NULL;
+}
+
 static bool record(judging *j, size_t index, kf_store_attempt_new *attempt, kf_error *error)
 {
     const kf_bench_solution *s = &j->solutions->items[index];
+    kf_autofree char *environment_id = environment_of(j, s, error);
+    if (!environment_id) return false;
     attempt->run = j->plan->suite.tasks[s->task].run;
     attempt->proposer = s->file;
     attempt->strategy = "solutions";
     attempt->step = "solution";
-    attempt->device = j->environment_id;
+    attempt->device = environment_id;
     attempt->content.source = s->source;
     attempt->content.source_size = s->size;
     return kf_store_record(j->store, attempt, NULL, error);
@@ -196,8 +210,10 @@ static bool take_known(judging *j, size_t index, bool *known, kf_error *error)
     char hash[KF_HASH_HEX];
     *known = false;
     if (j->plan->search.anew) return true;
+    kf_autofree char *environment_id = environment_of(j, s, error);
+    if (!environment_id) return false;
     kf_store_candidate_hash(s->source, s->size, NULL, 0, hash);
-    if (!kf_store_find_candidate(j->store, kf_task_hash(j->tasks[s->task]), hash, j->environment_id,
+    if (!kf_store_find_candidate(j->store, kf_task_hash(j->tasks[s->task]), hash, environment_id,
                                  &c, known, error))
         return false;
     *known = *known && c.verdict &&

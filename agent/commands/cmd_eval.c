@@ -7,6 +7,7 @@
 #include "devices.h"
 #include "eval_candidate.h"
 #include "eval_output.h"
+#include "extract.h"
 #include "kforge/counters.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
@@ -219,8 +220,12 @@ static bool keep(session *s, const kf_job *job, const kf_workers_result *result,
 {
     kf_auto(cJSON) bundle = kf_task_bundle(job->task);
     kf_autofree char *text = bundle ? cJSON_PrintUnformatted(bundle) : NULL;
-    kf_autofree char *device =
+    kf_autofree char *judged =
         kf_search_environment_id(kf_workers_environment_id(s->workers), s->wanted->baseline);
+    kf_autofree char *device = NULL;
+    if (judged && asprintf(&device, "%s%s", judged,
+                           kf_language_mark(job->source, job->source_size, job->options.torch)) < 0)
+        device = NULL;
     kf_autofree char *counters =
         result->verdict->counters ? cJSON_PrintUnformatted(result->verdict->counters) : NULL;
     if (!text || !device || (result->verdict->counters && !counters))

@@ -9,13 +9,14 @@
  * Order. The queue is first in, first out, with a limit. A worker builds several jobs at a time and
  * times one. On the CPU device a lock lets one worker of the machine time at once.
  *
- * Equal work. Work is equal if task hash, source, flags and mode are equal. The environment id is
- * that of the workers. Equal work in flight is judged once: all its tickets get one judgement.
- * Finished work is answered from memory or from the store. Only verdicts that blame the candidate,
- * or are correct, are answers. A time also answers CHECK, and a measurement that was repeated
- * answers TIME. A candidate with the machine code of a known one gets the known verdict.
- * `fresh` judges anew, whatever is stored or in flight. Seconds and deadline do not belong to the
- * work: the first submission decides.
+ * Equal work. Work is equal if task hash, source, language, flags, mode and, except for CHECK, the
+ * seconds of timing are equal. The environment id is that of the workers. Equal work in flight is
+ * judged once: all its tickets get one judgement. Finished work is answered from memory or from the
+ * store. Only verdicts that blame the candidate, or are correct, are answers. A time also answers
+ * CHECK, and a measurement that was repeated answers TIME. A stored time answers if it was measured
+ * for as many seconds or more. A candidate with the machine code of a known one gets the known
+ * verdict. `fresh` judges anew, whatever is stored or in flight. The deadline does not belong to
+ * the work.
  *
  * Faults. A verdict that blames the machine or the judge, or a lost job, is judged again
  * KF_SERVICE_RETRIES times. The last one is then returned with its blame. It is never scorable and
@@ -297,8 +298,8 @@ typedef struct kf_service_figures {
     uint64_t judged;
 } kf_service_figures;
 void kf_service_read_figures(kf_service *service, kf_service_figures *figures);
-/* Returns {NAME: speedup} of all tasks in the store that have one in the workers' environment. NULL
- * without a store or memory. */
+/* Returns {NAME: speedup} of the tasks of kf_service_tasks that have one in the workers'
+ * environment. NULL without memory. */
 cJSON *kf_service_best(kf_service *service);
 /* Returns the cost of all model calls of the store's runs in USD. 0 without a store. */
 double kf_service_cost(kf_service *service);

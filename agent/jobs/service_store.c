@@ -4,17 +4,22 @@
 #include <string.h>
 
 #include "canonical_source.h"
+#include "extract.h"
 #include "jobs_internal.h"
 #include "kforge/json.h"
 
 /* A correct result without a time must not stand for a candidate that was measured. Neither must
- * the time limit of a check. */
-static char *environment_of(const kf_service *service, bool check_only)
+ * the time limit of a check, or the verdict on the same text in another language. */
+static char *environment_of(const kf_service *service, const kf_work_input *input, bool check_only)
 {
     char *text;
     const char *id = kf_workers_environment_id(service->pump.workers);
     if (!id) return NULL;
-    return asprintf(&text, "%s%s", id, check_only ? ", check only" : "") < 0 ? NULL : text;
+    return asprintf(&text, "%s%s%s", id,
+                    kf_language_mark(input->source, input->size, input->python),
+                    check_only ? ", check only" : "") < 0
+               ? NULL
+               : text;
 }
 
 static bool answers(const kf_store_candidate *known, kf_judge_mode mode)
@@ -27,7 +32,18 @@ static bool answers(const kf_store_candidate *known, kf_judge_mode mode)
     return known->verdict && kf_judgement_answers(&figures, mode);
 }
 
-/* Reads the verdict of a stored candidate. */
+/* True if a correct verdict was timed for as many seconds as the input asks for. 0 is the default
+ * of a device, which is as much as another 0 alone. */
+static bool timed_enough(const kf_work_input *input, const kf_verdict *verdict)
+{
+    const cJSON *options = cJSON_GetObjectItemCaseSensitive(verdict->provenance, "options"),
+                *item = cJSON_GetObjectItemCaseSensitive(options, "seconds");
+    double seconds = cJSON_IsNumber(item) ? item->valuedouble : 0;
+    if (input->mode == KF_MODE_CHECK || verdict->status != KF_CORRECT) return true;
+    return seconds == input->seconds || (input->seconds > 0 && seconds > input->seconds);
+}
+
+/* Reads the verdict of a stored candidate. NULL without an error: its time does not answer. */
 static kf_judgement *read_judgement(kf_service *service, const kf_work_input *input,
                                     const kf_store_candidate *known, kf_error *error)
 {
@@ -38,6 +54,10 @@ static kf_judgement *read_judgement(kf_service *service, const kf_work_input *in
         text ? kf_json_parse(text, size, KF_JOB_BYTES, "a stored verdict", error) : NULL;
     kf_verdict *verdict = json ? kf_verdict_from_json(json, error) : NULL;
     if (!verdict) return NULL;
+    if (!timed_enough(input, verdict)) {
+        kf_verdict_free(verdict);
+        return NULL;
+    }
     kf_judge_mode mode = verdict->reverified          ? KF_MODE_VERIFY
                          : verdict->speedup.value > 0 ? KF_MODE_TIME
                                                       : input->mode;
@@ -50,7 +70,7 @@ static kf_judgement *stored_in(kf_service *service, const kf_work_input *input, 
                                kf_error *error)
 {
     kf_autoresult kf_store_candidate known = {0};
-    kf_autofree char *environment = environment_of(service, check_only);
+    kf_autofree char *environment = environment_of(service, input, check_only);
     bool found = false;
     if (!environment) {
         kf_fail_memory(error, "a verdict");
@@ -99,6 +119,8 @@ bool kf_service_twin(kf_service *service, const kf_work_input *input, char code[
                                  &why))
         kf_service_log(service, "looking for a stored verdict: %s", why.text);
     if (!found || !answers(&twin, input->mode) || !*twin.code_hash) return false;
+    kf_auto(kf_judgement) judgement = read_judgement(service, input, &twin, &why);
+    if (!judgement) return false;
     snprintf(code, KF_HASH_HEX, "%s", twin.code_hash);
     return true;
 }
@@ -118,7 +140,7 @@ kf_judgement *kf_service_same_code(kf_service *service, const kf_work_input *inp
     if (!found || !answers(&known, input->mode) || strcmp(known.hash, input->candidate) == 0)
         return NULL;
     kf_judgement *judgement = read_judgement(service, input, &known, &why);
-    if (!judgement) kf_service_log(service, "reading a stored verdict: %s", why.text);
+    if (why.code) kf_service_log(service, "reading a stored verdict: %s", why.text);
     return judgement;
 }
 
@@ -142,7 +164,7 @@ static bool record(kf_service *service, const kf_work_input *input, const kf_wor
     char form[KF_HASH_HEX];
     bool check_only = input->mode == KF_MODE_CHECK &&
                       (verdict->status == KF_CORRECT || verdict->status == KF_TIMEOUT);
-    kf_autofree char *environment = environment_of(service, check_only);
+    kf_autofree char *environment = environment_of(service, input, check_only);
     if (!environment) return kf_fail_memory(error, "a verdict");
     if (!form_of(input, form, error)) return false;
     kf_store_attempt_new attempt = {.task = kf_task_hash(input->task->task),

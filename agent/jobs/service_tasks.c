@@ -289,27 +289,6 @@ static double best_of(kf_store *store, const char *hash, const char *environment
     return cursor && kf_store_next_candidate(cursor, &best, NULL) == 1 ? best.speedup.value : NAN;
 }
 
-cJSON *kf_service_best(kf_service *service)
-{
-    kf_service_figures figures;
-    kf_service_read_figures(service, &figures);
-    kf_store *store = kf_service_reading(service, NULL);
-    if (!store) return NULL;
-    cJSON *object = cJSON_CreateObject();
-    kf_store_cursor *cursor = kf_store_tasks(store, NULL);
-    kf_autoresult kf_store_task task = {0};
-    while (cursor && kf_store_next_task(cursor, &task, NULL) == 1) {
-        double best = best_of(store, task.hash, figures.environment_id);
-        if (!isfinite(best)) continue;
-        /* Of several versions of a task the last one counts. */
-        cJSON_DeleteItemFromObjectCaseSensitive(object, task.name);
-        cJSON_AddNumberToObject(object, task.name, best);
-    }
-    kf_store_cursor_free(cursor);
-    kf_service_reading_done(service);
-    return object;
-}
-
 static cJSON *task_row(const kf_task *task, double best)
 {
     const cJSON *family = cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "family");
@@ -352,4 +331,20 @@ cJSON *kf_service_tasks(kf_service *service, kf_error *error)
     }
     if (!list) kf_fail_memory(error, "the list of tasks");
     return kf_steal(&list);
+}
+
+cJSON *kf_service_best(kf_service *service)
+{
+    /* A client's bundle may have the name of another task, so the store's names say nothing. */
+    kf_auto(cJSON) list = kf_service_tasks(service, NULL);
+    cJSON *object = list ? cJSON_CreateObject() : NULL;
+    const cJSON *row = NULL;
+    cJSON_ArrayForEach(row, list)
+    {
+        const cJSON *best = cJSON_GetObjectItem(row, "best");
+        if (object && cJSON_IsNumber(best))
+            cJSON_AddNumberToObject(object, cJSON_GetObjectItem(row, "name")->valuestring,
+                                    best->valuedouble);
+    }
+    return object;
 }

@@ -16,10 +16,13 @@ void kf_work_input_clear(kf_work_input *input)
 
 void kf_work_key(const kf_work_input *input, kf_judge_mode mode, char key[KF_HASH_HEX])
 {
+    char seconds[40];
+    snprintf(seconds, sizeof seconds, "%.17g", mode == KF_MODE_CHECK ? 0 : input->seconds);
     const char *parts[] = {kf_task_hash(input->task->task), input->candidate,
-                           kf_judge_mode_name(mode), input->python ? "python" : "cuda"};
-    size_t sizes[] = {KF_HASH_HEX - 1, KF_HASH_HEX - 1, strlen(parts[2]), strlen(parts[3])};
-    kf_hash_parts_hex(key, parts, sizes, 4);
+                           kf_judge_mode_name(mode), input->python ? "python" : "cuda", seconds};
+    size_t sizes[] = {KF_HASH_HEX - 1, KF_HASH_HEX - 1, strlen(parts[2]), strlen(parts[3]),
+                      strlen(seconds)};
+    kf_hash_parts_hex(key, parts, sizes, 5);
 }
 
 kf_work *kf_work_new(kf_work_input *input, kf_error *error)

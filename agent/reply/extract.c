@@ -421,3 +421,9 @@ bool kf_source_is_python(const char *source, size_t size)
 {
     return kf_python_looks(source, size);
 }
+
+const char *kf_language_mark(const char *source, size_t size, bool python)
+{
+    if (kf_source_is_python(source, size) == python) return "";
+    return python ? ", as Python" : ", as CUDA";
+}

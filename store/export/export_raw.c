@@ -268,7 +268,8 @@ static bool emit(kf_exporter *e, sqlite3_stmt *row, family *f, kf_error *error)
     const kf_export_task *task = kf_export_task_of(e, sqlite3_column_int64(row, 2));
     if (!task || task->split == KF_SPLIT_NONE) return e->report->held_out++, true;
     int64_t verdict_id = sqlite3_column_int64(row, 11);
-    kf_standing verdict = {verdict_id, kf_sql_status(row, 23), kf_sql_blame(row, 24), 0, false};
+    kf_standing verdict = {
+        .verdict = verdict_id, .status = kf_sql_status(row, 23), .blame = kf_sql_blame(row, 24)};
     kf_interval speedup = {kf_sql_double(row, 26), kf_sql_double(row, 27), kf_sql_double(row, 28)};
     bool keep = wanted(e, &verdict, &speedup);
     if (keep && e->options->only == KF_ONLY_SUSPECTED && !is_suspected(e, row, &keep, error))

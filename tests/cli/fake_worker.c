@@ -12,10 +12,12 @@
  *   // fake: verified 1.2         the speedup when measured with `verify`
  *   // fake: interval 0.1 9       the interval of the speedup, unless measured with `verify`
  *   // fake: wide 0.1 9           the same, always
+ *   // fake: quick 0.1 9          the same, if the job asks for less than a second
  *   // fake: floor 0.97            the share of the physical limit
  *   // fake: disagree             `verify` finds that the two measurements disagree
  *   // fake: status crash         any status of a verdict. With "again" instead of "status", only
  *                                 for `verify`
+ *   // fake: python crash         the status if the source is judged as Python
  *   // fake: code NAME            same machine code as every candidate with this NAME
  *   // fake: counters yes         counters of a memory-bound kernel, if the job asks for counters.
  *                                 A number in place of "yes": the part of device time in it
@@ -275,7 +277,8 @@ static bool fill(kf_verdict *verdict, const kf_job *job, const char *how)
     if (!workload) return false;
     set_hashes(verdict, job, strcmp(how, "wrong-source") == 0);
     bool given = line_of(job->source, "status", rest, sizeof rest) ||
-                 (job->options.verify && line_of(job->source, "again", rest, sizeof rest));
+                 (job->options.verify && line_of(job->source, "again", rest, sizeof rest)) ||
+                 (job->options.torch && line_of(job->source, "python", rest, sizeof rest));
     if (given && kf_status_parse(rest, &status)) {
         bool machine = status == KF_INTERFERENCE, judge = status == KF_JUDGE_ERROR;
         kf_blame blame = machine ? KF_BLAME_MACHINE : judge ? KF_BLAME_JUDGE : KF_BLAME_CANDIDATE;
@@ -291,7 +294,9 @@ static bool fill(kf_verdict *verdict, const kf_job *job, const char *how)
     workload->status = KF_CORRECT;
     workload->speedup = (kf_interval){speed, speed * 0.99, speed * 1.01};
     double low, high;
+    bool quick = job->options.seconds > 0 && job->options.seconds < 1;
     if (((!job->options.verify && line_of(job->source, "interval", rest, sizeof rest)) ||
+         (quick && line_of(job->source, "quick", rest, sizeof rest)) ||
          line_of(job->source, "wide", rest, sizeof rest)) &&
         sscanf(rest, "%lf %lf", &low, &high) == 2)
         workload->speedup = (kf_interval){speed, low, high};
@@ -309,6 +314,14 @@ static bool fill(kf_verdict *verdict, const kf_job *job, const char *how)
     return kf_workload_add_sample(
         workload,
         &(kf_sample){.side = 'b', .calls = 1, .seconds = 1e-3, .claimed = NAN, .clock_mhz = NAN});
+}
+
+/* Says which options were judged, as the real judge does. */
+static void add_origin(kf_verdict *verdict, const kf_job *job)
+{
+    verdict->provenance = cJSON_CreateObject();
+    cJSON *options = cJSON_AddObjectToObject(verdict->provenance, "options");
+    cJSON_AddNumberToObject(options, "seconds", job->options.seconds);
 }
 
 /* Adds device time of which so much is in the candidate's kernel, the rest in cuBLAS. */
@@ -346,6 +359,7 @@ kf_verdict *kf_judge_run(kf_judge *judge, const kf_job *job, const volatile int 
         kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         return NULL;
     }
+    add_origin(verdict, job);
     char counters[256];
     if (job->options.counters && line_of(job->source, "counters", counters, sizeof counters)) {
         verdict->counters = cJSON_Parse("{\"kernels\":[{\"name\":\"axpy_kernel\",\"part\":1,"

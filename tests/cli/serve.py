@@ -74,6 +74,46 @@ def judge(folder):
         assert verify["reverified"] and not verify["cached"] and s.judged() == 4, verify
 
 
+def keys(folder):
+    """What must not share an answer: languages, and seconds of timing."""
+    task = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../unit/data/tasks/torch")
+    for text in "import torch\n# fake: python wrong_result\n", "#define A\n# // fake: python wrong_result\n":
+        for first, second in ("cuda", "python"), ("python", "cuda"):
+            text += "#\n"
+            statuses = {"cuda": "correct", "python": "wrong_result"}
+            for cached in False, True:
+                with Server(BIN, folder, task) as s:
+                    for language in first, second:
+                        got = expect(s.post("/v1/judge", {"task": json.load(open(task + "/task.json"))["name"],
+                                                          "source": text, "language": language}), 200)
+                        assert (got["status"], got["cached"]) == (statuses[language], cached), (language, got)
+    wide, narrow = [0.05, 42], [1.485, 1.515]
+    with Server(BIN, folder) as s:
+        def judged(text="fake: speed 1.5\n// fake: code A\n// fake: quick 0.05 42", **more):
+            got = expect(s.post("/v1/judge", ask(text, **more)), 200)
+            return [round(got["speedup"][end], 6) for end in ("low", "high")], got["cached"]
+        assert judged(seconds=0.01) == (wide, False)
+        assert judged(seconds=0.01) == (wide, True)
+        # nor does the quick verdict speak for the same code in another text
+        twin = "fake: speed 1.5\n// fake: quick 0.05 42\n// fake: code A"
+        assert judged(twin, seconds=3) == (narrow, False)
+        assert judged(seconds=3) == (narrow, False)
+        assert judged(seconds=1) == (narrow, True)
+        assert judged(seconds=0.01, cache=False) == (wide, False)
+        assert judged(seconds=3) == (narrow, True)
+        assert judged(seconds=9) == (narrow, False)
+        assert judged(mode="check")[1]
+        # work in flight
+        go = os.path.join(folder, "go")
+        text = "fake: until %s\n// fake: speed 1.5\n// fake: quick 0.05 42" % go
+        held = [s.begin("/v1/judge", ask(text, seconds=n)) for n in (0.01, 3)]
+        wait_until(lambda: s.metric("kforge_running") + s.metric("kforge_queue_depth") == 2, "two jobs")
+        open(go, "w").close()
+        assert [round(read_answer(c)[1]["speedup"]["high"], 6) for c in held] == [42, 1.515]
+    with Server(BIN, folder) as s:
+        assert judged(seconds=3) == (narrow, True)
+
+
 def replies(folder):
     with Server(BIN, folder) as s:
         good = "Here it is.\n```cuda\n%s```\nUse it so:\n```cpp\naxpy();\n```\n" % SOURCE
@@ -411,6 +451,16 @@ def reading(folder):
         assert s.metric("kforge_judge_seconds_count") == 1 and s.metric("kforge_cost_usd_total") == 0
         health = expect(s.get("/health"), 200)
         assert health["status"] == "healthy" and health["workers"] == [{"device": "cpu", "healthy": True}]
+        # another task of this name has other figures
+        shutil.copytree(os.path.join(BIN, "../share/kforge/tasks/axpy"), folder + "/foreign")
+        with open(folder + "/foreign/baseline.cu", "a") as baseline:
+            baseline.write("// slow\n")
+        foreign = subprocess.run([BIN + "/kforge", "task", "bundle", folder + "/foreign"], capture_output=True,
+                                 check=True, env=dict(os.environ, HOME=folder)).stdout
+        got = expect(s.post("/v1/judge", {"bundle": json.loads(foreign), "source": source("fake: speed 360")}), 200)
+        assert got["correct"] and got["task"] != axpy["hash"], got
+        assert s.metric('kforge_best_speedup{task="axpy"}') == 1.5
+        assert b" 360" not in s.request("GET", "/metrics", raw=True)[1]
     # a task of one's own: as an argument, and as a bundle
     shutil.copytree(os.path.join(BIN, "../share/kforge/tasks/axpy"), folder + "/own")
     text = open(folder + "/own/task.json").read().replace('"name": "axpy"', '"name": "mine"')
@@ -647,7 +697,7 @@ def memory(folder):
         assert all(read_answer(c)[0] == 200 for c in held)
 
 
-CASES = [judge, replies, rewards, events, faults, bad_input, tokens, slow_and_broken, batches, equal_work,
+CASES = [judge, keys, replies, rewards, events, faults, bad_input, tokens, slow_and_broken, batches, equal_work,
          queue_limit, jobs, reading, flashinfer, kernelgym, documents, real_judge, restarts, kill, sockets, memory]
 
 if __name__ == "__main__":

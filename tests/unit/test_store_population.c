@@ -48,7 +48,10 @@ static void standing_follows_the_rule(void **state)
     fixture *f = *state;
     kf_error error;
     kf_verdict reverified = make_verdict(KF_CORRECT, 1.8), crash = make_verdict(KF_CRASH, 0);
-    reverified.reverified = true;
+    kf_verdict vague = make_verdict(KF_CORRECT, 3), vague_again = vague;
+    reverified.reverified = vague_again.reverified = true;
+    vague.speedup.low = vague_again.speedup.low = 0.05;
+    vague.speedup.high = vague_again.speedup.high = 42;
     struct {
         kf_verdict first, second;
         kf_status status;
@@ -63,6 +66,11 @@ static void standing_follows_the_rule(void **state)
         {make_verdict(KF_WRONG_RESULT, 0), make_verdict(KF_CORRECT, 2), KF_WRONG_RESULT, NAN},
         {make_verdict(KF_CHEATING, 0), reverified, KF_CHEATING, NAN},
         {crash, make_verdict(KF_CORRECT, 2), KF_CORRECT, 2},
+        {crash, vague, KF_CORRECT, 3},
+        {make_verdict(KF_CORRECT, 2), vague, KF_CORRECT, 2},
+        {vague, make_verdict(KF_CORRECT, 2), KF_CORRECT, 2},
+        {make_verdict(KF_CORRECT, 2), make_verdict(KF_CORRECT, NAN), KF_CORRECT, 2},
+        {reverified, vague_again, KF_CORRECT, 1.8},
     };
     kf_autoresult kf_store_candidate candidate = {0};
     int64_t correct = 0;
@@ -299,7 +307,7 @@ static void lower_bounds_rank(void **state)
     uint64_t random = 7;
     assert_ok(&error, kf_store_begin(f->store, &error));
     for (int i = 0; i < COUNT; i++) {
-        int64_t id = put(f, i, KF_CORRECT, 1).candidate;
+        int64_t id = put(f, i, KF_CRASH, 0).candidate;
         random = random * 6364136223846793005u + 1442695040888963407u;
         /* Every other interval says nothing, and ties occur. */
         double value = 1 + (double)(random >> 60), width = i % 2 ? 0.02 : 1;
