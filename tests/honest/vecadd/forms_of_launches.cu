@@ -1,4 +1,4 @@
-// Launches in a macro, by pointer and in a lambda, beside strings and shifts that look like them.
+// Launches in a macro, by pointer and in a lambda, among strings and shifts that look like them.
 // rule: forms of launches
 // expect: correct
 #include <cuda_runtime.h>
