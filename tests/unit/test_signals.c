@@ -214,7 +214,7 @@ static void a_machine_that_kills_each_runner_is_to_blame(void **state)
     fail_msg("a runner lived each time");
 }
 
-/* Tries again if a signal met nobody: the candidate is right then. */
+/* Tries again if no process got the signal: the candidate is right then. */
 static void expect_interrupted(sender wanted)
 {
     for (int turn = 0; turn < 30; turn++) {
