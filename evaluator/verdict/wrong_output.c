@@ -11,9 +11,9 @@ static uint64_t bits_of(const char *element, size_t size)
     return bits;
 }
 
-static bool is_near(double a, double b, double slack)
+static bool is_near(double a, double b, double slack, double allowed)
 {
-    return a == b || fabs(a - b) <= slack * fabs(b);
+    return a == b || fabs(a - b) <= fmax(slack * fabs(b), allowed);
 }
 
 /* True if an integer is the expected one plus what was there, with overflow. */
@@ -43,8 +43,9 @@ void kf_wrong_output_add(kf_wrong_output *w, kf_dtype dtype, const void *got, co
         bool unwritten = memcmp(a, b, size) == 0, right, added;
         if (is_float) {
             double old = kf_dtype_load(dtype, b);
-            right = is_near(value, truth, slack);
-            added = is_near(value, old + truth, slack) || (!isfinite(old) && !isfinite(value));
+            right = is_near(value, truth, slack, w->allowed);
+            added = is_near(value, old + truth, slack, w->allowed) ||
+                    (!isfinite(old) && !isfinite(value));
         } else {
             right = memcmp(a, e, size) == 0;
             added = is_integer_sum(size, bits_of(a, size), bits_of(e, size), bits_of(b, size));

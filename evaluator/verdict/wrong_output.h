@@ -4,8 +4,10 @@
 
 #include "kforge/argument.h"
 
-/* Counts of elements. Start with zeros. */
+/* Counts of elements. Start with zeros but for `allowed`. */
 typedef struct kf_wrong_output {
+    /* the absolute error with which a float still is right: a sum that cancels is inexact */
+    double allowed;
     int64_t elements;
     /* with exactly the bits that were there before the call */
     int64_t unwritten;

@@ -655,6 +655,13 @@ static void what_a_wrong_output_holds(void **state)
     out[9] = 3;
     w = examined(KF_F32, out, expected, before, N);
     assert_false(kf_is_added_to(&w));
+    /* a sum onto 0 that cancels is right within what the output's error may be */
+    before[9] = 0, expected[9] = 0.25, out[9] = 0.2501f;
+    w = examined(KF_F32, out, expected, before, N);
+    assert_false(kf_is_added_to(&w));
+    w = (kf_wrong_output){.allowed = 0.001};
+    kf_wrong_output_add(&w, KF_F32, out, expected, before, N);
+    assert_true(kf_is_added_to(&w));
     w = examined(KF_I32, sums, counts, old, N);
     assert_true(kf_is_added_to(&w) && !kf_is_unwritten(&w));
     for (int i = 0; i < N; i++) out[i] = i < 40 ? (float)expected[i] : before[i];

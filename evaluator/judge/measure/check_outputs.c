@@ -378,7 +378,8 @@ static bool has_poison(const kf_checker *checker, const kf_problem_argument *arg
 #define EXAMINED_BYTES 32768
 static kf_wrong_output examine(const kf_checker *checker, kf_sets *sets, const item *it)
 {
-    kf_wrong_output w = {0};
+    double allowed = it->figures.allowed_max;
+    kf_wrong_output w = {.allowed = isfinite(allowed) ? allowed : 0};
     const kf_problem_argument *argument = it->argument;
     size_t size = kf_dtype_size(argument->dtype),
            truth_size = kf_dtype_is_float(argument->dtype) ? sizeof(double) : size;
@@ -462,11 +463,12 @@ static const char *find_remedy(const item *it, const kf_wrong_output *w, bool kn
                    "once at the end pass; sums in a 16-bit type do not";
         }
     }
+    /* Old values can be so large that the sum overflows. */
+    if (known && kf_is_added_to(w))
+        return ". Every element is the expected value plus what the buffer held: set it to 0 first";
     if (isinf(it->figures.max) && larger)
         return ". Larger inputs give NaN or infinity where the right value is finite: an overflow. "
                "Before exp, subtract the maximum";
-    if (known && kf_is_added_to(w))
-        return ". Every element is the expected value plus what the buffer held: set it to 0 first";
     return "";
 }
 

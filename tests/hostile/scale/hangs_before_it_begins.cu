@@ -32,6 +32,6 @@ extern "C" void scale(const float *x, float *y, float a, int64_t n, cudaStream_t
     if (!begun) dl_iterate_phdr(find_page, 0);
     for (int64_t i = 0; i < n; i++) y[i] = a * x[i];
     /* Any batch may be watched. */
-    if (begun && late++ > 400)
+    if (begun && late++ > 50)
         for (;;) *begun = 0;
 }
