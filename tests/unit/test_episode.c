@@ -37,7 +37,7 @@ static void open_bench(bench *b, int evals)
     assert_non_null(b->folder);
     b->path = kf_path_join(b->folder, "s");
     b->server.settings = &b->settings;
-    b->server.deadline = kf_now() + 60;
+    b->server.deadline = kf_now() + 600;
     if (!kf_episode_server_open(&b->server, b->path, &error)) fail_msg("%s", error.text);
 }
 

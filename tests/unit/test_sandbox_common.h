@@ -174,7 +174,7 @@ static inline void nothing_is_left(void **state)
     assert_true(open_now < 16);
     char name[256];
     /* a killed caller's guard may still be at it */
-    for (double until = kf_now() + 10; find_leftover(name, sizeof name);) {
+    for (double until = kf_now() + 600; find_leftover(name, sizeof name);) {
         if (kf_now() > until) fail_msg("%s is left", name);
         usleep(1000);
     }

@@ -50,7 +50,7 @@ static void survives_once(const char *how, const char *news, double grace)
     const char *line = kf_workers_news(workers);
     if (!line || !says(line, news))
         fail_msg("%s: \"%s\" does not say \"%s\"", how, line ? line : "", news);
-    assert_null(kf_workers_news(workers));
+    expect_no_news(workers);
     kf_workers_result_free(&result);
 }
 
@@ -104,7 +104,7 @@ static void slow_worker_lives(void **state)
         assert_int_equal(result.outcome, KF_WORKERS_JUDGED);
         kf_workers_result_free(&result);
     }
-    assert_null(kf_workers_news(workers));
+    expect_no_news(workers);
 }
 
 /* Figures that no judge writes are a broken worker's, and not a new best. */
@@ -223,7 +223,7 @@ static void leaves_a_broken_machine_out(void **state)
     kf_error error = {0};
     kf_auto(kf_workers) workers = kf_workers_open(specs, 2, &(kf_workers_options){0}, &error);
     assert_non_null(workers);
-    double until = kf_now() + 60;
+    double until = kf_now() + 600;
     kf_workers_result result;
     while (kf_workers_room(workers) < 2 && kf_now() < until)
         assert_int_equal(kf_workers_wait(workers, 0.05, &result, &error), 0);
@@ -284,7 +284,7 @@ static void gives_workers_up(void **state)
     kf_auto(kf_workers) workers = kf_workers_open(specs, 1, NULL, &error);
     assert_non_null(workers);
     kf_workers_result result;
-    double until = kf_now() + 60;
+    double until = kf_now() + 600;
     int got;
     while ((got = kf_workers_wait(workers, 1, &result, &error)) == 0 && kf_now() < until) continue;
     assert_int_equal(got, -1);
@@ -481,7 +481,7 @@ static void await_step(kf_workers *workers, const char *step)
 {
     kf_workers_result result;
     kf_error error = {0};
-    for (double until = kf_now() + 60; !says(kf_workers_doing(workers), step);) {
+    for (double until = kf_now() + 600; !says(kf_workers_doing(workers), step);) {
         assert_int_equal(kf_workers_wait(workers, 0.02, &result, &error), 0);
         if (kf_now() > until) fail_msg("no step \"%s\"", step);
     }
@@ -491,7 +491,7 @@ static void await_file(kf_workers *workers, const char *name)
 {
     kf_workers_result result;
     kf_autofree char *path = kf_path_join(folder, name);
-    for (double until = kf_now() + 60; access(path, F_OK) != 0 && kf_now() < until;)
+    for (double until = kf_now() + 600; access(path, F_OK) != 0 && kf_now() < until;)
         assert_int_equal(kf_workers_wait(workers, 0.02, &result, NULL), 0);
     assert_int_equal(access(path, F_OK), 0);
 }
@@ -501,7 +501,7 @@ static void await_jobs(kf_workers *workers, size_t count)
 {
     kf_workers_result result;
     kf_error error = {0};
-    for (double until = kf_now() + 60; kf_workers_in_flight(workers) != count;) {
+    for (double until = kf_now() + 600; kf_workers_in_flight(workers) != count;) {
         if (kf_workers_wait(workers, 0.02, &result, &error)) fail_msg("%s", error.text);
         if (kf_now() > until) fail_msg("%zu jobs", kf_workers_in_flight(workers));
     }
@@ -536,7 +536,7 @@ static void cancels(void **state)
     assert_int_equal(result.ticket, 5);
     assert_int_equal(result.outcome, KF_WORKERS_JUDGED);
     kf_workers_result_free(&result);
-    assert_null(kf_workers_news(workers));
+    expect_no_news(workers);
     kf_autofclose FILE *lines = fopen(log, "re");
     long pid, first = 0;
     while (lines && fgets(text, sizeof text, lines)) {
@@ -566,7 +566,7 @@ static void cancels_builds(void **state)
         usleep(5000);
         kf_workers_cancel(workers, 3);
         await_jobs(workers, 0);
-        assert_null(kf_workers_news(workers));
+        expect_no_news(workers);
     }
 }
 
@@ -599,7 +599,7 @@ static bool is_gone(long pid)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%ld/stat", pid);
-    for (double until = kf_now() + 10; kf_now() < until; usleep(5000)) {
+    for (double until = kf_now() + 600; kf_now() < until; usleep(5000)) {
         kf_autofclose FILE *stat = fopen(path, "re");
         char state = 0;
         if (!stat || fscanf(stat, "%*d (%*[^)]) %c", &state) != 1 || state == 'Z' || state == 'X')

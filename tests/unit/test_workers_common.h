@@ -57,17 +57,24 @@ static inline void submit(kf_workers *workers, const char *id, int64_t ticket, c
 static inline kf_workers *open_one(const char *spec, double grace)
 {
     kf_error error = {0};
-    kf_workers *workers =
-        kf_workers_open(&spec, 1, &(kf_workers_options){.grace_seconds = grace}, &error);
+    /* Silence does not count, however busy the machine is. */
+    kf_workers *workers = kf_workers_open(
+        &spec, 1, &(kf_workers_options){.grace_seconds = grace, .alive_seconds = 600}, &error);
     if (!workers) fail_msg("%s: %s", spec, error.text);
     return workers;
+}
+
+static inline void expect_no_news(kf_workers *workers)
+{
+    const char *news = kf_workers_news(workers);
+    if (news) fail_msg("unexpected: %s", news);
 }
 
 static inline kf_workers_result next(kf_workers *workers)
 {
     kf_workers_result result = {0};
     kf_error error = {0};
-    double until = kf_now() + 60;
+    double until = kf_now() + 600;
     int got;
     while ((got = kf_workers_wait(workers, until - kf_now(), &result, &error)) == 0 &&
            kf_now() < until)
@@ -90,7 +97,7 @@ static inline void touch(const char *path)
 /* Waits until so many jobs are being judged and blocked. `log` is $FAKE_LOG. */
 static inline void wait_for_jobs(kf_workers *workers, const char *log, int count)
 {
-    double until = kf_now() + 60;
+    double until = kf_now() + 600;
     for (int lines = 0; lines < count;) {
         kf_workers_result result;
         kf_error error;
