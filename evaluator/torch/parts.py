@@ -8,7 +8,7 @@ Whether a module is one of those is found out on its first indices. If they are 
 than apart, the module is called as a whole. The baseline is always called as a whole, and the judge
 compares it with the oracle. So a wrong decision ends in an error of the task.
 
-A module whose calls change its state, or draw random numbers, is called as a whole. Calls that only
+A module is called as a whole if its calls change its state or draw random numbers. Calls that only
 decide, and calls that failed, leave the state as it was.
 """
 
