@@ -66,11 +66,32 @@ bool kf_call_submit(kf_search *s, const kf_call *call, kf_error *why)
 
 /* ---- questions ------------------------------------------------------------------------------- */
 
+/* Drops a question after its client has left. It may wait to be proposed, or be a job. The job's
+ * time counts for the agent. */
+static void withdraw(kf_search *s, int model, const kf_llm_question *asked)
+{
+    for (kf_agent_question **at = &s->calls.questions; *at; at = &(*at)->next) {
+        kf_agent_question *q = *at;
+        if (q->model != model || q->asked.tag != asked->tag || q->asked.id != asked->id) continue;
+        *at = q->next;
+        free(q->asked.source);
+        free(q);
+        break;
+    }
+    double seconds = kf_jobs_cancel_question(s, model, asked->tag, asked->id);
+    kf_llm_answer(s->models.items[model].llm, asked->tag, asked->id, NULL, seconds,
+                  "cancelled by the agent");
+}
+
 bool kf_episodes_collect(kf_search *s, kf_error *error)
 {
     for (int i = 0; i < (int)s->models.count; i++) {
         kf_llm_question asked;
         while (kf_is_agent(s, i) && kf_llm_next_question(s->models.items[i].llm, &asked)) {
+            if (!asked.source) {
+                withdraw(s, i, &asked);
+                continue;
+            }
             kf_agent_question *question = malloc(sizeof *question), **end = &s->calls.questions;
             if (!question) {
                 free(asked.source);
