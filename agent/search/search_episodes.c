@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kforge/file.h"
 #include "kforge/json.h"
 #include "search_internal.h"
 
@@ -66,6 +67,28 @@ bool kf_call_submit(kf_search *s, const kf_call *call, kf_error *why)
 
 /* ---- questions ------------------------------------------------------------------------------- */
 
+/* Takes the proposals that answer a question out of a list. Returns the seconds since a job was
+ * submitted for one of them, or 0. */
+static double drop_proposals(kf_search *s, kf_proposal **list, int model,
+                             const kf_llm_question *asked)
+{
+    double seconds = 0;
+    while (*list) {
+        kf_proposal *p = *list;
+        if (p->origin.model != model || p->asked.tag != asked->tag || p->asked.id != asked->id) {
+            list = &p->next;
+            continue;
+        }
+        *list = p->next;
+        p->next = NULL;
+        seconds = kf_now() - p->started;
+        kf_workers_cancel(s->workers, p->ticket);
+        if (p->tunable) p->tunable->in_flight--;
+        kf_proposal_free(p);
+    }
+    return seconds;
+}
+
 /* Drops a question after its client has left. It may wait to be proposed, or be a job. The job's
  * time counts for the agent. */
 static void withdraw(kf_search *s, int model, const kf_llm_question *asked)
@@ -78,7 +101,8 @@ static void withdraw(kf_search *s, int model, const kf_llm_question *asked)
         free(q);
         break;
     }
-    double seconds = kf_jobs_cancel_question(s, model, asked->tag, asked->id);
+    double seconds = drop_proposals(s, &s->jobs.in_flight, model, asked);
+    s->progress.device_seconds += seconds;
     kf_llm_answer(s->models.items[model].llm, asked->tag, asked->id, NULL, seconds,
                   "cancelled by the agent");
 }

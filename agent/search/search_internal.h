@@ -134,9 +134,6 @@ bool kf_jobs_handle(kf_search *s, kf_workers_result *result, kf_error *error);
 void kf_jobs_withdraw(kf_search *s);
 /* Stops the judging of what agents asked for. */
 void kf_jobs_cancel_questions(kf_search *s);
-/* Cancels the job of one question, and returns the seconds since it was submitted; 0 without a job.
- */
-double kf_jobs_cancel_question(kf_search *s, int model, int64_t tag, int64_t id);
 void kf_jobs_clear(kf_search_jobs *jobs);
 
 /* ---- search_propose.c ------------------------------------------------------------------------ */

@@ -225,34 +225,6 @@ void kf_jobs_cancel_questions(kf_search *s)
     }
 }
 
-static bool answers(const kf_proposal *p, int model, int64_t tag, int64_t id)
-{
-    return p->origin.model == model && p->asked.tag == tag && p->asked.id == id;
-}
-
-double kf_jobs_cancel_question(kf_search *s, int model, int64_t tag, int64_t id)
-{
-    double seconds = 0;
-    for (kf_proposal **at = &s->jobs.retries; *at;) {
-        kf_proposal *p = *at;
-        if (!answers(p, model, tag, id)) {
-            at = &p->next;
-            continue;
-        }
-        *at = p->next;
-        kf_proposal_free(p);
-    }
-    for (kf_proposal *p = s->jobs.in_flight, *next; p; p = next) {
-        next = p->next;
-        if (!answers(p, model, tag, id)) continue;
-        seconds = kf_now() - p->started;
-        kf_workers_cancel(s->workers, p->ticket);
-        kf_proposal_free(unlink_ticket(s, p->ticket));
-    }
-    s->progress.device_seconds += seconds;
-    return seconds;
-}
-
 static void free_list(kf_proposal *list)
 {
     for (kf_proposal *next; list; list = next) {

@@ -14,6 +14,7 @@
 #include "kforge/file.h"
 
 #define LAST_PRIORITY 19
+#define UNDISTURBED_SECONDS 0.25
 
 void kf_runner_timeout_begin(kf_runner_timeout *runner_timeout, double seconds, double now)
 {
@@ -135,9 +136,10 @@ bool kf_runner_timeout_look(kf_runner_timeout *runner_timeout, pid_t pid, double
     kf_runner_timeout_spend(runner_timeout, went, computed, starved);
     if (went > 2 * KF_RUNNER_TIMEOUT_TURN && fmin(computed, starved) > KF_RUNNER_TIMEOUT_TURN)
         lower_priority_of_many(pid);
-    /* Looking takes processor time during a batch, so it begins when half of the time is over. */
+    /* Looking takes processor time during a batch, so short ones are not looked at. */
     double foreign;
-    if (runner_timeout->threads < 0 && runner_timeout->used > 0.5 * runner_timeout->seconds)
+    if (runner_timeout->threads < 0 &&
+        runner_timeout->used > fmin(0.5 * runner_timeout->seconds, UNDISTURBED_SECONDS))
         look_at_queue(runner_timeout, pid, &foreign);
     if (runner_timeout->used < runner_timeout->seconds) return true;
     double queued = look_at_queue(runner_timeout, pid, &foreign),
