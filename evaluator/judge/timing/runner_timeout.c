@@ -122,6 +122,23 @@ static void lower_priority_of_many(pid_t pid)
         setpriority(PRIO_PGRP, (id_t)pid, LAST_PRIORITY);
 }
 
+/* Counts a wait that other programs caused as a stall. It is no longer than the time that counted
+ * since the last look at the threads, because the judge may have waited meanwhile. False if it is
+ * too short. */
+static bool excuse(kf_runner_timeout *runner_timeout, double foreign)
+{
+    double own = runner_timeout->seconds - runner_timeout->granted,
+           most = KF_RUNNER_TIMEOUT_LOAD * own - runner_timeout->excused;
+    foreign = fmin(foreign, fmin(most, runner_timeout->used - runner_timeout->marked));
+    if (foreign >= KF_RUNNER_TIMEOUT_TURN) {
+        runner_timeout->excused += foreign;
+        runner_timeout->stalled += foreign;
+        runner_timeout->used -= foreign;
+    }
+    runner_timeout->marked = runner_timeout->used;
+    return foreign >= KF_RUNNER_TIMEOUT_TURN;
+}
+
 bool kf_runner_timeout_look(kf_runner_timeout *runner_timeout, pid_t pid, double now)
 {
     double went = now - runner_timeout->looked, computed = 0, starved = 0;
@@ -139,23 +156,26 @@ bool kf_runner_timeout_look(kf_runner_timeout *runner_timeout, pid_t pid, double
     /* Looking takes processor time during a batch, so short ones are not looked at. */
     double foreign;
     if (runner_timeout->threads < 0 &&
-        runner_timeout->used > fmin(0.5 * runner_timeout->seconds, UNDISTURBED_SECONDS))
+        runner_timeout->used > fmin(0.5 * runner_timeout->seconds, UNDISTURBED_SECONDS)) {
         look_at_queue(runner_timeout, pid, &foreign);
-    if (runner_timeout->used < runner_timeout->seconds) return true;
-    double queued = look_at_queue(runner_timeout, pid, &foreign),
-           own = runner_timeout->seconds - runner_timeout->granted;
-    foreign = fmin(foreign, KF_RUNNER_TIMEOUT_LOAD * own - runner_timeout->excused);
-    if (foreign >= KF_RUNNER_TIMEOUT_TURN) {
-        runner_timeout->excused += foreign;
-        runner_timeout->stalled += foreign;
-        runner_timeout->used -= foreign;
-        return true;
+        runner_timeout->marked = runner_timeout->used;
     }
+    if (runner_timeout->used < runner_timeout->seconds) return true;
+    double queued = look_at_queue(runner_timeout, pid, &foreign);
+    if (excuse(runner_timeout, foreign)) return true;
     double grant = fmin(queued, KF_RUNNER_TIMEOUT_GRANT - runner_timeout->granted);
     if (grant < KF_RUNNER_TIMEOUT_TURN) return false;
     runner_timeout->granted += grant;
     runner_timeout->seconds += grant;
     return true;
+}
+
+void kf_runner_timeout_end(kf_runner_timeout *runner_timeout, pid_t pid)
+{
+    double foreign;
+    if (runner_timeout->threads < 0) return;
+    look_at_queue(runner_timeout, pid, &foreign);
+    excuse(runner_timeout, foreign);
 }
 
 int kf_runner_timeout_sleep(const kf_runner_timeout *runner_timeout)

@@ -46,8 +46,8 @@ typedef struct kf_runner_timeout {
     bool watched;
     /* processor time of all threads of the runner, in seconds since it began */
     double computed;
-    /* `computed` at the last look at the threads */
-    double counted;
+    /* the processor time of all threads, and `used`, at the last look at the threads */
+    double counted, marked;
     /* seconds in which the judge's thread was ready without a processor */
     double starved;
     /* in `queue`; -1 before the first look at them */
@@ -75,6 +75,9 @@ double kf_runner_timeout_foreign(double queued, double ran, double computed);
 /* Accounts for the time since the last look. False if the runner's time is over. `pid` is the
  * runner's; 0, or the id of a process that has ended, gets no grant. */
 bool kf_runner_timeout_look(kf_runner_timeout *runner_timeout, pid_t pid, double now);
+/* Ends the wait for a runner that has answered. Counts what other programs took of a long wait as a
+ * stall. */
+void kf_runner_timeout_end(kf_runner_timeout *runner_timeout, pid_t pid);
 /* Returns the milliseconds until the next look, for poll(2). */
 int kf_runner_timeout_sleep(const kf_runner_timeout *runner_timeout);
 
