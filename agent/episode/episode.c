@@ -175,12 +175,7 @@ void kf_episode_pause(kf_episode *e)
 
 bool kf_episode_next(kf_episode *e, kf_episode_question *question)
 {
-    kf_episode_server *server = &e->server;
-    if (e->ended || e->kill_at || !server->waiting_count) return false;
-    *question = server->waiting[0];
-    memmove(server->waiting, server->waiting + 1,
-            --server->waiting_count * sizeof *server->waiting);
-    return true;
+    return !e->ended && !e->kill_at && kf_episode_server_next(&e->server, question);
 }
 
 void kf_episode_answer(kf_episode *e, int64_t id, const char *json, double device_seconds,

@@ -69,7 +69,8 @@ typedef struct kf_episode_question {
     /* positive, for kf_episode_answer */
     int64_t id;
     kf_episode_wish wish;
-    /* owned by the receiver */
+    /* owned by the receiver. NULL: the client of question `id` has left, so nothing reads an answer
+     */
     char *source;
     size_t size;
 } kf_episode_question;
@@ -109,7 +110,7 @@ kf_episode *kf_episode_start(const kf_episode_settings *settings, const kf_episo
 bool kf_episode_step(kf_episode *episode);
 /* As kf_llm_watch. */
 size_t kf_episode_watch(const kf_episode *episode, struct pollfd *fds, size_t most, double *wake);
-/* Takes the next question. False without one. */
+/* Takes the next question, or the end of an earlier one. False without one. */
 bool kf_episode_next(kf_episode *episode, kf_episode_question *question);
 /* Answers question `id` with a JSON object (README.md), or with NULL and the reason. */
 void kf_episode_answer(kf_episode *episode, int64_t id, const char *json, double device_seconds,

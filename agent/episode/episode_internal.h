@@ -68,6 +68,9 @@ typedef struct kf_episode_server {
     kf_episode_connection connections[KF_EPISODE_CONNECTIONS];
     kf_episode_question waiting[KF_EPISODE_CONNECTIONS];
     size_t waiting_count;
+    /* questions that were taken, and that no client waits for any more */
+    int64_t withdrawn[KF_EPISODE_CONNECTIONS];
+    size_t withdrawn_count;
     int64_t last_question;
     kf_episode_account account;
     /* an array of earlier answers in brief */
@@ -84,6 +87,8 @@ bool kf_episode_server_open(kf_episode_server *server, const char *path, kf_erro
 void kf_episode_server_close(kf_episode_server *server);
 void kf_episode_server_step(kf_episode_server *server);
 size_t kf_episode_server_watch(const kf_episode_server *server, struct pollfd *fds, size_t most);
+/* As kf_episode_next. */
+bool kf_episode_server_next(kf_episode_server *server, kf_episode_question *question);
 void kf_episode_server_answer(kf_episode_server *server, int64_t id, const char *json,
                               double device_seconds, const char *reason);
 /* Returns "eval", "check", …. */

@@ -22,6 +22,8 @@
 #define BACKLOG 128
 /* latest answers that `history` repeats */
 #define MAX_HISTORY 200
+/* for the turns of an episode */
+#define CANCELLED "cancelled by the agent"
 
 static const char *const wishes[KF_EPISODE_WISHES] = {"eval", "check", "profile", "submit"};
 
@@ -198,6 +200,46 @@ static bool may_ask(kf_episode_server *server)
     return !*spent->overspent;
 }
 
+bool kf_episode_server_next(kf_episode_server *server, kf_episode_question *question)
+{
+    if (server->withdrawn_count) {
+        *question = (kf_episode_question){.id = server->withdrawn[--server->withdrawn_count]};
+        return true;
+    }
+    if (!server->waiting_count) return false;
+    *question = server->waiting[0];
+    memmove(server->waiting, server->waiting + 1,
+            --server->waiting_count * sizeof *server->waiting);
+    return true;
+}
+
+/* Forgets a question that was not taken yet. False if it was. */
+static bool forget_waiting(kf_episode_server *server, int64_t id)
+{
+    for (size_t i = 0; i < server->waiting_count; i++) {
+        if (server->waiting[i].id != id) continue;
+        free(server->waiting[i].source);
+        memmove(server->waiting + i, server->waiting + i + 1,
+                (--server->waiting_count - i) * sizeof *server->waiting);
+        end_turn(server, id, NULL, CANCELLED);
+        return true;
+    }
+    return false;
+}
+
+/* Looks if the client of a question in work has left, for example because its call was cancelled.
+ * A client that only ends what it sends still waits for its answer. The judgement stays counted. */
+static void look_for_end(kf_episode_server *server, kf_episode_connection *c)
+{
+    struct pollfd fd = {.fd = c->fd};
+    if (poll(&fd, 1, 0) != 1 || !(fd.revents & (POLLHUP | POLLERR))) return;
+    if (!forget_waiting(server, c->question)) {
+        if (server->withdrawn_count == KF_EPISODE_CONNECTIONS) return; /* in a later step */
+        server->withdrawn[server->withdrawn_count++] = c->question;
+    }
+    drop(c);
+}
+
 static void ask(kf_episode_server *server, kf_episode_connection *c, kf_episode_wish wish,
                 const char *source)
 {
@@ -354,7 +396,8 @@ void kf_episode_server_step(kf_episode_server *server)
     for (size_t i = 0; i < KF_EPISODE_CONNECTIONS; i++) {
         kf_episode_connection *c = &server->connections[i];
         if (c->fd < 0) continue;
-        read_some(server, c);
+        if (c->question) look_for_end(server, c);
+        if (c->fd >= 0) read_some(server, c);
         if (c->fd >= 0) take_first_line(server, c);
         if (c->fd >= 0 && c->out.size) write_some(c);
     }
@@ -370,8 +413,10 @@ size_t kf_episode_server_watch(const kf_episode_server *server, struct pollfd *f
     for (size_t i = 0; i < KF_EPISODE_CONNECTIONS && count < most; i++) {
         const kf_episode_connection *c = &server->connections[i];
         place |= c->fd < 0 || !c->question;
-        if (c->fd < 0 || c->question) continue;
-        fds[count++] = (struct pollfd){.fd = c->fd, .events = c->out.size ? POLLOUT : POLLIN};
+        if (c->fd < 0) continue;
+        /* poll() reports the end of a client in any case. */
+        short events = c->question ? 0 : c->out.size ? POLLOUT : POLLIN;
+        fds[count++] = (struct pollfd){.fd = c->fd, .events = events};
     }
     if (place && count < most && server->listener >= 0)
         fds[count++] = (struct pollfd){.fd = server->listener, .events = POLLIN};

@@ -173,11 +173,12 @@ typedef struct kf_llm_question {
     /* among the questions of the request, from 1 */
     int64_t id;
     kf_llm_wish wish;
-    /* owned by the receiver */
+    /* owned by the receiver. NULL: no answer to question `id` is needed any more */
     char *source;
     size_t size;
 } kf_llm_question;
-/* Takes the next question of any request. False without one. Never waits. */
+/* Takes the next question of any request, or the end of an earlier one. False without one. Never
+ * waits. */
 bool kf_llm_next_question(kf_llm *llm, kf_llm_question *question);
 /* Answers with a JSON object (agent/episode/README.md), or with NULL and the reason. */
 void kf_llm_answer(kf_llm *llm, int64_t tag, int64_t id, const char *json, double device_seconds,

@@ -204,9 +204,25 @@ static bool is_complete(const cJSON *counters)
     return get(counters, "note") || get(counters, "lines") || get(counters, "lines_note");
 }
 
-/* Returns the counters of the store, or counts and stores them. NULL with the reason in *error. */
+/* Returns what is worth storing of old and new counters (either may be NULL), and takes both. A run
+ * that ended in a note must not hide older figures: then the note is about the missing lines. */
+static cJSON *join_counters(cJSON *stored, cJSON *counted)
+{
+    const char *note = cJSON_GetStringValue(get(counted, "note"));
+    if (stored && note && !get(stored, "note")) {
+        if (!get(stored, "lines_note")) cJSON_AddStringToObject(stored, "lines_note", note);
+        cJSON_Delete(counted);
+        return stored;
+    }
+    cJSON_Delete(stored);
+    return counted;
+}
+
+/* Returns the counters of the store, or counts and stores them. A note is stored as well, so that
+ * the next call does not count in vain. `again`: counts even if the store has counters. NULL with
+ * the reason in *error. */
 static cJSON *find_counters(kf_mcp_call *call, kf_store *store, const kf_store_candidate *candidate,
-                            const char *device, kf_error *error)
+                            const char *device, bool again, kf_error *error)
 {
     bool found = false;
     kf_autofree char *text = NULL;
@@ -215,7 +231,7 @@ static cJSON *find_counters(kf_mcp_call *call, kf_store *store, const kf_store_c
     if (kf_store_get_counters(store, candidate->id, candidate->device, &text, &found, error) &&
         found) {
         stored = kf_json_parse(text, strlen(text), 0, "counters", error);
-        if (!on_gpu || !stored || is_complete(stored)) return kf_steal(&stored);
+        if (!on_gpu || !stored || (is_complete(stored) && !again)) return kf_steal(&stored);
     }
     if (!on_gpu) {
         kf_fail(error, KF_ERROR_MACHINE,
@@ -223,13 +239,12 @@ static cJSON *find_counters(kf_mcp_call *call, kf_store *store, const kf_store_c
         return NULL;
     }
     kf_auto(cJSON) counters = count(call, store, candidate, device, error);
-    if (stored && (!counters || get(counters, "note"))) return kf_steal(&stored);
-    kf_autofree char *packed = counters ? cJSON_PrintUnformatted(counters) : NULL;
+    if (!counters) return kf_steal(&stored);
+    kf_auto(cJSON) joined = join_counters(kf_steal(&stored), kf_steal(&counters));
+    kf_autofree char *packed = cJSON_PrintUnformatted(joined);
     kf_auto(kf_store) writable = packed ? kf_mcp_store(call->server, KF_STORE_WRITE, NULL) : NULL;
-    /* Counters with a note are worth another try. */
-    if (writable && !get(counters, "note"))
-        kf_store_put_counters(writable, candidate->id, candidate->device, packed, NULL);
-    return kf_steal(&counters);
+    if (writable) kf_store_put_counters(writable, candidate->id, candidate->device, packed, NULL);
+    return kf_steal(&joined);
 }
 
 /* ---- kforge_profile -------------------------------------------------------------------------- */
@@ -263,7 +278,8 @@ cJSON *kf_tool_profile(kf_mcp_call *call, const cJSON *arguments, kf_error *erro
         return NULL;
     add_build(answer, verdict->build);
     kf_error reason = {0};
-    kf_auto(cJSON) counters = find_counters(call, store, &candidate, verdict->device, &reason);
+    kf_auto(cJSON) counters = find_counters(call, store, &candidate, verdict->device,
+                                            cJSON_IsTrue(get(arguments, "again")), &reason);
     size_t size;
     kf_autofree char *source = kf_store_source(store, candidate.id, &size, NULL);
     if (counters) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kforge/file.h"
 #include "kforge/json.h"
 #include "search_internal.h"
 
@@ -66,11 +67,55 @@ bool kf_call_submit(kf_search *s, const kf_call *call, kf_error *why)
 
 /* ---- questions ------------------------------------------------------------------------------- */
 
+/* Takes the proposals that answer a question out of a list. Returns the seconds since a job was
+ * submitted for one of them, or 0. */
+static double drop_proposals(kf_search *s, kf_proposal **list, int model,
+                             const kf_llm_question *asked)
+{
+    double seconds = 0;
+    while (*list) {
+        kf_proposal *p = *list;
+        if (p->origin.model != model || p->asked.tag != asked->tag || p->asked.id != asked->id) {
+            list = &p->next;
+            continue;
+        }
+        *list = p->next;
+        p->next = NULL;
+        seconds = kf_now() - p->started;
+        kf_workers_cancel(s->workers, p->ticket);
+        if (p->tunable) p->tunable->in_flight--;
+        kf_proposal_free(p);
+    }
+    return seconds;
+}
+
+/* Drops a question after its client has left. It may wait to be proposed, or be a job. The job's
+ * time counts for the agent. */
+static void withdraw(kf_search *s, int model, const kf_llm_question *asked)
+{
+    for (kf_agent_question **at = &s->calls.questions; *at; at = &(*at)->next) {
+        kf_agent_question *q = *at;
+        if (q->model != model || q->asked.tag != asked->tag || q->asked.id != asked->id) continue;
+        *at = q->next;
+        free(q->asked.source);
+        free(q);
+        break;
+    }
+    double seconds = drop_proposals(s, &s->jobs.in_flight, model, asked);
+    s->progress.device_seconds += seconds;
+    kf_llm_answer(s->models.items[model].llm, asked->tag, asked->id, NULL, seconds,
+                  "cancelled by the agent");
+}
+
 bool kf_episodes_collect(kf_search *s, kf_error *error)
 {
     for (int i = 0; i < (int)s->models.count; i++) {
         kf_llm_question asked;
         while (kf_is_agent(s, i) && kf_llm_next_question(s->models.items[i].llm, &asked)) {
+            if (!asked.source) {
+                withdraw(s, i, &asked);
+                continue;
+            }
             kf_agent_question *question = malloc(sizeof *question), **end = &s->calls.questions;
             if (!question) {
                 free(asked.source);

@@ -8,11 +8,14 @@ import concurrent.futures
 import os
 import re
 import shlex
+import signal
 import subprocess
 
 import slim
 
-UNSUPPORTED = 3  # exit status of kforge-cpucc
+UNSUPPORTED, KILLED = 3, 4  # exit statuses of kforge-cpucc
+# Signals of other programs, or of a machine without memory (KF_SANDBOX_OUTSIDE_SIGNALS).
+OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 TOKEN = re.compile(
     r"\$(?:(?P<escaped>[$ :\n])|\{(?P<braced>[A-Za-z0-9_.-]+)\}|(?P<plain>[A-Za-z0-9_-]+))"
 )
@@ -66,6 +69,15 @@ class Refused(RuntimeError):
     unsupported = False
 
 
+def words_of_a_kill(command, status):
+    """Returns a line about a program that a signal ended, as gcc writes it (machine_failures.c), or
+    "". A shell adds 128 to the signal's number."""
+    number = -status if status < 0 else status - 128
+    if os.path.basename(command[0]) == "kforge-cpucc" and status == KILLED:
+        number = signal.SIGKILL
+    return "\nthe compiler terminated with signal %d\n" % number if number in OUTSIDE else ""
+
+
 def run(folder, command):
     done = subprocess.run(
         command,
@@ -74,7 +86,8 @@ def run(folder, command):
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )
-    return done.returncode, done.stdout.decode("utf-8", "replace")
+    words = words_of_a_kill(command, done.returncode)
+    return done.returncode, done.stdout.decode("utf-8", "replace") + words
 
 
 def run_either(folder, ways):

@@ -129,7 +129,7 @@ class Loaded:
         self.forward = self.module
         self.copies = plan.get("copies", False)
         self.library = None  # of an oracle: whether cuDNN computes its convolutions
-        self.parts = parts.Parts(self.torch, self.call_widened, self.place)
+        self.parts = parts.Parts(self.torch, self.call_widened, self.place, module=self.module)
         self.gives_back = (
             self.role == "oracle" and self.place.kind != "cpu" and self._argument_bytes() >= MUCH
         )
@@ -398,9 +398,11 @@ class Loaded:
 
         if self.place.kind != "cpu" and not self.parts.trying:
             if self.library is None:
+                before = self.parts.state()
                 self.library = float64.prefers_cudnn(
                     self.plan["problem"]["text"], call, self.place.synchronize
                 )
+                before.restore()
                 self.place.give_back()  # The memory of the other way.
             self.torch.backends.cudnn.enabled = self.library
         return self.load.flatten(call())

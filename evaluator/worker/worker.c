@@ -112,8 +112,11 @@ typedef struct reader {
     kf_buffer line;
     /* The first bytes of `line`, in which there is no newline. */
     size_t looked;
-    /* The first bytes of `line`, in which the watch looked for cancels. */
-    size_t peeked;
+    /* The first bytes of `line`, in which the watch looked for cancels, and those in which it found
+     * no further newline. */
+    size_t peeked, scanned;
+    /* More bytes are not read ahead. */
+    size_t most;
     /* True if the line is over the limit. Its rest is dropped. */
     bool overlong;
     bool ended;
@@ -136,10 +139,17 @@ static void read_some(reader *r)
     if (r->line.failed) r->failure = ENOMEM, r->ended = true;
 }
 
-/* True if more bytes may be read ahead. */
+/* True if more bytes may be read ahead. An agent sends no more jobs than its worker takes at a
+ * time, so a cancel behind all of them is read. */
 static bool has_room(const reader *r)
 {
-    return !r->ended && r->line.size <= KF_JOB_BYTES;
+    return !r->ended && r->line.size <= r->most;
+}
+
+/* Lets the next search for cancels begin with the first line. */
+static void search_anew(reader *r)
+{
+    r->peeked = r->scanned = 0;
 }
 
 /* Copies the id of a line that cancels a job. False for any other line. */
@@ -155,16 +165,20 @@ static bool read_cancel(const char *text, size_t size, char id[KF_JOB_ID_BYTES +
     return true;
 }
 
-/* Finds the next whole line with a cancel from r->peeked on. */
+/* Finds the next whole line with a cancel from r->peeked on. Looks at each byte of a long line
+ * once, since the judge may be timing meanwhile. */
 static bool next_cancel(reader *r, char id[KF_JOB_ID_BYTES + 1])
 {
-    for (char *feed; r->line.size > r->peeked &&
-                     (feed = memchr(r->line.data + r->peeked, '\n', r->line.size - r->peeked));) {
+    for (;;) {
+        size_t from = r->scanned > r->peeked ? r->scanned : r->peeked;
+        char *feed =
+            r->line.size > from ? memchr(r->line.data + from, '\n', r->line.size - from) : NULL;
+        r->scanned = feed ? (size_t)(feed - r->line.data) + 1 : r->line.size;
+        if (!feed) return false;
         const char *text = r->line.data + r->peeked;
-        r->peeked = (size_t)(feed - r->line.data) + 1;
+        r->peeked = r->scanned;
         if (read_cancel(text, (size_t)(feed - text), id)) return true;
     }
-    return false;
 }
 
 /* ---- the watch on the output ----------------------------------------------------------------- */
@@ -353,10 +367,14 @@ static reading read_line(reader *r, const watch *w, bool wait, size_t *length, k
         char *feed = r->line.size > r->looked
                          ? memchr(r->line.data + r->looked, '\n', r->line.size - r->looked)
                          : NULL;
-        if (feed) return *length = (size_t)(feed - r->line.data), READ_LINE;
+        if (feed) {
+            *length = (size_t)(feed - r->line.data);
+            r->overlong = r->overlong || *length > KF_JOB_BYTES;
+            return READ_LINE;
+        }
         if (r->line.size > KF_JOB_BYTES) r->overlong = true, kf_buffer_free(&r->line);
         r->looked = r->line.size;
-        if (r->peeked > r->looked) r->peeked = 0;
+        if (r->peeked > r->looked || r->scanned > r->looked) search_anew(r);
         if (r->ended)
             return *length = r->line.size, r->line.size > 0 || r->overlong ? READ_LINE : READ_END;
         if (__atomic_load_n(&w->stopped, __ATOMIC_RELAXED)) return READ_END;
@@ -374,6 +392,7 @@ static void drop_line(reader *r, size_t length)
     memmove(r->line.data, r->line.data + used, r->line.size - used);
     r->line.size -= used;
     r->peeked = r->peeked > used ? r->peeked - used : 0;
+    r->scanned = r->scanned > used ? r->scanned - used : 0;
     r->looked = 0;
     r->overlong = false;
     /* A large job must not leave a large buffer. */
@@ -414,7 +433,7 @@ static bool cancel_ahead(kf_job_queue *h, reader *r, watch *w, kf_error *error)
     if (h->count < h->most) return true;
     struct pollfd fd = {.fd = has_room(r) ? r->input : -1, .events = POLLIN};
     if (poll(&fd, 1, 0) == 1) read_some(r);
-    r->peeked = 0;
+    search_anew(r);
     while (next_cancel(r, id))
         if (!cancel_queued(h, w, id, error)) return false;
     return true;
@@ -455,7 +474,7 @@ static void lend_reader(watch *w, reader *r)
     pthread_mutex_lock(&w->mutex);
     w->reader = r;
     if (r) {
-        r->peeked = 0;
+        search_anew(r);
         __atomic_store_n(&w->halted, __atomic_load_n(&w->stopped, __ATOMIC_RELAXED),
                          __ATOMIC_RELAXED);
         read_cancels_of(w);
@@ -518,6 +537,7 @@ bool kf_worker_serve(kf_judge *judge, int input, int output, const volatile int 
     bool served = write_line(&w, hello, error) && kf_job_queue_open(&h, judge, error);
     if (served) {
         h.events = events;
+        r.most = (h.most + 1) * (size_t)KF_JOB_BYTES;
         served = serve(&h, &r, &w, error);
         kf_job_queue_close(&h);
     }

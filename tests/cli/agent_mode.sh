@@ -89,7 +89,7 @@ await no_folders
 # An agent that starts the server of $KFORGE_MCP with no variables but those that the list names.
 cat >agents/speaking <<'END'
 python3 - 2>&1 <<'PY'
-import json, os, subprocess
+import json, os, subprocess, time
 server = json.load(open(os.environ["KFORGE_MCP"]))["mcpServers"]["kforge"]
 process = subprocess.Popen([server["command"], *server["args"]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                            env=server["env"] | {"PATH": os.environ["PATH"]}, cwd="/")
@@ -98,6 +98,8 @@ def ask(method, **params):
     process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": ask.number, "method": method, "params": params}) + "\n")
     process.stdin.flush()
     answer = json.loads(process.stdout.readline())
+    if answer["id"] == 99:
+        answer = json.loads(process.stdout.readline())
     assert answer["id"] == ask.number, answer
     return answer["result"]
 ask.number = 0
@@ -120,13 +122,23 @@ answer = call("eval", file="try.cu", wait_s=0)
 assert answer["state"] == "running", answer
 answer = call("result", job=answer["job"], wait_s=600)
 assert answer["ok"] and abs(answer["speedup"][0] - 1.5) < 0.05, answer
+# A cancelled call ends its job. Otherwise this agent's only worker would never judge the next one.
+write("never.cu", "until /nowhere")
+def say(**message):
+    process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    process.stdin.flush()
+say(id=99, method="tools/call", params={"name": "kforge_eval", "arguments": {"file": "never.cu", "wait_s": 600}})
+time.sleep(1)
+say(method="notifications/cancelled", params={"requestId": 99})
+answer = call("eval", file="candidate.cu", mode="check", wait_s=60)
+assert answer["status"] == "compile_error", answer
 assert "no such job" in call("result", job="q9")
 assert "no such file" in call("eval", file="missing.cu").lower()
 assert call("eval", file="/etc/passwd") and "did you mean file" in call("eval", fiel="x")
 write("best.cu", "speed 2")
 assert call("profile", file="best.cu", wait_s=600)["ok"] and call("submit", file="best.cu", wait_s=600)["ok"]
 assert open("candidate.cu").read() == open("best.cu").read()
-assert [r["do"] for r in call("history")["history"]] == ["eval", "check", "eval", "profile", "submit"]
+assert [r["do"] for r in call("history")["history"]] == ["eval", "check", "eval", "check", "profile", "submit"]
 process.stdin.close()
 assert process.wait() == 0
 print("spoke")

@@ -78,6 +78,14 @@ for id, source, step in [("a", slow_build, "compiling"), ("b", slow_run, "checki
     send({"schema": "kforge-cancel/1", "id": id})
     answer = line()
     assert answer["schema"] == "kforge-refusal/1" and answer["id"] == id, answer
+# A cancel behind more input than a job may have. A judge without the cancel would answer "timeout".
+judge("b", slow_run)
+time.sleep(1)
+for _ in range(3):
+    worker.stdin.write(b" " * (30 << 20) + b"\n")
+send({"schema": "kforge-cancel/1", "id": "b"})
+answer = line()
+assert answer["schema"] == "kforge-refusal/1" and answer["id"] == "b", str(answer)[:400]
 judge("c", good)
 answer = line()
 assert answer["id"] == "c" and answer["status"] == "correct", str(answer)[:400]

@@ -295,6 +295,34 @@ static void sides_are_apart_if_memory_is_there(void **state)
     assert_true(pool + (6 - 3) * (2 * large.total_bytes + 2 * GIB) <= 40 * GIB);
 }
 
+/* Other programs have a part of the device. What a candidate takes later changes nothing. */
+static void other_programs_memory_is_no_room(void **state)
+{
+    (void)state;
+    static kf_problem large;
+    large = problem_of(4096, 65536); /* 1 GiB each way */
+    const uint64_t all = 80 * GIB;
+    const struct {
+        /* when the device is opened, and when sets are made */
+        uint64_t free_before, free_now;
+        bool apart;
+        uint32_t sets;
+    } rows[] = {
+        {79 * GIB, 78 * GIB, true, 3}, {79 * GIB, 8 * GIB, true, 3}, {20 * GIB, 19 * GIB, false, 2},
+        {20 * GIB, 78 * GIB, true, 3}, {8 * GIB, 8 * GIB, false, 1}, {0, 0, false, 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kf_cuda_properties gpu = {.memory_bytes = all,
+                                  .others_bytes = kf_cuda_others_bytes(all, rows[i].free_before)};
+        uint64_t room = kf_cuda_room(&gpu, rows[i].free_now);
+        bool apart = kf_cuda_has_room_for_sides(&large, 3, room);
+        uint32_t sets = kf_cuda_first_sets(&large, room, 1);
+        if (apart != rows[i].apart || sets != rows[i].sets)
+            fail_msg("row %zu: %d, %u sets in %.1f GiB", i, apart, sets, (double)room / GIB);
+        assert_int_equal(kf_cuda_room(&gpu, 0), room);
+    }
+}
+
 static kf_output_directory_entry entry_at(uint64_t address, int64_t rows, int64_t columns,
                                           int64_t row_stride, int64_t column_stride)
 {
@@ -434,6 +462,7 @@ int test_program(void)
         cmocka_unit_test(a_ledger_says_where_a_result_lies),
         cmocka_unit_test(reads_between_two_looks_are_seen),
         cmocka_unit_test(sides_are_apart_if_memory_is_there),
+        cmocka_unit_test(other_programs_memory_is_no_room),
     };
     return TEST_GROUP(tests, NULL, NULL);
 }

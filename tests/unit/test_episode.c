@@ -162,17 +162,62 @@ static void questions_are_answered(void **state)
     assert_non_null(strstr(answers, "\"evals_left\":1"));
     kf_autofree char *history = strstr(answers, "[{\"n\"") ? strdup(answers) : hear(&b, one);
     assert_non_null(strstr(history, "\"speedup\":[2,1,3]"));
-    /* The agent has left before the answer. */
+    /* The agent has left before the question was taken. */
     say(&b, two, check, strlen(check));
+    assert_int_equal(b.server.waiting_count, 3);
     close(two);
     kf_episode_server_step(&b.server);
-    assert_int_equal(b.server.waiting_count, 3);
-    kf_episode_server_answer(&b.server, b.server.waiting[2].id, "{}", 0, NULL);
+    assert_int_equal(b.server.waiting_count, 2);
+    assert_int_equal(b.server.withdrawn_count, 0);
     /* One more than the limit. */
     assert_string_equal(b.server.account.overspent, "");
     expect_answer(&b, one, "{\"do\":\"submit\",\"source\":\"c\"}\n", "all 3 judgements are used");
     assert_true(*b.server.account.overspent);
     close(one);
+    close_bench(&b);
+}
+
+/* A call that is cancelled closes its connection (agent/mcp/tool_episode.c). The owner of the
+ * episode learns of it, and the place is free. A client that has said everything still waits. */
+static void clients_that_leave_withdraw_their_questions(void **state)
+{
+    (void)state;
+    bench b;
+    kf_episode_question question;
+    const char eval[] = "{\"do\":\"eval\",\"source\":\"a\"}\n";
+    open_bench(&b, 100);
+    int patient = dial(&b);
+    say(&b, patient, eval, strlen(eval));
+    assert_true(kf_episode_server_next(&b.server, &question));
+    free(question.source);
+    assert_int_equal(shutdown(patient, SHUT_WR), 0);
+    for (int64_t id = 2; id < 40; id++) {
+        int fd = dial(&b);
+        say(&b, fd, eval, strlen(eval));
+        assert_true(kf_episode_server_next(&b.server, &question));
+        assert_int_equal(question.id, id);
+        assert_non_null(question.source);
+        free(question.source);
+        assert_false(kf_episode_server_next(&b.server, &question));
+        struct pollfd fds[KF_EPISODE_CONNECTIONS + 1];
+        size_t count = kf_episode_server_watch(&b.server, fds, KF_EPISODE_CONNECTIONS + 1);
+        assert_int_equal(poll(fds, count, 0), 0);
+        close(fd);
+        count = kf_episode_server_watch(&b.server, fds, KF_EPISODE_CONNECTIONS + 1);
+        assert_int_equal(poll(fds, count, 0), 1);
+        kf_episode_server_step(&b.server);
+        assert_true(kf_episode_server_next(&b.server, &question));
+        assert_int_equal(question.id, id);
+        assert_null(question.source);
+        assert_false(kf_episode_server_next(&b.server, &question));
+        /* The time of its job counts. */
+        kf_episode_server_answer(&b.server, id, NULL, 0.125, "cancelled");
+    }
+    assert_true(b.server.account.device_seconds == 38 * 0.125);
+    kf_episode_server_answer(&b.server, 1, "{}", 0, NULL);
+    kf_autofree char *answer = hear(&b, patient);
+    assert_non_null(strstr(answer, "\"ok\":true"));
+    close(patient);
     close_bench(&b);
 }
 
@@ -414,6 +459,7 @@ int test_program(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_requests_are_refused),
         cmocka_unit_test(questions_are_answered),
+        cmocka_unit_test(clients_that_leave_withdraw_their_questions),
         cmocka_unit_test(device_time_is_limited),
         cmocka_unit_test(floods_do_not_displace_questions),
         cmocka_unit_test(candidates_are_files_of_the_folder),

@@ -841,6 +841,21 @@ static void a_shim_is_compiled_once(void **state)
     kf_directory_remove(cache, NULL);
 }
 
+/* The first cache cannot be written: its folder is a file. */
+static void a_shim_is_compiled_after_a_failure(void **state)
+{
+    (void)state;
+    char without[KF_HASH_HEX], with[KF_HASH_HEX];
+    kf_autofree char *cache = kf_directory_temporary("kforge-test", NULL);
+    kf_autofree char *file = cache ? kf_path_join(cache, "file") : NULL;
+    assert_true(file && kf_file_write(file, "", 0, NULL));
+    build_with(file, without);
+    build_with(cache, with);
+    shim_time(cache);
+    assert_string_equal(with, without);
+    kf_directory_remove(cache, NULL);
+}
+
 static void damaged_binaries_are_refused(void **state)
 {
     (void)state;
@@ -898,6 +913,7 @@ int test_program(void)
         cmocka_unit_test(candidates_get_new_memory),
         cmocka_unit_test(the_shim_calls_the_entry),
         cmocka_unit_test(a_shim_is_compiled_once),
+        cmocka_unit_test(a_shim_is_compiled_after_a_failure),
         cmocka_unit_test(too_large_a_problem_is_refused),
         cmocka_unit_test(damaged_binaries_are_refused),
     };

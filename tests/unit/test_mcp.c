@@ -16,6 +16,7 @@
 #include "kforge/json.h"
 #include "kforge/scan.h"
 #include "mcp_internal.h"
+#include "workers.h"
 
 /* ---- the double of the service --------------------------------------------------------------- */
 
@@ -548,9 +549,11 @@ static void refuses_too_many_calls(void **state)
 
 /* ---- judging --------------------------------------------------------------------------------- */
 
+static const char *verdict_device = "cpu:0";
+
 static kf_verdict *new_verdict(kf_status status, const char *workload, const char *text)
 {
-    kf_verdict *verdict = kf_verdict_new("job", "hidden", "cpu:0");
+    kf_verdict *verdict = kf_verdict_new("job", "hidden", verdict_device);
     kf_workload_verdict *w = kf_verdict_add_workload(verdict, workload, true);
     w->status = KF_CORRECT;
     if (status != KF_CORRECT) {
@@ -808,6 +811,93 @@ static void profiles_with_counters(void **state)
                  "\"barrier\",\"percent\":75}}]}",
                  "kforge_profile", text);
     assert_null(strstr(text, "metrics"));
+}
+
+/* A worker on a GPU that counts. The linker's --wrap sends the calls here. */
+static struct {
+    const char *counters; /* of the next run */
+    int runs;
+} gpu;
+
+kf_workers *__wrap_kf_workers_open(const char *const *specs, size_t count,
+                                   const kf_workers_options *options, kf_error *error);
+kf_workers *__wrap_kf_workers_open(const char *const *specs, size_t count,
+                                   const kf_workers_options *options, kf_error *error)
+{
+    (void)specs, (void)count, (void)error;
+    assert_string_equal(options->device, "cuda:0");
+    return (kf_workers *)&gpu;
+}
+
+bool __wrap_kf_workers_submit(kf_workers *workers, const kf_job *job, int64_t ticket,
+                              kf_error *error);
+bool __wrap_kf_workers_submit(kf_workers *workers, const kf_job *job, int64_t ticket,
+                              kf_error *error)
+{
+    (void)workers, (void)ticket, (void)error;
+    assert_string_equal(job->options.counters, "all");
+    gpu.runs++;
+    return true;
+}
+
+int __wrap_kf_workers_wait(kf_workers *workers, double seconds, kf_workers_result *result,
+                           kf_error *error);
+int __wrap_kf_workers_wait(kf_workers *workers, double seconds, kf_workers_result *result,
+                           kf_error *error)
+{
+    (void)workers, (void)seconds, (void)error;
+    result->outcome = KF_WORKERS_JUDGED;
+    result->verdict = new_verdict(KF_CORRECT, "main", "");
+    result->verdict->counters = cJSON_Parse(gpu.counters);
+    return 1;
+}
+
+void __wrap_kf_workers_close(kf_workers *workers);
+void __wrap_kf_workers_close(kf_workers *workers)
+{
+    (void)workers;
+}
+
+/* Profiles c1 and returns the answer, after so many runs in all. */
+static char *profile_after(fixture *f, const char *arguments, const char *counters, int runs)
+{
+    gpu.counters = counters;
+    kf_auto(cJSON) profile = call_good(f, "kforge_profile", arguments);
+    assert_int_equal(gpu.runs, runs);
+    return cJSON_PrintUnformatted(profile);
+}
+
+#define C1 "{\"candidate\":\"c1\"}"
+#define C1_AGAIN "{\"candidate\":\"c1\",\"again\":true}"
+#define REFUSED "{\"note\":\"CUPTI refuses\"}"
+
+/* Counters with a note are stored, and only a client that asks for it gets new ones. */
+static void counts_once(void **state)
+{
+    fixture *f = *state;
+    kf_error error = {0};
+    gpu.runs = 0;
+    initialize(f, "2025-11-25");
+    verdict_device = "cuda:0";
+    record(f, "first\n", 1.5, true);
+    kf_autofree char *first = profile_after(f, C1, REFUSED, 1),
+                     *second = profile_after(f, C1, "{}", 1);
+    assert_non_null(strstr(first, "CUPTI refuses"));
+    assert_string_equal(first, second);
+    kf_autofree char *third =
+        profile_after(f, C1_AGAIN, "{\"kernels\":[{\"name\":\"run\"}],\"lines\":[]}", 2);
+    kf_autofree char *fourth = profile_after(f, C1, "{}", 2);
+    assert_non_null(strstr(third, "\"run\""));
+    assert_string_equal(third, fourth);
+    /* Those of a search have no lines. Where lines cannot be had, the figures stay. */
+    kf_auto(kf_store) store = kf_store_open(f->service.store, KF_STORE_WRITE, &error);
+    assert_true(kf_store_put_counters(store, 1, "cpu test",
+                                      "{\"kernels\":[{\"name\":\"searched\"}]}", &error));
+    kf_autofree char *fifth = profile_after(f, C1, REFUSED, 3),
+                     *sixth = profile_after(f, C1, "{}", 3);
+    assert_true(strstr(fifth, "searched") && strstr(fifth, "CUPTI refuses"));
+    assert_string_equal(fifth, sixth);
+    verdict_device = "cpu:0";
 }
 
 static void submits_in_fresh_processes(void **state)
@@ -1132,6 +1222,7 @@ int test_program(void)
         CASE(shows_candidates),
         CASE(profiles_without_counters),
         CASE(profiles_with_counters),
+        CASE(counts_once),
         CASE(submits_in_fresh_processes),
         CASE(scans_a_file),
         CASE(keeps_secrets),

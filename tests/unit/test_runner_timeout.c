@@ -85,6 +85,7 @@ static pid_t spin(int nicer)
     }
 }
 
+/* Returns the seconds that a process gets beyond `seconds`. */
 static double given(pid_t pid, double seconds)
 {
     kf_runner_timeout p;
@@ -92,7 +93,31 @@ static double given(pid_t pid, double seconds)
     do {
         usleep((useconds_t)kf_runner_timeout_sleep(&p) * 1000);
     } while (kf_runner_timeout_look(&p, pid, kf_now()));
-    return p.granted;
+    /* a candidate can make its own threads wait for a processor */
+    assert_true(p.granted <= KF_RUNNER_TIMEOUT_GRANT + 1e-9);
+    assert_true(p.excused <= KF_RUNNER_TIMEOUT_LOAD * seconds + 1e-9);
+    return p.granted + p.excused;
+}
+
+/* While a thread waits because of its own process, another of its threads runs. */
+static void only_other_programs_excuse_a_wait(void **state)
+{
+    (void)state;
+    const struct {
+        double queued, ran, computed, foreign;
+    } rows[] = {
+        {5, 1, 1, 5},      /* one thread, and five other programs */
+        {5, 1, 2, 4},      /* two threads on two processors, with ten others */
+        {5, 5, 10, 0},     /* four threads on two processors */
+        {6.7, 3.3, 10, 0}, /* three threads on one processor */
+        {9.9, 0.1, 10, 0}, /* a hundred threads on one processor */
+        {0, 10, 10, 0},    /* no wait */
+        {1, 3, 2.9, 1},    /* numbers of different moments */
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        double foreign = kf_runner_timeout_foreign(rows[i].queued, rows[i].ran, rows[i].computed);
+        if (fabs(foreign - rows[i].foreign) > 1e-9) fail_msg("row %d: %g", (int)i, foreign);
+    }
 }
 
 static void a_runner_without_a_processor_gets_more_time_and_a_sleeping_one_does_not(void **state)
@@ -108,10 +133,7 @@ static void a_runner_without_a_processor_gets_more_time_and_a_sleeping_one_does_
     assert_int_equal(kill(sleeper, SIGKILL) | (waitpid(sleeper, NULL, 0) != sleeper), 0);
     pid_t hog = spin(0), starved = spin(5);
     usleep(50000);
-    double more = given(starved, 1.0);
-    assert_true(more > 0.2);
-    /* a candidate can make its own threads wait for a processor */
-    assert_true(more <= KF_RUNNER_TIMEOUT_GRANT + 1e-9);
+    assert_true(given(starved, 0.5) > 0.1);
     assert_int_equal(kill(hog, SIGKILL) | kill(starved, SIGKILL), 0);
     assert_int_equal(waitpid(hog, NULL, 0), hog);
     assert_int_equal(waitpid(starved, NULL, 0), starved);
@@ -124,6 +146,7 @@ int test_program(void)
         cmocka_unit_test(time_between_looks_counts),
         cmocka_unit_test(a_look_that_comes_late_is_a_stall),
         cmocka_unit_test(a_runner_pays_for_keeping_the_judge_from_running),
+        cmocka_unit_test(only_other_programs_excuse_a_wait),
         cmocka_unit_test(a_runner_without_a_processor_gets_more_time_and_a_sleeping_one_does_not),
     };
     return TEST_GROUP(tests, NULL, NULL);

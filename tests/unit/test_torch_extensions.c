@@ -5,9 +5,11 @@
  * headers. */
 #include "torch_cases.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "build_archive.h"
+#include "kforge/installation.h"
 
 /* ---- the archive ----------------------------------------------------------------------------- */
 
@@ -163,6 +165,70 @@ static void a_second_verdict_compiles_nothing(void **state)
     assert_null(cJSON_GetObjectItem(second->build, "cached"));
 }
 
+/* ---- compilers that the machine ends --------------------------------------------------------- */
+
+/* A virtual environment of Python, with a compiler that a signal ends on some extensions. */
+static char machine[4200];
+
+static void write_machine(const char *name, const char *text)
+{
+    kf_error error = {0};
+    kf_autofree char *path = kf_path_join(machine, name);
+    if (!kf_file_write(path, text, strlen(text), &error)) fail_msg("%s", error.text);
+    chmod(path, 0755);
+}
+
+/* False: the tests use a Python of their own. */
+static bool make_machine(void)
+{
+    if (getenv("KFORGE_PYTHON")) return false;
+    snprintf(machine, sizeof machine, "%s/torch-machine.%d", kf_root(), (int)getpid());
+    kf_autofree char *bin = kf_path_join(machine, "bin"),
+                     *python = kf_path_join(machine, "bin/python3");
+    if (!kf_directory_make(machine, NULL) || !kf_directory_make(bin, NULL) ||
+        symlink("/usr/bin/python3", python) != 0)
+        return false;
+    write_machine("pyvenv.cfg", "home = /usr/bin\ninclude-system-site-packages = true\n");
+    return setenv("KFORGE_PYTHON", python, 1) == 0;
+}
+
+/* Judges a solution if a signal ends the compiler of every extension with a name of that pattern.
+ * The compiler refuses others. */
+static kf_verdict *compiled_by(const char *killed)
+{
+    static const char source[] =
+        "import torch\n"
+        "from torch.utils.cpp_extension import load_inline\n"
+        "load_inline(name='honest', cpp_sources='int one() { return 1; }', functions=['one'])\n"
+        "class ModelNew(torch.nn.Module):\n"
+        "    def forward(self, x):\n"
+        "        return torch.relu(x)\n";
+    char script[512];
+    snprintf(script, sizeof script,
+             "#!/bin/sh\ncase \"$*\" in *EXTENSION_NAME=%s*) kill -9 $$;;\n"
+             "*EXTENSION_NAME=*) echo 'main.cpp:1:1: error: no'; exit 1;; esac\n"
+             "exec /usr/bin/c++ \"$@\"\n",
+             killed);
+    write_machine("bin/c++", script);
+    return judge_source("relu", source, false, false);
+}
+
+static void a_compiler_that_the_machine_ends_is_no_compile_error(void **state)
+{
+    (void)state;
+    if (!machine[0]) skip();
+    kf_auto(kf_verdict) all = compiled_by("");
+    if (all->status != KF_JUDGE_ERROR || all->blame != KF_BLAME_MACHINE)
+        fail_msg("%s: %s", kf_status_name(all->status), all->message);
+    /* It happens with this solution only. */
+    kf_auto(kf_verdict) one = compiled_by("honest");
+    if (one->status != KF_COMPILE_ERROR)
+        fail_msg("%s: %s", kf_status_name(one->status), one->message);
+    kf_auto(kf_verdict) other = compiled_by("another");
+    assert_int_equal(other->status, KF_COMPILE_ERROR);
+    write_machine("bin/c++", "#!/bin/sh\nexec /usr/bin/c++ \"$@\"\n");
+}
+
 /* True if extensions can be compiled: that needs headers, ninja and setuptools. Prints the missing
  * ones. */
 static bool can_compile(void)
@@ -196,14 +262,17 @@ int test_program(void)
         cmocka_unit_test(what_breaks_the_format_ends_it),
     };
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_compiler_that_the_machine_ends_is_no_compile_error),
         cmocka_unit_test(solutions_compile_extensions),
         cmocka_unit_test(a_second_verdict_compiles_nothing),
     };
     int failed = TEST_GROUP(pure, NULL, NULL);
     if (failed || !mkdtemp(cache)) return 1;
+    if (!test_lists_only() && !make_machine()) machine[0] = '\0';
     failed = can_compile()
                  ? judge_tests("torch_extensions", tests, sizeof tests / sizeof *tests, cache)
                  : 77;
     kf_directory_remove(cache, NULL);
+    if (machine[0]) kf_directory_remove(machine, NULL);
     return failed;
 }

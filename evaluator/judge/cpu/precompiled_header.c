@@ -36,6 +36,8 @@
 #define SHIM_BYTES (1u << 20)
 /* Unused headers of other versions are removed after this time. */
 #define UNUSED_SECONDS (30 * 24 * 3600)
+/* One failure may pass: a full disk, or a compiler that the machine ended. */
+#define MOST_FAILURES 3
 
 static const struct {
     const char *name, *flag;
@@ -49,8 +51,10 @@ static const struct {
 /* "" if this machine cannot be described. */
 static char key[KF_HASH_HEX];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-/* True after a failure. This process does not try again. */
-static int failed[KF_HEADER_VARIANTS], shim_failed;
+/* Failures in a row. A header takes seconds, so after MOST_FAILURES this process does not try
+ * again.
+ */
+static int failures[KF_HEADER_VARIANTS];
 
 /* Appends the lines of /proc/cpuinfo that decide what -march=native means. */
 static void describe_processor(kf_buffer *text)
@@ -215,7 +219,8 @@ static bool is_installed(kf_header_variant variant)
 char *kf_precompiled_header(const char *cache, kf_header_variant variant)
 {
     kf_autofree char *headers = NULL, *folder = NULL, *header = NULL;
-    if (!cache || __atomic_load_n(&failed[variant], __ATOMIC_RELAXED) || is_installed(variant))
+    if (!cache || is_installed(variant) ||
+        __atomic_load_n(&failures[variant], __ATOMIC_RELAXED) >= MOST_FAILURES)
         return NULL;
     pthread_once(&once, find_key);
     headers = key[0] ? kf_path_join(cache, "headers") : NULL;
@@ -224,16 +229,20 @@ char *kf_precompiled_header(const char *cache, kf_header_variant variant)
         header = NULL;
         return NULL;
     }
-    if (is_made(folder, header) || make_once(headers, folder, variant, header))
+    if (is_made(folder, header) || make_once(headers, folder, variant, header)) {
+        __atomic_store_n(&failures[variant], 0, __ATOMIC_RELAXED);
         return kf_steal(&folder);
-    __atomic_store_n(&failed[variant], 1, __ATOMIC_RELAXED);
+    }
+    __atomic_fetch_add(&failures[variant], 1, __ATOMIC_RELAXED);
     return NULL;
 }
 
-/* Compiles the text in a new folder, and puts the object into the cache. */
+/* Compiles the text in a new folder, and puts the object into the cache. That takes little more
+ * than to compile the shim with the candidate, so each build may try again. */
 static bool make_shim(const char *text, const char *shims, const char *object)
 {
-    kf_autofree char *folder = kf_directory_temporary("kforge-shim", NULL);
+    kf_autofree char *folder =
+        kf_directory_make_private(shims, NULL) ? kf_directory_temporary("kforge-shim", NULL) : NULL;
     if (!folder) return false;
     const char *argv[] = {NULL, "-c", "-o", "kforge_shim.o", "--plain", "kforge_shim.cpp", NULL};
     kf_autofree char *source = kf_path_join(folder, argv[5]),
@@ -244,14 +253,13 @@ static bool make_shim(const char *text, const char *shims, const char *object)
             ? kf_file_read(result, SHIM_BYTES, &size, NULL)
             : NULL;
     kf_directory_remove(folder, NULL);
-    return data && kf_directory_make_private(shims, NULL) &&
-           kf_file_write(object, data, size, NULL);
+    return data && kf_file_write(object, data, size, NULL);
 }
 
 char *kf_compiled_shim(const char *cache, const char *text, size_t *size)
 {
     char name[KF_HASH_HEX + 2];
-    if (!cache || __atomic_load_n(&shim_failed, __ATOMIC_RELAXED)) return NULL;
+    if (!cache) return NULL;
     pthread_once(&once, find_key);
     kf_hash hash = kf_hash_bytes(text, strlen(text));
     kf_hash_hex(&hash, name);
@@ -262,9 +270,7 @@ char *kf_compiled_shim(const char *cache, const char *text, size_t *size)
     kf_autofree char *object = shims ? kf_path_join(shims, name) : NULL;
     if (!object) return NULL;
     if (!is_made(shims, object) &&
-        !(kf_directory_make_private(folder, NULL) && make_shim(text, shims, object))) {
-        __atomic_store_n(&shim_failed, 1, __ATOMIC_RELAXED);
+        !(kf_directory_make_private(folder, NULL) && make_shim(text, shims, object)))
         return NULL;
-    }
     return kf_file_read(object, SHIM_BYTES, size, NULL);
 }

@@ -512,6 +512,7 @@ static bool start(kf_cuda_device *gpu, kf_error *error)
         !kf_cuda_device_compare_begin(gpu, error))
         return false;
     gpu->properties.memory_bytes = total;
+    gpu->properties.others_bytes = kf_cuda_others_bytes(total, free_bytes);
     gpu->head.python_spares = total / SPARE_BYTES < MAX_SPARES ? total / SPARE_BYTES : MAX_SPARES;
     /* The truth in float64, and the memory that candidates allocate, come on top. */
     gpu->head.set_bytes = free_bytes / 5 < 12ull << 30 ? free_bytes / 5 : 12ull << 30;

@@ -56,6 +56,8 @@ typedef struct kf_cuda_properties {
     /* The unit of virtual memory allocations. */
     size_t granule;
     uint64_t memory_bytes;
+    /* The most memory of it that other programs can have, as far as was seen. */
+    uint64_t others_bytes;
     /* "GPU-..." or, for an instance of a GPU, "MIG-...". */
     char uuid[48];
     char driver_folder[4096], driver[64];

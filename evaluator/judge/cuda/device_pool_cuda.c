@@ -54,6 +54,20 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+uint64_t kf_cuda_others_bytes(uint64_t device_bytes, uint64_t free_bytes)
+{
+    uint64_t used = device_bytes > free_bytes ? device_bytes - free_bytes : 0,
+             own = device_bytes / CONTEXTS_PART;
+    return used > own ? used - own : 0;
+}
+
+uint64_t kf_cuda_room(kf_cuda_properties *properties, uint64_t free_bytes)
+{
+    properties->others_bytes =
+        least(properties->others_bytes, kf_cuda_others_bytes(properties->memory_bytes, free_bytes));
+    return properties->memory_bytes - properties->others_bytes;
+}
+
 static uint64_t result_bytes(const kf_problem *problem)
 {
     uint64_t bytes = 0;
@@ -305,15 +319,15 @@ static bool hand_device_pool_over(device_pool *a, kf_runner *runner, kf_error *e
 
 static kf_cuda_memory memory_of(const kf_cuda_device *gpu)
 {
-    return (kf_cuda_memory){gpu->properties.memory_bytes, gpu->head.set_bytes,
-                            (uint32_t)gpu->head.most_sets, 0};
+    return (kf_cuda_memory){gpu->properties.memory_bytes - gpu->properties.others_bytes,
+                            gpu->head.set_bytes, (uint32_t)gpu->head.most_sets, 0};
 }
 
 uint32_t kf_cuda_least_sets(const kf_device *device, const kf_problem *problem, bool own_results)
 {
     const kf_cuda_device *gpu = (const kf_cuda_device *)device;
     bool large = problem->total_bytes >= SEVERAL_CACHES * (uint64_t)gpu->properties.l2_bytes;
-    return kf_cuda_first_sets(problem, gpu->properties.memory_bytes,
+    return kf_cuda_first_sets(problem, gpu->properties.memory_bytes - gpu->properties.others_bytes,
                               own_results && large ? 1 : FEWEST_SETS);
 }
 

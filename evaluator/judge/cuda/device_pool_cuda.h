@@ -43,7 +43,7 @@ bool kf_cuda_output_snapshot_tasks(kf_cuda_sets *sets, const uint32_t *list, uin
 kf_runner_event kf_cuda_hand_over_output_directory(kf_cuda_sets *sets, kf_runner *runner,
                                                    kf_role role);
 
-/* The device's memory: in all, and for sets. */
+/* The device's memory: in all but what other programs have, and for sets. */
 typedef struct kf_cuda_memory {
     uint64_t device_bytes, set_bytes;
     uint32_t most_sets;
@@ -52,6 +52,13 @@ typedef struct kf_cuda_memory {
     uint32_t sets;
 } kf_cuda_memory;
 
+/* Returns how much of the device's memory other programs have at most, if so much is free. The
+ * judge's own contexts are no other programs. Pure. */
+uint64_t kf_cuda_others_bytes(uint64_t device_bytes, uint64_t free_bytes);
+/* Returns the device's memory without that of other programs. Notes that they have less than
+ * before, but never that they have more: the memory could be a candidate's, and a candidate must
+ * not decide what the judge has room for. */
+uint64_t kf_cuda_room(kf_cuda_properties *properties, uint64_t free_bytes);
 /* Returns how many sets a measurement begins with: three, or less if three sets, one truth and
  * runners in Python do not fit into the device, but at least `fewest` (1 or 2). Pure. */
 uint32_t kf_cuda_first_sets(const kf_problem *problem, uint64_t device_bytes, uint32_t fewest);

@@ -116,9 +116,9 @@ static bool choose_rooms(kf_cuda_sets *sets, kf_error *error)
         return false;
     uint64_t buffers = sets->count * problem->total_bytes, truth = kf_cuda_truth_bytes(problem),
              runners = kf_cuda_runners_need(problem, sets->count);
-    bool apart =
-        sets->truth && !sets->gpu->head.sides_share &&
-        kf_cuda_has_room_for_sides(problem, sets->count, sets->gpu->properties.memory_bytes);
+    bool apart = sets->truth && !sets->gpu->head.sides_share &&
+                 kf_cuda_has_room_for_sides(problem, sets->count,
+                                            kf_cuda_room(&sets->gpu->properties, free_bytes));
     if (apart) buffers *= 2;
     sets->truth_room = buffers + sets->count * truth + runners < free_bytes ? sets->count : 1;
     sets->sides[KF_ROLE_CANDIDATE] = sets->sides[KF_ROLE_BASELINE];

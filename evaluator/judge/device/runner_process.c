@@ -776,7 +776,6 @@ static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch, const cpu_s
     runner->awake_until = 0;
     runner->look.batch = NULL;
     batch->nonce = command.nonce;
-    batch->stalled = runner_timeout.stalled;
     if (batch->answered) batch->seconds = kf_now() - started;
     if (batch->answered && event == KF_RUNNER_OK) batch->answered(batch->context);
     double stopping = runner->limits.stopping;
@@ -786,6 +785,9 @@ static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch, const cpu_s
         batch->seconds = kf_sandbox_stopped_at(runner->sandbox) - started;
         runner->limits.stopping = stopping;
     }
+    if (event == KF_RUNNER_OK)
+        kf_runner_timeout_end(&runner_timeout, kf_sandbox_pid(runner->sandbox));
+    batch->stalled = runner_timeout.stalled;
     if (event != KF_RUNNER_OK) return event;
     batch->claimed = answer.claimed_seconds;
     batch->gap = answer.gap_seconds;

@@ -193,22 +193,32 @@ bool kf_measurement_check_side(kf_measurement *r, kf_side side, uint32_t called,
     return true;
 }
 
-/* True if another call of the candidate follows on the only set. Results that share memory only
- * show with two calls. */
+/* True if another call of the candidate follows its batch of one call, because results that share
+ * memory only show with two calls. In the first pair a left-out set has that call already
+ * (makes_single_call). */
 static bool makes_second_call(const kf_measurement *r, const kf_pair_plan *plan, kf_side side)
 {
-    return plan->number == 0 && side == CANDIDATE && r->set_count == 1 &&
-           r->device->python.hold_results && r->bench->kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH;
+    if (side == BASELINE || r->bench->kinds[KF_ROLE_CANDIDATE] != KF_RUNNER_TORCH ||
+        r->schedule.calls[CANDIDATE] > 1)
+        return false;
+    if (r->set_count == 1 && !r->device->python.hold_results) return false;
+    return plan->number == 0 ? r->set_count == 1 : !kf_task_allows_aliasing(r->bench->task);
 }
 
-static bool second_call(kf_measurement *r, kf_error *error)
+/* Makes that call, on a left-out set or on the only one. Later pairs compare no results of it: they
+ * look only where its results lie. */
+static bool second_call(kf_measurement *r, const kf_pair_plan *plan, kf_error *error)
 {
     kf_batch batch;
-    if (!r->device->python.hold_results(r->sets, r->lists.order, 1, error) ||
-        !kf_measurement_occupy(r, error) || !redraw(r, CANDIDATE, r->lists.order[0], error) ||
-        !kf_measurement_batch(r, CANDIDATE, 0, 1, KF_SECOND_CALL, -1, &batch, error))
+    uint32_t at = r->set_count > 1 ? 1 : 0;
+    if ((at == 0 && !r->device->python.hold_results(r->sets, r->lists.order, 1, error)) ||
+        !kf_measurement_occupy(r, error) || !redraw(r, CANDIDATE, r->lists.order[at], error) ||
+        !kf_measurement_batch(r, CANDIDATE, at, 1, KF_SECOND_CALL, -1, &batch, error))
         return false;
-    return r->over || kf_measurement_check_side(r, CANDIDATE, 1, error);
+    if (r->over) return true;
+    if (plan->number == 0) return kf_measurement_check_side(r, CANDIDATE, 1, error);
+    return kf_measurement_inspect(r, CANDIDATE, error) &&
+           (r->over || kf_measurement_fetch(r, CANDIDATE, r->lists.order + at, 1, error));
 }
 
 static bool one_side(kf_measurement *r, const kf_pair_plan *plan, kf_side side, bool first,
@@ -243,7 +253,7 @@ static bool one_side(kf_measurement *r, const kf_pair_plan *plan, kf_side side, 
     times->single_waking = single.waking;
     if (!only_timed) {
         if (!kf_measurement_check_side(r, side, called, error) || r->over) return r->over;
-        return !makes_second_call(r, plan, side) || second_call(r, error);
+        return !makes_second_call(r, plan, side) || second_call(r, plan, error);
     }
     return !kf_measurement_fetches_all(r) ||
            kf_measurement_fetch(r, side, r->lists.order, called, error);

@@ -93,11 +93,58 @@ static bool check(const kf_build_request *request, kf_build *build, kf_error *er
     return kf_fail(error, KF_ERROR_MEMORY, "out of memory while reading %s", request->name);
 }
 
+/* True if a build failed as it does if the machine ends a compiler or has too little memory. */
+static bool is_doubtful(const kf_build *build)
+{
+    return !build->ok &&
+           (build->killed || kf_words_of_a_kill(build->log) || kf_words_of_a_shortage(build->log));
+}
+
+/* Compiles an extension that does nothing. *fails: true if the machine ends that, too. */
+static bool compile_empty(struct kf_device *device, const kf_build_request *request, bool *fails,
+                          kf_error *error)
+{
+    static const char source[] =
+        "import torch\n"
+        "from torch.utils.cpp_extension import load_inline\n"
+        "load_inline(name='kforge_empty', cpp_sources='int nothing() { return 0; }', "
+        "functions=['nothing'])\n"
+        "class ModelNew(torch.nn.Module):\n"
+        "    pass\n";
+    kf_autofree char *directory = kf_directory_temporary("kforge-empty", error),
+                     *path = directory ? kf_path_join(directory, request->name) : NULL;
+    if (!directory) return false;
+    if (!path) return kf_fail_memory(error, "a build");
+    kf_build_request empty = *request;
+    empty.source = source;
+    empty.size = sizeof source - 1;
+    empty.directory = directory;
+    kf_build result = {.status = KF_JUDGE_ERROR};
+    bool built = kf_file_write(path, source, sizeof source - 1, error) &&
+                 (take_source(&empty, &result) || kf_fail_memory(error, "a build")) &&
+                 kf_extensions_build(device, NULL, &empty, &result, error);
+    *fails = built && is_doubtful(&result);
+    kf_build_free(&result);
+    kf_directory_remove(directory, NULL);
+    return built;
+}
+
+/* Decides about a build that the machine seems to have ended each time. The solution's own code
+ * runs where extensions are compiled, and can write every word and send every signal. So it is the
+ * solution's fault if an extension that does nothing compiles. */
+static bool find_fault(struct kf_device *device, const kf_build_request *request, kf_build *build,
+                       kf_error *error)
+{
+    bool fails;
+    if (!compile_empty(device, request, &fails, error)) return false;
+    build->status = fails ? KF_JUDGE_ERROR : KF_COMPILE_ERROR;
+    return true;
+}
+
 bool kf_build_torch(struct kf_device *device, const char *cache, const kf_build_request *request,
                     kf_build *build, kf_error *error)
 {
     double limit = KF_EXTENSION_BUILDS * request->seconds, repeats = 0;
-    /* The solution's own code runs where extensions are compiled, and can write every word. */
     bool own_words = kf_has_extensions(request->source);
     for (int made = 1;; made++) {
         if (!check(request, build, error) ||
@@ -106,15 +153,15 @@ bool kf_build_torch(struct kf_device *device, const char *cache, const kf_build_
             kf_build_free(build);
             return false;
         }
-        bool words = kf_words_of_a_kill(build->log), kill = build->killed || (words && !own_words),
-             doubtful = !build->ok && (kill || words || kf_words_of_a_shortage(build->log));
-        if (!doubtful) return true;
+        if (!is_doubtful(build)) return true;
+        bool kill = build->killed || kf_words_of_a_kill(build->log);
         if (made > 1) repeats += build->seconds;
         if (made >= (kill ? KF_BUILDS_KILLED : KF_BUILDS_SHORT) ||
             (made > 1 && repeats + build->seconds > limit)) {
             build->same_ends = made;
-            if (own_words) build->status = KF_COMPILE_ERROR;
-            return true;
+            if (!own_words || find_fault(device, request, build, error)) return true;
+            kf_build_free(build);
+            return false;
         }
         kf_build_free(build);
     }

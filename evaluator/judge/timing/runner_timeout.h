@@ -11,7 +11,10 @@
  *   processor (/proc/PID/task/TID/schedstat, second number:
  *   Documentation/scheduler/sched-stats.rst). It waits that long once more, at most
  *   KF_RUNNER_TIMEOUT_GRANT seconds, because a runner can have more threads than there are
- *   processors. A runner that sleeps gets no more time. */
+ *   processors. A runner that sleeps gets no more time.
+ * - A part of that wait can be the doing of other programs only (kf_runner_timeout_foreign). It
+ *   counts as a stall, up to KF_RUNNER_TIMEOUT_LOAD times the runner's time. So a limit that was
+ *   found on an idle machine holds on a busy one. */
 #ifndef KFORGE_RUNNER_TIMEOUT_H
 #define KFORGE_RUNNER_TIMEOUT_H
 
@@ -21,6 +24,8 @@
 
 #define KF_RUNNER_TIMEOUT_TURN 0.1
 #define KF_RUNNER_TIMEOUT_GRANT 1.5
+/* Other programs may make a runner this many times slower. */
+#define KF_RUNNER_TIMEOUT_LOAD 20
 /* A runner with more threads gets the lowest priority once they keep the judge from running. */
 #define KF_RUNNER_TIMEOUT_CROWD 100
 /* so many threads of a runner are watched, those with the lowest numbers */
@@ -33,20 +38,24 @@ typedef struct kf_runner_timeout {
     double stalled;
     /* seconds that were added to `seconds`, because threads had no processor */
     double granted;
+    /* the part of `stalled` in which other programs had the processors */
+    double excused;
     /* kf_now() of the last look */
     double looked;
     /* `computed` and `starved` are known */
     bool watched;
     /* processor time of all threads of the runner, in seconds since it began */
     double computed;
+    /* the processor time of all threads, and `used`, at the last look at the threads */
+    double counted, marked;
     /* seconds in which the judge's thread was ready without a processor */
     double starved;
     /* in `queue`; -1 before the first look at them */
     int threads;
     struct kf_runner_timeout_thread {
         pid_t thread;
-        /* seconds without a processor since it began */
-        double queued;
+        /* seconds without and with a processor since it began */
+        double queued, ran;
     } queue[KF_RUNNER_TIMEOUT_THREADS];
 } kf_runner_timeout;
 
@@ -59,9 +68,16 @@ void kf_runner_timeout_watch(kf_runner_timeout *runner_timeout, pid_t pid);
  * seconds and the judge had no processor for `starved` seconds. Pure. */
 void kf_runner_timeout_spend(kf_runner_timeout *runner_timeout, double went, double computed,
                              double starved);
+/* Returns the part of a thread's wait for a processor that its own process did not cause, because
+ * while it did, another of its threads ran there. `ran`, `computed`: the processor time of the
+ * thread and of all threads meanwhile. Pure. */
+double kf_runner_timeout_foreign(double queued, double ran, double computed);
 /* Accounts for the time since the last look. False if the runner's time is over. `pid` is the
  * runner's; 0, or the id of a process that has ended, gets no grant. */
 bool kf_runner_timeout_look(kf_runner_timeout *runner_timeout, pid_t pid, double now);
+/* Ends the wait for a runner that has answered. Counts what other programs took of a long wait as a
+ * stall. */
+void kf_runner_timeout_end(kf_runner_timeout *runner_timeout, pid_t pid);
 /* Returns the milliseconds until the next look, for poll(2). */
 int kf_runner_timeout_sleep(const kf_runner_timeout *runner_timeout);
 

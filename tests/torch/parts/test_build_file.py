@@ -26,11 +26,12 @@ build both.so: link one.o two.o
 default both.so
 """
 # Refuses a source with "whole" unless all headers are there, a source with "never" always, and a
-# source with "lacks" as kforge-cpucc refuses unsupported code.
+# source with "lacks" as kforge-cpucc refuses unsupported code. A signal ends it on "killed".
 COMPILER = """echo "$@" >>calls
 for word; do case $word in
 *.cpp | *.cu)
     if grep -q never $word; then echo "$word:1: error: never"; exit 1; fi
+    if grep -q killed $word; then kill -9 $$; fi
     if grep -q lacks $word; then echo "$word:1: lacks"; exit 3; fi
     if grep -q whole $word; then case "$*" in *slim*) echo "$word:1: error: slim"; exit 1 ;; esac; fi ;;
 esac; done
@@ -80,6 +81,22 @@ class Builds(unittest.TestCase):
         ways, refused = self.build("x", "lacks")
         self.assertEqual(ways, [["less"], ["less"], []])
         self.assertTrue(refused.unsupported)
+
+    def test_what_a_signal_ended_is_said_in_words(self):
+        ways, refused = self.build("killed", "x")
+        self.assertEqual(ways, [["less", "whole"], ["less"], []])
+        self.assertIn("terminated with signal 9", str(refused))
+
+    def test_only_signals_from_outside_have_words(self):
+        def words(status, program="/bin/sh"):
+            return build_file.words_of_a_kill([program], status)
+
+        for status in (-9, 128 + 9, -15, 128 + 15):
+            self.assertIn("terminated with signal %d\n" % (abs(status) % 128), words(status))
+        for status in (0, 1, 4, 127, 128, -11, 128 + 11, -6):
+            self.assertEqual(words(status), "")
+        self.assertIn("signal 9", words(4, "/somewhere/kforge-cpucc"))
+        self.assertEqual(words(1, "/somewhere/kforge-cpucc"), "")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Tests evaluator/torch/parts.py: calls of an oracle in parts."""
 
+import random
 import unittest
 
 import torch
@@ -171,6 +172,104 @@ class Together(unittest.TestCase):
                 parts.Parts(torch, module.call, module).run(
                     [torch.rand(8, 4)], [torch.empty(8, 4, dtype=F64)]
                 )
+
+
+class Counting(torch.nn.Module):
+    """A module with state that its calls change, in all places where modules keep it."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(1))
+        self.register_buffer("seen", torch.zeros(1), persistent=False)
+        self.below = torch.nn.Identity()
+        self.below.count, self.below.history, self.below.last = 0, [], None
+
+    def forward(self, x):
+        self.calls += 1
+        self.seen = self.seen + 1
+        self.below.count += 1
+        self.below.history.append(x.shape[0])
+        self.below.last = torch.full((1,), float(x.shape[0]))
+        return norm(x) * self.calls.double()
+
+    def noted(self):
+        last = None if self.below.last is None else self.below.last.item()
+        return (self.calls.item(), self.seen.item(), self.below.count, self.below.history, last)
+
+
+class State(unittest.TestCase):
+    """Trial calls change nothing that the calls of a module depend on."""
+
+    def calls(self, module, most, part_bytes=1 << 40):
+        """Makes two calls, and returns the first extents of all calls."""
+        called = Module(module, most)
+        x, out = torch.rand(64, 8), [torch.empty(64, 8, dtype=F64)]
+        oracle = parts.Parts(torch, called.call, called, part_bytes, module)
+        for number in (1, 2):
+            oracle.run([x], out)
+            self.assertTrue(torch.allclose(out[0], norm(x.double()) * number, rtol=1e-12))
+        return called.extents
+
+    def test_a_module_that_counts_is_called_as_a_whole(self):
+        module = Counting()
+        self.assertEqual(self.calls(module, 1 << 60, 64 * 8 * 4), [3, 64, 64])
+        self.assertEqual(module.noted(), (2, 2, 2, [64, 64], 64))
+
+    def test_a_call_that_failed_leaves_no_state(self):
+        module = Counting()
+        called = Module(module, 1 << 60)
+
+        def short_at_first(given):
+            made = called.call(given)
+            if len(called.extents) == 1:
+                raise RuntimeError("CUDA out of memory. Tried to allocate 12.00 GiB")
+            return made
+
+        with self.assertRaisesRegex(RuntimeError, "out of memory"):
+            parts.Parts(torch, short_at_first, called, 1 << 40, module).run(
+                [torch.rand(64, 8)], [torch.empty(64, 8, dtype=F64)]
+            )
+        self.assertEqual(module.noted(), (0, 0, 0, [], None))
+
+    def test_parameters_that_a_call_changes(self):
+        module = torch.nn.Linear(1, 1)
+
+        def forward(x):
+            with torch.no_grad():
+                module.weight.mul_(1)
+            return norm(x)
+
+        called = Module(forward)
+        parts.Parts(torch, called.call, called, 512, module).run(
+            [torch.rand(64, 8)], [torch.empty(64, 8, dtype=F64)]
+        )
+        self.assertEqual(called.extents, [3, 64])
+
+    def test_random_numbers_are_drawn_as_in_one_call(self):
+        x = torch.rand(64, 8)
+        for forward in (
+            lambda x: norm(x) + 0 * torch.rand(1),
+            lambda x: norm(x) + 0 * random.random(),
+            lambda x: torch.nn.functional.dropout(x, 0.5, training=True) * 0 + norm(x),
+        ):
+            with self.subTest(forward):
+                called, out = Module(forward), [torch.empty(64, 8, dtype=F64)]
+                torch.manual_seed(1), random.seed(1)
+                forward(x.double())
+                wanted = torch.rand(1).item(), random.random()
+                torch.manual_seed(1), random.seed(1)
+                parts.Parts(torch, called.call, called, 512).run([x], out)
+                self.assertEqual((torch.rand(1).item(), random.random()), wanted)
+                self.assertEqual(called.extents, [3, 64])
+
+    def test_constant_state_allows_parts(self):
+        module = torch.nn.BatchNorm1d(8).double().eval()
+        module.register_buffer("nothing", torch.full((2,), float("nan")))
+        called = Module(module)
+        x, out = torch.rand(64, 8), [torch.empty(64, 8, dtype=F64)]
+        with torch.no_grad():
+            parts.Parts(torch, called.call, called, 64 * 8 * 4, module).run([x], out)
+        self.assertGreater(len(called.extents), 5)
 
 
 if __name__ == "__main__":
