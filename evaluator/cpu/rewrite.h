@@ -45,7 +45,7 @@ typedef struct kf_rewrite_finding {
     char word[64];
 } kf_rewrite_finding;
 
-/* Device code that uses a function or a variable of the host. `line` 0: there is none. */
+/* Device code that uses a function or a variable of the host. `line` 0: no use. */
 typedef struct kf_host_use {
     char file[256];
     long line;

@@ -15,7 +15,7 @@
 
 #include "rewrite_internal.h"
 
-/* Sets *use to the first use in the text. Leaves it as it is if there is none. */
+/* Sets *use to the first use in the text. Leaves it as it is if the text has no use. */
 void kf_host_use_find(const kf_tokens *tokens, kf_host_use *use);
 
 #endif

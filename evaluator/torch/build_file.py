@@ -55,7 +55,7 @@ def parse(text):
     return variables, rules, builds
 
 
-beside = []  # (command line, its source): the library needs their objects, too
+cuda_jobs = []  # (command line, its source): the library needs their objects, too
 FLAGS = ("cflags", "cuda_cflags")  # names of PyTorch's rules for the two compilers
 
 
@@ -101,8 +101,8 @@ def ways_to_make(build, rules, variables):
     return [["/bin/sh", "-c", expand(rules[rule], each)] for each in ways]
 
 
-def ways_beside(command, source):
-    """Returns the command lines for a source of `beside`, as ways_to_make does."""
+def ways_for_cuda(command, source):
+    """Returns the command lines for a source of `cuda_jobs`, as ways_to_make does."""
     first = slim.flags(source)
     return ([command[:1] + first + command[1:]] if first else []) + [command]
 
@@ -117,9 +117,9 @@ def build(folder, _verbose=False, error_prefix="Error building the extension"):
         [b for b in builds if made.intersection(b[2])],
     ]
     workers = max(1, int(os.environ.get("MAX_JOBS") or 1))
-    jobs = [ways_beside(command, source) for command, source in beside]
-    sources = [source for _, source in beside]
-    beside[:] = []
+    jobs = [ways_for_cuda(command, source) for command, source in cuda_jobs]
+    sources = [source for _, source in cuda_jobs]
+    cuda_jobs[:] = []
     for step in steps:
         jobs += [ways_to_make(each, rules, variables) for each in step]
         with concurrent.futures.ThreadPoolExecutor(workers) as pool:

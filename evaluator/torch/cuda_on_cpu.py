@@ -81,7 +81,7 @@ def compile_source(path, folder, name, flags):
     ]:
         command += ["-I", include]
     command += list(macros(name)) + [flag for flag in flags if flag.startswith(PASSED)]
-    build_file.beside.append((command, source))
+    build_file.cuda_jobs.append((command, source))
     origins[source] = path, name, flags
     return target
 
@@ -116,7 +116,7 @@ def recompile(request, folder):
             file.write(text)
     flags = [flag.replace(FOLDER, folder) for flag in given["flags"]]
     compile_source(path, folder, re.sub(r"\W", "_", given["name"]), flags)
-    return build_file.run_either(folder, build_file.ways_beside(*build_file.beside.pop()))
+    return build_file.run_either(folder, build_file.ways_for_cuda(*build_file.cuda_jobs.pop()))
 
 
 @contextlib.contextmanager

@@ -252,7 +252,7 @@ class Compiling(Extensions):
             if given.get(name):
                 given[name] = [virtual_fs.place(os.fspath(path)) for path in as_list(given[name])]
         folder = given["build_directory"]
-        self.busy, build_file.beside[:] = True, []
+        self.busy, build_file.cuda_jobs[:] = True, []
         try:
             if given.get("is_standalone"):
                 raise RuntimeError("is_standalone makes a program, and a solution starts none")

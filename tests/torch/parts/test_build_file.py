@@ -38,18 +38,18 @@ esac; done
 
 
 class Builds(unittest.TestCase):
-    def build(self, one, two, beside=None):
-        """`beside`: a source that PyTorch's build file does not name. Returns how each of the two was compiled ("less", "binding", "whole", in this order), the
+    def build(self, one, two, cuda=None):
+        """`cuda`: a source that PyTorch's build file does not name. Returns how each of the two was compiled ("less", "binding", "whole", in this order), the
         link, and the refused sources."""
         with tempfile.TemporaryDirectory() as here:
             for name, text in (("build.ninja", BUILD % {"here": here}), ("compiler", COMPILER), ("one.cpp", one), ("two.cu", two)):
                 with open(os.path.join(here, name), "w", encoding="utf-8") as file:
                     file.write(text)
-            if beside is not None:
+            if cuda is not None:
                 path = os.path.join(here, "three.cu")
                 with open(path, "w", encoding="utf-8") as file:
-                    file.write(beside)
-                build_file.beside.append((["sh", "./compiler", "-c", path], path))
+                    file.write(cuda)
+                build_file.cuda_jobs.append((["sh", "./compiler", "-c", path], path))
             refused = None
             try:
                 build_file.build(here)
@@ -82,10 +82,10 @@ class Builds(unittest.TestCase):
         self.assertFalse(refused.unsupported)
 
     def test_what_a_device_lacks_it_lacks_with_all(self):
-        ways, refused = self.build("x", "never", beside="lacks")
+        ways, refused = self.build("x", "never", cuda="lacks")
         self.assertEqual(ways, [["less"], ["less", "whole"], []])
         self.assertEqual(os.path.basename(refused.unsupported), "three.cu")
-        self.assertIsNone(self.build("lacks", "x", beside="x")[1].unsupported)
+        self.assertIsNone(self.build("lacks", "x", cuda="x")[1].unsupported)
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ class CompiledAgain(unittest.TestCase):
                 file.write(text)
         flags = ["-DA=1", "-I%s/b" % first, "-o/etc/x"]
         cuda_on_cpu.compile_source(os.path.join(first, "a.cu"), first, "e", flags)
-        command, source = build_file.beside.pop()
+        command, source = build_file.cuda_jobs.pop()
         asked = cuda_on_cpu.describe(source)
         self.assertEqual(cuda_on_cpu.recompile(asked, second), (3, "lacks"))
         again, text = self.runs[0]
