@@ -101,9 +101,14 @@ class Place:
         """Returns a result's address as the judge counts."""
         return pointer
 
+    # The function that lets a call wait for its turn in the stream, by its address.
+    begin_call = None
+
     @staticmethod
-    def begin_call(number):
-        """Lets the call wait for its turn in the stream."""
+    def results_in():
+        """Returns where results lie: the first address, the end, and what to add so that an address
+        is as the judge counts."""
+        return 0, (1 << 64) - 1, 0
 
     @staticmethod
     def sampled(nonce, calls):
