@@ -60,7 +60,7 @@ typedef struct kf_calls_plan {
 
 EXPORT int kf_calls_make(PyObject *module, PyObject *prepare, PyObject *prepared, PyObject *order,
                          PyObject *results, PyObject *nothing, void (*begin)(uint32_t number),
-                         uint32_t from, uint32_t to);
+                         uint32_t *begun, uint32_t from, uint32_t to);
 EXPORT int kf_calls_record(const kf_calls_plan *plan, PyObject *order, PyObject *results,
                            PyObject *write);
 
@@ -93,16 +93,18 @@ static PyObject *arguments_of(PyObject *prepare, PyObject *prepared, PyObject *n
 
 /* Makes the calls [from, to) of the batch `order`, and keeps the last result of each set in
  * `results`. `module` NULL: does everything but call, with `nothing` as the result. `begin` NULL:
- * a call waits for no turn. Returns -1 with Python's error. */
+ * a call waits for no turn. `begun`: of a kf_wire_progress, or NULL. Returns -1 with Python's
+ * error. */
 int kf_calls_make(PyObject *module, PyObject *prepare, PyObject *prepared, PyObject *order,
                   PyObject *results, PyObject *nothing, void (*begin)(uint32_t number),
-                  uint32_t from, uint32_t to)
+                  uint32_t *begun, uint32_t from, uint32_t to)
 {
     for (uint32_t i = from; i < to; i++) {
         PyObject *number = PyTuple_GetItem(order, i);
         PyObject *set = number ? arguments_of(prepare, prepared, number) : NULL;
         if (!set || !set_state(PyTuple_GetItem(set, 1))) return -1;
         if (begin) begin(i);
+        if (begun) __atomic_store_n(begun, i + 1, __ATOMIC_SEQ_CST);
         PyObject *result = nothing;
         if (module)
             result = PyObject_Call(module, PyTuple_GetItem(set, 0), NULL);

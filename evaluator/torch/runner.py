@@ -50,7 +50,7 @@ MOST_SETS, MOST_ARGUMENTS, MOST_DIMS = 1024, 512, 8
 MUCH = 1 << 30
 MUCH_TEMPORARY = 8 << 30
 LOAD, SCALARS, MAP, UNMAP, PING, BATCH, QUIT, COUNT = 1, 2, 3, 4, 5, 6, 7, 8
-NULL, READ_ONLY, LEDGER, FORGET, ARENA, STREAM_PAGE = 1, 2, 4, 8, 16, 32
+NULL, READ_ONLY, LEDGER, FORGET, ARENA, STREAM_PAGE, PROGRESS = 1, 2, 4, 8, 16, 32, 128
 OK, LOAD_FAILED, DEVICE_ERROR, MAP_FAILED, BAD_COMMAND = 0, 1, 2, 3, 4
 OUT_OF_MEMORY, EXCEPTION, EXCEPTION_OF_OTHERS = 2, 20001, 20002  # codes of DEVICE_ERROR
 OUT_OF_MEMORY_WORDS = ("can't allocate memory", "not enough memory", "CUDA out of memory")
@@ -122,7 +122,7 @@ class CallsPlan(ctypes.Structure):
 def load_calls():
     library = ctypes.PyDLL(os.path.join(LIBRARIES, "libkfcalls.so"))
     library.kf_calls_make.argtypes = (
-        [ctypes.py_object] * 6 + [ctypes.c_void_p] + [ctypes.c_uint32] * 2
+        [ctypes.py_object] * 6 + [ctypes.c_void_p] * 2 + [ctypes.c_uint32] * 2
     )
     library.kf_calls_record.argtypes = [ctypes.POINTER(CallsPlan)] + [ctypes.py_object] * 3
     return library
@@ -467,7 +467,7 @@ class Runner:
         self.scalars = {}
         self.prepared = {}
         self.kept = []
-        self.ledger = self.calls_plan = None
+        self.ledger = self.calls_plan = self.begun = None
         self.pinged = 0.0
         # Bound here, since a solution may patch the class.
         self.tensor_and_clone = torch.Tensor, torch.Tensor.clone
@@ -584,9 +584,14 @@ class Runner:
 
     def map_buffer(self, command, fd):
         _, _, _, _, flags, number, argument, _, length, _, size = command[:11]
-        if fd < 0 or number >= MOST_SETS or argument >= MOST_ARGUMENTS or not length:
+        shares = flags & PROGRESS
+        if fd < 0 or number >= MOST_SETS or argument >= MOST_ARGUMENTS or not (length or shares):
             return BAD_COMMAND
         try:
+            if shares:
+                self.progress = self.place.share_progress(fd)
+                self.begun = None if self.progress is None else ctypes.addressof(self.progress)
+                return OK
             if flags & ARENA:
                 return OK if self.place.take_arena(command, fd) else BAD_COMMAND
             if flags & STREAM_PAGE:
@@ -802,10 +807,9 @@ class Runner:
     def _make(self, module, order, results, first, end):
         """Makes the calls [first, end) of a batch. A second call on a set overwrites its record, so
         only its last result is kept."""
-        place = self.place
-        self.make_calls(
-            module, self.prepare, self.prepared, order, results, None, place.begin_call, first, end
-        )
+        sets = self.prepare, self.prepared, order
+        signs = self.place.begin_call, self.begun
+        self.make_calls(module, *sets, results, None, *signs, first, end)
 
     def _record(self, order, results):
         plan = self.calls_plan
@@ -851,9 +855,8 @@ class Runner:
             return
         results = [None] * MOST_SETS
         nothing = self.nothing if self.ledger is not None else None
-        self.make_calls(
-            NO_OBJECT, self.prepare, self.prepared, order, results, nothing, None, 0, len(order)
-        )
+        sets = self.prepare, self.prepared, order
+        self.make_calls(NO_OBJECT, *sets, results, nothing, None, None, 0, len(order))
         if self.ledger is not None:
             self._record(order, results)
 
