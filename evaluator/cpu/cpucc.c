@@ -46,6 +46,7 @@ typedef struct driver {
     /* Names that probably mean something unsupported. They count if the compiler reports them. */
     kf_rewrite_finding suspects[SUSPECTS];
     int suspect_count;
+    kf_host_use host_use; /* the first one of all files */
 } driver;
 
 /* Finds the library folder: PREFIX/lib/kforge for the program PREFIX/bin/kforge-cpucc. */
@@ -312,6 +313,25 @@ static int expand(driver *d, const char *file, const char *expanded, char **text
     return 0;
 }
 
+/* True if the file may hold other text for a GPU in the place of a function that is not for it. */
+static bool differs_on_gpu(const char *file)
+{
+    size_t size;
+    kf_autofree char *text = kf_file_read(file, EXPANDED_LIMIT, &size, NULL);
+    return !text || strstr(text, "__CUDA_ARCH__");
+}
+
+static int show_host_use(const kf_host_use *use)
+{
+    fprintf(stderr,
+            "%s:%ld: error: %s uses \"%s\", which is a %s of the host. A GPU cannot %s it: %s\n",
+            use->file, use->line, use->user, use->name, use->function ? "function" : "variable",
+            use->function ? "call" : "reach",
+            use->function ? "write __device__ before its definition"
+                          : "pass it as an argument, or declare it with __device__");
+    return KF_CPUCC_COMPILE_ERROR;
+}
+
 /* Turns one .cu file into the C++ that is compiled. */
 static int prepare(driver *d, int number, kf_error *error)
 {
@@ -336,6 +356,8 @@ static int prepare(driver *d, int number, kf_error *error)
         if (result.findings[i].certain) status = show_finding(&result.findings[i]);
         if (d->suspect_count < SUSPECTS) d->suspects[d->suspect_count++] = result.findings[i];
     }
+    if (!d->host_use.line && !differs_on_gpu(d->options.files[number]))
+        d->host_use = result.host_use;
     if (status == 0 && !write_file(rewritten, &result.text, error)) status = -1;
     kf_rewrite_free(&result);
     kf_cpucc_add(&d->compile, "%s", rewritten);
@@ -507,7 +529,10 @@ static int build(driver *d, kf_error *error)
         }
     }
     int plain = d->options.plain ? compile_plain(d, error) : 0;
-    return plain != 0 || !d->options.file_count ? plain : compile(d, error);
+    if (plain != 0 || !d->options.file_count) return plain;
+    int status = compile(d, error);
+    /* After the compiler's own errors, since a name means nothing in malformed text. */
+    return status == 0 && d->host_use.line ? show_host_use(&d->host_use) : status;
 }
 
 /* Compiles the header that is the only file. */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rewrite_internal.h"
+#include "rewrite_host.h"
 #include "unsupported.h"
 
 #define FILE_SCOPE_SHARED 64 /* most `extern __shared__` names at namespace scope */
@@ -684,6 +684,7 @@ bool kf_rewrite(const char *text, size_t size, bool sanitize, kf_rewrite_result 
     /* A mark before each token (kf_flatten). */
     r.edits.texts.limit = 20 * result->text.limit;
     read_all(&r);
+    kf_host_use_find(&r.tokens, &result->host_use);
     bool ok = !r.failed && !r.edits.failed;
     if (ok) {
         ok = kf_edits_apply(&r.edits, &r.tokens, result) && !result->text.failed;

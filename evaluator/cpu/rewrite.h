@@ -45,6 +45,14 @@ typedef struct kf_rewrite_finding {
     char word[64];
 } kf_rewrite_finding;
 
+/* Device code that uses a function or a variable of the host. `line` 0: no use. */
+typedef struct kf_host_use {
+    char file[256];
+    long line;
+    char name[64], user[64]; /* of the host, and of the kernel or device function */
+    bool function;
+} kf_host_use;
+
 /* A part of the new text that is a copy of the old one. The rest is new. */
 typedef struct kf_rewrite_copy {
     uint32_t to, from, size;
@@ -60,6 +68,7 @@ typedef struct kf_rewrite_result {
     kf_rewrite_finding findings[KF_REWRITE_FINDINGS];
     size_t finding_count;
     size_t kernels, launches;
+    kf_host_use host_use; /* the first one (rewrite_host.h) */
 } kf_rewrite_result;
 
 /* Rewrites the text. Malformed code passes through, so that the compiler reports it. Errors:

@@ -2,6 +2,9 @@
 jail, until it is known what the solution compiles.
 
     build PLANS    a JSON list of plans (runner.py), one for each workload
+    build PLANS REQUEST
+                   compiles one CUDA source again, in a jail that executes no foreign code
+                   (cuda_on_cpu.recompile)
 
 It constructs ModelNew for each plan. If a call that compiles has not been reached by then, it tries
 forward once, on small inputs.
@@ -32,6 +35,15 @@ def put(kind, key="", name="", content=b""):
     record = RECORD.pack(b"kfx1", KINDS[kind], len(content), key.encode(), name.encode()) + content
     while record:
         record = record[os.write(CRATE_FD, record) :]
+
+
+def complain(words, request=None):
+    """`request`: of a source that the judge has to compile again (build_archive.h)."""
+    content = words.encode("utf-8", "replace").replace(b"\0", b"")
+    if request is None:
+        put("complaint", content=content)
+    else:
+        put("unsupported", content=content + b"\0" + request)
 
 
 def note(text):
@@ -151,12 +163,31 @@ def execute(plan, compiling):
             raise
 
 
+def compile_again(plan, path):
+    """Leaves a record only if kforge-cpucc finds that this device lacks something."""
+    import build_file
+    import cuda_on_cpu
+    import extensions
+
+    text, name = plan["candidate"]["text"], plan["candidate"]["name"]
+    folder = os.path.realpath(tempfile.mkdtemp(prefix="kforge-extension-"))
+    with open(path, "rb") as file:
+        status, output = cuda_on_cpu.recompile(file.read(), folder)
+    if status != build_file.UNSUPPORTED:
+        return INCOMPLETE
+    where, what = extensions.place_of_complaint(output, {}, folder, text, name, None)
+    complain("%s: error: %s\n%s" % (where, what, output), b"")
+    return 0
+
+
 def main(arguments):
     warnings.simplefilter("ignore")
-    if len(arguments) != 1:
+    if len(arguments) not in (1, 2):
         return 2
     with open(arguments[0], encoding="utf-8") as file:
         plans = json.load(file)
+    if len(arguments) == 2:
+        return compile_again(plans[0], arguments[1])
     import torch
 
     import extensions
@@ -184,10 +215,7 @@ def main(arguments):
                 status = INCOMPLETE
                 if failure is not None:
                     words = "%s: error: %s\n%s" % (failure.where or name, failure.what, failure)
-                    put(
-                        "unsupported" if failure.unsupported else "complaint",
-                        content=words.encode("utf-8", "replace"),
-                    )
+                    complain(words, failure.unsupported)
                 break
     for line in unreached(text, compiling.lines):
         note("%s:%d: not reached in the build phase, so nothing is compiled there" % (name, line))

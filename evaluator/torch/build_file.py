@@ -58,15 +58,15 @@ def parse(text):
     return variables, rules, builds
 
 
-beside = []  # (command line, its source): the library needs their objects, too
+cuda_jobs = []  # (command line, its source): the library needs their objects, too
 FLAGS = ("cflags", "cuda_cflags")  # names of PyTorch's rules for the two compilers
 
 
 class Refused(RuntimeError):
-    """A compiler's messages. `unsupported`: the CPU device lacks something that the source needs.
-    """
+    """A compiler's messages. `unsupported`: the source that needs something that the CPU device
+    lacks, or None."""
 
-    unsupported = False
+    unsupported = None
 
 
 def words_of_a_kill(command, status):
@@ -114,6 +114,12 @@ def ways_to_make(build, rules, variables):
     return [["/bin/sh", "-c", expand(rules[rule], each)] for each in ways]
 
 
+def ways_for_cuda(command, source):
+    """Returns the command lines for a source of `cuda_jobs`, as ways_to_make does."""
+    first = slim.flags(source)
+    return ([command[:1] + first + command[1:]] if first else []) + [command]
+
+
 def build(folder, _verbose=False, error_prefix="Error building the extension"):
     """Replaces torch.utils.cpp_extension._run_ninja_build."""
     with open(os.path.join(folder, "build.ninja"), encoding="utf-8") as file:
@@ -124,11 +130,9 @@ def build(folder, _verbose=False, error_prefix="Error building the extension"):
         [b for b in builds if made.intersection(b[2])],
     ]
     workers = max(1, int(os.environ.get("MAX_JOBS") or 1))
-    jobs = []
-    for command, source in beside:
-        first = slim.flags(source)
-        jobs.append(([command[:1] + first + command[1:]] if first else []) + [command])
-    beside[:] = []
+    jobs = [ways_for_cuda(command, source) for command, source in cuda_jobs]
+    sources = [source for _, source in cuda_jobs]
+    cuda_jobs[:] = []
     for step in steps:
         jobs += [ways_to_make(each, rules, variables) for each in step]
         with concurrent.futures.ThreadPoolExecutor(workers) as pool:
@@ -136,5 +140,9 @@ def build(folder, _verbose=False, error_prefix="Error building the extension"):
         jobs, failed = [], [(output, status) for status, output in results if status]
         if failed:
             refused = Refused("%s:\n%s" % (error_prefix, "\n".join(output for output, _ in failed)))
-            refused.unsupported = any(status == UNSUPPORTED for _, status in failed)
+            refused.unsupported = next(
+                (source for source, (status, _) in zip(sources, results) if status == UNSUPPORTED),
+                None,
+            )
             raise refused
+        sources = []

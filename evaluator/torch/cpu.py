@@ -101,9 +101,23 @@ class Place:
         """Returns a result's address as the judge counts."""
         return pointer
 
+    # The function that lets a call wait for its turn in the stream, by its address.
+    begin_call = None
+
     @staticmethod
-    def begin_call(number):
-        """Lets the call wait for its turn in the stream."""
+    def share_progress(fd):
+        """Returns the words of a kf_wire_progress, which the judge reads in a batch."""
+        words = (ctypes.c_uint32 * 2).from_buffer(
+            mapped(fd, mmap.PAGESIZE, mmap.PROT_READ | mmap.PROT_WRITE, 0)
+        )
+        words[1] = 1
+        return words
+
+    @staticmethod
+    def results_in():
+        """Returns where results lie: the first address, the end, and what to add so that an address
+        is as the judge counts."""
+        return 0, (1 << 64) - 1, 0
 
     @staticmethod
     def sampled(nonce, calls):

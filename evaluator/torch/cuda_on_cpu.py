@@ -8,6 +8,7 @@ The object is linked into the extension that PyTorch's own code builds from the 
 """
 import contextlib
 import ctypes
+import json
 import os
 import re
 import sys
@@ -35,6 +36,11 @@ PASSED = (
     "-O2",
     "-O3",
 )
+
+
+FOLDER = "{folder}"  # stands for the source's folder in a flag
+# Source of a compiler -> (the solution's own source, name of its extension, flags).
+origins = {}
 
 
 def deferred(text):
@@ -75,8 +81,42 @@ def compile_source(path, folder, name, flags):
     ]:
         command += ["-I", include]
     command += list(macros(name)) + [flag for flag in flags if flag.startswith(PASSED)]
-    build_file.beside.append((command, source))
+    build_file.cuda_jobs.append((command, source))
+    origins[source] = path, name, flags
     return target
+
+
+def describe(source):
+    """Returns all that recompile needs for a source of a compiler, as bytes."""
+    import extensions
+
+    path, name, flags = origins[source]
+    with open(path, encoding="utf-8", errors="replace") as file:
+        text = file.read()
+    headers = [
+        [place, texts[0][1]] for _, place, texts in extensions.read_headers([os.path.dirname(path)])
+    ]
+    folder, file_name = os.path.split(path)
+    flags = [flag.replace(folder, FOLDER) for flag in flags]
+    given = {"file": file_name, "text": text, "name": name, "flags": flags, "headers": headers}
+    return json.dumps(given).encode()
+
+
+def recompile(request, folder):
+    """Compiles a source once more, from the text that describe returns. Foreign code made that
+    text, so each field is checked. Returns the compiler's exit status and messages."""
+    given = json.loads(request)
+    files = [[given["file"], given["text"]]] + given["headers"]
+    for place, text in reversed(files):  # a header replaces no source
+        path = os.path.normpath(os.path.join(folder, place))
+        if os.path.commonpath([folder, path]) != folder or not isinstance(text, str):
+            raise ValueError(place)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    flags = [flag.replace(FOLDER, folder) for flag in given["flags"]]
+    compile_source(path, folder, re.sub(r"\W", "_", given["name"]), flags)
+    return build_file.run_either(folder, build_file.ways_for_cuda(*build_file.cuda_jobs.pop()))
 
 
 @contextlib.contextmanager

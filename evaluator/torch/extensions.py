@@ -47,7 +47,9 @@ class BuildFailed(RuntimeError):
     """The compiler failed. PyTorch raises a RuntimeError, too. `where` and `what` refer to the
     solution's own text as far as possible."""
 
-    unsupported = False
+    # Of a source that needs something that the CPU device lacks: the text by which the judge
+    # compiles it again (cuda_on_cpu.describe).
+    unsupported = None
 
     def __init__(self, text, where="", what=""):
         super().__init__(text)
@@ -250,7 +252,7 @@ class Compiling(Extensions):
             if given.get(name):
                 given[name] = [virtual_fs.place(os.fspath(path)) for path in as_list(given[name])]
         folder = given["build_directory"]
-        self.busy, build_file.beside[:] = True, []
+        self.busy, build_file.cuda_jobs[:] = True, []
         try:
             if given.get("is_standalone"):
                 raise RuntimeError("is_standalone makes a program, and a solution starts none")
@@ -268,7 +270,11 @@ class Compiling(Extensions):
             )
             self.put("failed", key, given["name"], text.encode("utf-8", "replace"))
             failure = BuildFailed(text, where, "%s; extension %s" % (what, given["name"]))
-            failure.unsupported = getattr(error, "unsupported", False) is True
+            source = getattr(error, "unsupported", None)
+            if source:
+                import cuda_on_cpu
+
+                failure.unsupported = cuda_on_cpu.describe(source)
             self.refused[key] = failure.again()  # without what a traceback holds
             raise failure from error
         finally:

@@ -38,7 +38,6 @@ def load_library():
     library.kf_torch_region.restype = ctypes.c_uint64
     library.kf_torch_use_host_memory.argtypes = [ctypes.c_int]
     library.kf_torch_take_page.argtypes = [ctypes.c_uint64]
-    library.kf_torch_begin_call.argtypes = [ctypes.c_uint32]
     for function in (library.kf_torch_sampled_call, library.kf_torch_sampled_output):
         function.argtypes = [ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint32]
         function.restype = ctypes.c_uint32
@@ -70,7 +69,7 @@ class Place:
         if self.library.kf_torch_open_gates():
             raise RuntimeError("no memory for the stream page")
         self.library.kf_torch_count_prepare()
-        self.begin_call = self.library.kf_torch_begin_call
+        self.begin_call = ctypes.cast(self.library.kf_torch_begin_call, ctypes.c_void_p)
 
     def _wake(self):
         """Starts the threads of the driver and of PyTorch. Keeps no memory allocated, since the
@@ -180,6 +179,13 @@ class Place:
             if base <= pointer < end:
                 return pointer + delta
         return NO_ADDRESS
+
+    @staticmethod
+    def share_progress(fd):
+        """Returns None: the stream says when a call begins."""
+
+    def results_in(self):
+        return self.first, self.end, self.delta % (1 << 64)
 
     # ---- order -----------------------------------------------------------------------------------
 

@@ -50,13 +50,14 @@ MOST_SETS, MOST_ARGUMENTS, MOST_DIMS = 1024, 512, 8
 MUCH = 1 << 30
 MUCH_TEMPORARY = 8 << 30
 LOAD, SCALARS, MAP, UNMAP, PING, BATCH, QUIT, COUNT = 1, 2, 3, 4, 5, 6, 7, 8
-NULL, READ_ONLY, LEDGER, FORGET, ARENA, STREAM_PAGE = 1, 2, 4, 8, 16, 32
+NULL, READ_ONLY, LEDGER, FORGET, ARENA, STREAM_PAGE, PROGRESS = 1, 2, 4, 8, 16, 32, 128
 OK, LOAD_FAILED, DEVICE_ERROR, MAP_FAILED, BAD_COMMAND = 0, 1, 2, 3, 4
 OUT_OF_MEMORY, EXCEPTION, EXCEPTION_OF_OTHERS = 2, 20001, 20002  # codes of DEVICE_ERROR
 OUT_OF_MEMORY_WORDS = ("can't allocate memory", "not enough memory", "CUDA out of memory")
 COMMAND = struct.Struct("<IIQIIIIQQQQQQII")
 ANSWER = struct.Struct("<IIQiIdd")
 SPIN_SECONDS = 0.0003
+NO_OBJECT = ctypes.py_object()
 
 # The output directory: for each set a head (returned tensors, flaw), then an entry for each output
 # (address, dtype, dims, sizes, strides).
@@ -92,12 +93,39 @@ def complain(text):
         pass
 
 
+LIBRARIES = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
 def lock_down():
     """Installs the second system call filter. Returns 0 or a negative errno."""
-    library = os.path.join(
-        os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "libkflockdown.so"
+    return ctypes.CDLL(os.path.join(LIBRARIES, "libkflockdown.so")).kf_sandbox_lockdown()
+
+
+class CallsPlan(ctypes.Structure):
+    """kf_calls_plan of evaluator/runner/python_calls.c."""
+
+    _fields_ = [
+        ("directory", ctypes.c_void_p),
+        ("stride", ctypes.c_uint64),
+        ("count", ctypes.c_uint64),
+        ("plain", ctypes.c_void_p),
+        ("type", ctypes.py_object),
+        ("dtype", ctypes.py_object),
+        ("shape", ctypes.py_object),
+        ("device_test", ctypes.py_object),
+        ("first", ctypes.c_uint64),
+        ("end", ctypes.c_uint64),
+        ("delta", ctypes.c_uint64),
+    ]
+
+
+def load_calls():
+    library = ctypes.PyDLL(os.path.join(LIBRARIES, "libkfcalls.so"))
+    library.kf_calls_make.argtypes = (
+        [ctypes.py_object] * 6 + [ctypes.c_void_p] * 2 + [ctypes.c_uint32] * 2
     )
-    return ctypes.CDLL(library).kf_sandbox_lockdown()
+    library.kf_calls_record.argtypes = [ctypes.POINTER(CallsPlan)] + [ctypes.py_object] * 3
+    return library
 
 
 class Loaded:
@@ -441,10 +469,12 @@ class Runner:
         self.scalars = {}
         self.prepared = {}
         self.kept = []
-        self.ledger = None
+        self.ledger = self.calls_plan = self.begun = None
         self.pinged = 0.0
         # Bound here, since a solution may patch the class.
         self.tensor_and_clone = torch.Tensor, torch.Tensor.clone
+        library = load_calls()
+        self.make_calls, self.record_calls = library.kf_calls_make, library.kf_calls_record
         self.beginning = torch_state_guard.Beginning(torch)
 
     # ---- talking ---------------------------------------------------------------------------------
@@ -556,9 +586,14 @@ class Runner:
 
     def map_buffer(self, command, fd):
         _, _, _, _, flags, number, argument, _, length, _, size = command[:11]
-        if fd < 0 or number >= MOST_SETS or argument >= MOST_ARGUMENTS or not length:
+        shares = flags & PROGRESS
+        if fd < 0 or number >= MOST_SETS or argument >= MOST_ARGUMENTS or not (length or shares):
             return BAD_COMMAND
         try:
+            if shares:
+                self.progress = self.place.share_progress(fd)
+                self.begun = None if self.progress is None else ctypes.addressof(self.progress)
+                return OK
             if flags & ARENA:
                 return OK if self.place.take_arena(command, fd) else BAD_COMMAND
             if flags & STREAM_PAGE:
@@ -591,7 +626,7 @@ class Runner:
         self.kept.clear()
         self.prepared.clear()
         self.buffers.clear()
-        self.ledger = None
+        self.ledger = self.calls_plan = None
         if self.loaded:
             self.loaded.drop_state()
         self.place.release()
@@ -617,10 +652,22 @@ class Runner:
             self.torch.empty(shape, dtype=dtype, device=room) for dtype, shape, _ in self.expected
         ]
         self.nothing = nothing[0] if len(nothing) == 1 else nothing
-        self.plain = []
-        for at in range(0, len(memory) - self.stride + 1, self.stride):
-            self._plain_entries(at)
-            self.plain.append(True)
+        count = len(memory) // self.stride
+        self.plain = bytearray(b"\1" * count)
+        for number in range(count):
+            self._plain_entries(number * self.stride)
+        self._plan_calls(count)
+
+    def _plan_calls(self, count):
+        self.calls_memory = [
+            (ctypes.c_ubyte * len(memory)).from_buffer(memory)
+            for memory in (self.ledger, self.plain)
+        ]
+        directory, plain = [ctypes.addressof(memory) for memory in self.calls_memory]
+        usual = ()
+        if len(self.expected) == 1:
+            usual = (self.tensor_and_clone[0],) + self.expected[0][:2] + ("is_" + self.kind,)
+        self.calls_plan = CallsPlan(directory, self.stride, count, plain, *usual)
 
     def _plain_entries(self, at):
         HEAD.pack_into(self.ledger, at, len(self.expected), FLAW_NONE)
@@ -707,9 +754,8 @@ class Runner:
     def prepare(self, number):
         found = self.prepared.get(number)
         if found is None:
-            found = self.prepared[number] = self.loaded.prepare(
-                self.buffers.get(number, {}), self.scalars
-            )
+            given, state = self.loaded.prepare(self.buffers.get(number, {}), self.scalars)
+            found = self.prepared[number] = tuple(given), state
         return found
 
     def run_batch(self, nonce, count, flags):
@@ -744,28 +790,33 @@ class Runner:
         return True
 
     def call(self, order, nonce):
-        module, kept, prepare, write = (
-            self.loaded.forward,
-            self.kept,
-            self.prepare,
-            self.write_ledger,
-        )
-        # By set. A second call on a set overwrites its record, so only its last result is kept.
-        results = {}
-        begin, sampled = self.place.begin_call, self.place.sampled(nonce, len(order))
-        copies, own, clone = self.loaded.copies, *self.tensor_and_clone
-        for call, number in enumerate(order):
-            given, state = prepare(number)
-            for target, tensor in state:
-                target.data = tensor
-            begin(call)
-            results[number] = module(*given)
-            if copies:
-                results[number] = copied(results[number], own, clone)
-            if call in sampled:
-                self.sample(nonce, sampled[call], results[number])
-        for number, result in results.items():
-            kept.append(write(number, result))
+        module, results = self.loaded.forward, [None] * MOST_SETS
+        if self.loaded.copies:
+            own, clone = self.tensor_and_clone
+
+            def module(*given):
+                return copied(self.loaded.forward(*given), own, clone)
+
+        first, sampled = 0, self.place.sampled(nonce, len(order))
+        for call in sorted(call for call in sampled if call < len(order)):
+            self._make(module, order, results, first, call + 1)
+            self.sample(nonce, sampled[call], results[order[call]])
+            first = call + 1
+        self._make(module, order, results, first, len(order))
+        self._record(order, results)
+        self.kept.append(results)
+
+    def _make(self, module, order, results, first, end):
+        """Makes the calls [first, end) of a batch. A second call on a set overwrites its record, so
+        only its last result is kept."""
+        sets = self.prepare, self.prepared, order
+        signs = self.place.begin_call, self.begun
+        self.make_calls(module, *sets, results, None, *signs, first, end)
+
+    def _record(self, order, results):
+        plan = self.calls_plan
+        plan.first, plan.end, plan.delta = self.place.results_in()
+        self.record_calls(plan, order, results, self.write_ledger)
 
     def count(self, nonce, number):
         """Measures the device time of one call (evaluator/runner/kernel_work.c)."""
@@ -804,14 +855,12 @@ class Runner:
         if self.place.kind != "cpu":
             self.place.nothing()
             return
-        for number in order:
-            _, state = self.prepare(number)
-            for target, tensor in state:
-                target.data = tensor
-        if self.ledger is None:
-            return
-        for number in order:
-            self.write_ledger(number, self.nothing)
+        results = [None] * MOST_SETS
+        nothing = self.nothing if self.ledger is not None else None
+        sets = self.prepare, self.prepared, order
+        self.make_calls(NO_OBJECT, *sets, results, nothing, None, None, 0, len(order))
+        if self.ledger is not None:
+            self._record(order, results)
 
     def explain(self, error):
         text = " ".join(str(error).split())[:300]

@@ -9,7 +9,8 @@ if [ -z "$python" ]; then
     echo "skipped: no PyTorch (Debian: python3-torch)"
     exit 77
 fi
-PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$root/evaluator/torch "$python" -m unittest discover -v -s "$root/tests/torch/parts" >unittest.txt 2>&1 || {
+KFORGE_LIBRARIES=$(dirname "$program")/../lib/kforge PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONPATH=$root/evaluator/torch "$python" -m unittest discover -v -s "$root/tests/torch/parts" >unittest.txt 2>&1 || {
     cat unittest.txt
     exit 1
 }

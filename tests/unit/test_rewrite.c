@@ -447,6 +447,86 @@ static void limits(void **state)
     free(text);
 }
 
+#define KERNEL "__global__ void k(float *y, float a) "
+
+/* Device code that uses the host's names: every compiler for GPUs refuses it. */
+static void host_uses(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *name, *user;
+        long line;
+    } found[] = {
+        {"static float f(float x) { return x; }\n" KERNEL "{ *y = f(a); }", "f", "k", 2},
+        {"float f(float x);\n" KERNEL "{\n*y = a * f(a); }\nfloat f(float x) { return x; }", "f",
+         "k", 3},
+        {"namespace n { inline const float *f(int x) { return 0; }\n"
+         "__device__ float g() { return *f(1); } }",
+         "f", "g", 2},
+        {"extern \"C\" { void f(int x) {} }\n" KERNEL "{ if (a > 1) f(a); else f(2); }", "f", "k",
+         2},
+        {"void f() {}\n" KERNEL "{ auto g = [&] { f(); }; g(); }", "f", "k", 2},
+        {"void f() {}\nvoid g(int f) {}\n" KERNEL "{ f(); }", "f", "k", 3},
+        {"static float t[9];\n" KERNEL "{ *y = t[3] * a; }", "t", "k", 2},
+        {"float *t = nullptr;\n" KERNEL "{ *y = a + (*t); }", "t", "k", 2},
+        {"static std::vector<std::pair<int, int>> t;\n" KERNEL "{ *y = t[0].first; }", "t", "k", 2},
+        {"int t{3};\n" KERNEL "{ g(a, t); }", "t", "k", 2},
+        {"# 1 \"a.cu\"\n# 1 \"h.h\" 1\nint x;\n# 2 \"a.cu\" 2\nint t;\n" KERNEL "{\n*y = t;\n}",
+         "t", "k", 4},
+    };
+    for (size_t i = 0; i < sizeof found / sizeof *found; i++) {
+        rewrite(found[i].text);
+        const kf_host_use *use = &result.host_use;
+        if (strcmp(use->name, found[i].name) || strcmp(use->user, found[i].user) ||
+            use->line != found[i].line)
+            fail_msg("%s: \"%s\" in \"%s\", line %ld", found[i].text, use->name, use->user,
+                     use->line);
+    }
+    static const char *const none[] = {
+        "__host__ __device__ float f(float x) { return x; } " KERNEL "{ *y = f(a); }",
+        "constexpr float f(float x) { return x; } " KERNEL "{ *y = f(a); }",
+        "template <class T> T f(T x) { return x; } " KERNEL "{ *y = f(a); }",
+        "float f(int x) { return x; } __device__ float f(float x) { return x; } " KERNEL
+        "{ *y = f(a); }",
+        "float f(int x) { return x; } namespace n { __device__ float f(float x); } " KERNEL
+        "{ *y = f(a); }",
+        "float f(int x) { return x; } using n::f; " KERNEL "{ *y = f(a); }",
+        "float f(int x) { return x; } struct s { __device__ float f(float); }; " KERNEL
+        "{ s v; *y = v.f(a) + n::f(a); }",
+        "float f(int x) { return x; } " KERNEL "{ auto f = [](float x) { return x; }; *y = f(a); }",
+        "float f(int x) { return x; } " KERNEL "{ int b = 1, f = 2; float(f(b)); }",
+        "float f(int x) { return x; } __global__ void k(float (*f)(float)) { f(1); }",
+        "float f(int x) { return x; } template <int> " KERNEL "{ *y = f(a); }",
+        "float f(int x) { return x; } " KERNEL "{ decltype(f(1)) b = sizeof(f(2)); *y = b; }",
+        "float f(int x) { return x; } " KERNEL "{ if constexpr (false) f(1); }",
+        "float f(int x) { return x; } __host__ " KERNEL "{ *y = f(a); }",
+        "float f(int x) { return x; } void g() { f(1); }",
+        "float f(int x) { return x; } template <float (*)(int)> struct u; " KERNEL "{ u<f> v; }",
+        "float max(float x, float z) { return x; } " KERNEL "{ *y = max(a, a); }",
+        "# 1 \"a.cu\"\n# 1 \"h.h\" 1\nfloat f(int x) { return x; }\n# 2 \"a.cu\" 2\n" KERNEL
+        "{ *y = f(a); }",
+        "#pragma kforge include <x.h>\nMACRO float f(int x) { return x; } " KERNEL "{ *y = f(a); }",
+        "const int t = 3; static constexpr float u[] = {1}; " KERNEL "{ *y = t * u[0]; }",
+        "__device__ float t[9]; __constant__ float u; __managed__ int v; " KERNEL
+        "{ *y = t[0] * u * v; }",
+        "static float t; __global__ void k(float *t) { *t = 1; }",
+        "static float *t; " KERNEL "{ float b = 1, t = 2; *y = t; }",
+        "static float *t; " KERNEL "{ auto [b, t] = pair(); *y = t; }",
+        "static float t[4]; " KERNEL "{ __shared__ float t[4]; *y = t[0]; }",
+        "static float *t; " KERNEL "{ for (const float &t : list) *y = t; }",
+        "static float *t; " KERNEL "{ enum { t, u }; *y = t; }",
+        "static float t; struct s { float t; __device__ float g() { return t; } }; " KERNEL
+        "{ s v{}; *y = v.t; }",
+        "static float t; " KERNEL "{ s v = {.t = 1}; *y = sizeof t; }",
+        "extern __shared__ float t[]; " KERNEL "{ *y = t[0]; }",
+        "static float t; void g() { k<<<1, 1>>>(&t); } " KERNEL "{ *y = a; }",
+    };
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        rewrite(none[i]);
+        if (result.host_use.line) fail_msg("%s: %s", none[i], result.host_use.name);
+    }
+}
+
 int test_program(void)
 {
     const struct CMUnitTest tests[] = {
@@ -455,7 +535,7 @@ int test_program(void)
         cmocka_unit_test(parameters), cmocka_unit_test(shared_memory),
         cmocka_unit_test(pragmas),    cmocka_unit_test(lines_stay),
         cmocka_unit_test(findings),   cmocka_unit_test(nasty_text),
-        cmocka_unit_test(limits),
+        cmocka_unit_test(limits),     cmocka_unit_test(host_uses),
     };
     return TEST_GROUP(tests, NULL, release);
 }

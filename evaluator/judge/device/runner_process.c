@@ -616,7 +616,9 @@ kf_runner_event kf_runner_load(kf_runner *runner, double seconds)
     kf_wire_answer answer;
     kf_wire_command command = {.type = KF_WIRE_LOAD};
     kf_runner_event event =
-        runner->kind == KF_RUNNER_PLAIN ? share_progress(runner, seconds) : KF_RUNNER_OK;
+        runner->kind == KF_RUNNER_PLAIN || (runner->kind == KF_RUNNER_TORCH && !runner->held.loaded)
+            ? share_progress(runner, seconds)
+            : KF_RUNNER_OK;
     if (!runner->held.maps) runner->held.maps = kf_runner_maps(runner);
     if (event == KF_RUNNER_OK) event = wake(runner);
     if (event == KF_RUNNER_OK) event = ask(runner, &command, NULL, 0, -1, seconds, &answer);

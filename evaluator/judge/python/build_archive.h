@@ -20,7 +20,9 @@ typedef enum kf_build_archive_kind {
     KF_BUILD_ARCHIVE_NOTE, /* for the log */
     /* why the whole is a compile error; the first line is the reason */
     KF_BUILD_ARCHIVE_COMPLAINT,
-    KF_BUILD_ARCHIVE_UNSUPPORTED, /* likewise, but this machine is what lacks something */
+    /* likewise, but this machine lacks something. Behind a NUL follows the source, by which the
+       judge finds that out itself. */
+    KF_BUILD_ARCHIVE_UNSUPPORTED,
     /* of a dry run (dry_run.h): files that compilers left, in a form that only the solution's
        runners read */
     KF_BUILD_ARCHIVE_CACHES,

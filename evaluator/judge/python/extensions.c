@@ -25,8 +25,9 @@
 #define JAIL_MEMORY (8ull << 30)
 /* The jail's folder for temporary files. */
 #define JAIL_TEMPORARY (2ull << 30)
-/* The most of a text record. */
+/* The most of a text record, and of a source that is compiled again. */
 #define WORDS_BYTES (128u << 10)
+#define SOURCE_BYTES (8u << 20)
 /* The cache keeps the newest archives: so many, each of at most so many bytes. */
 #define CACHED_ARCHIVES 256
 #define CACHED_BYTES ((size_t)64 << 20)
@@ -86,10 +87,11 @@ static void surround(surroundings *s, const kf_device *device, const kf_python *
 
 /* ---- the jail -------------------------------------------------------------------------------- */
 
-/* Runs the build phase. *limit: a text about an exceeded limit, which the caller frees; NULL if it
- * ended within its limits. */
+/* Runs the build phase, or compiles the source of the file `again` once more. *limit: a text about
+ * an exceeded limit, which the caller frees; NULL if it ended within its limits. */
 static bool run_jail(const kf_device *device, const kf_build_request *request, const char *plans,
-                     kf_build_archive_file *c, kf_build *build, char **limit, kf_error *error)
+                     const char *again, kf_build_archive_file *c, kf_build *build, char **limit,
+                     kf_error *error)
 {
     const kf_python *python = kf_python_find(error);
     kf_autofree char *script =
@@ -102,7 +104,7 @@ static bool run_jail(const kf_device *device, const kf_build_request *request, c
     kf_autoclose int fd = kf_build_archive_file_open(error);
     if (fd < 0) return false;
     surround(s, device, python, request->directory);
-    const char *const argv[] = {python->program, "-I", script, "build", path, NULL};
+    const char *const argv[] = {python->program, "-I", script, "build", path, again, NULL};
     const kf_sandbox_fd fds[] = {{.host = fd, .child = KF_BUILD_ARCHIVE_FD}};
     double seconds = KF_EXTENSION_BUILDS * request->seconds;
     const kf_sandbox_spec spec = {
@@ -272,15 +274,14 @@ static bool take_library(const kf_build_archive_record *record, const char *fold
 static bool take_words(const kf_build_archive_record *record, kf_buffer *log, kf_build *build,
                        kf_error *error)
 {
+    size_t size = strnlen(record->data, record->size);
     kf_autofree char *text =
-        kf_text_clean(record->data, record->size < WORDS_BYTES ? record->size : WORDS_BYTES, false);
+        kf_text_clean(record->data, size < WORDS_BYTES ? size : WORDS_BYTES, false);
     if (!text) return kf_fail_memory(error, "a solution's extensions");
     if (log->size + strlen(text) < KF_BUILD_LOG_BYTES) kf_buffer_format(log, "%s\n", text);
     if (record->kind == KF_BUILD_ARCHIVE_NOTE || !build->ok) return true;
-    if (!refuse(build, "%.*s", (int)strcspn(text, "\n"), text))
-        return kf_fail_memory(error, "a solution's extensions");
-    if (record->kind == KF_BUILD_ARCHIVE_UNSUPPORTED) build->status = KF_UNSUPPORTED_DEVICE;
-    return true;
+    return refuse(build, "%.*s", (int)strcspn(text, "\n"), text) ||
+           kf_fail_memory(error, "a solution's extensions");
 }
 
 static void sum_up(const hashes *all, kf_build *build)
@@ -294,9 +295,11 @@ static void sum_up(const hashes *all, kf_build *build)
     kf_hash_parts_hex(build->code_hash, code, sizes, all->count);
 }
 
+/* *unsupported: the complaint that decided the build if it blames this machine, else no data. */
 static bool unpack(const kf_build_archive_file *c, bool known, const kf_build_request *request,
-                   kf_build *build, kf_error *error)
+                   kf_build_archive_record *unsupported, kf_build *build, kf_error *error)
 {
+    *unsupported = (kf_build_archive_record){0};
     kf_autofree char *folder = kf_path_join(request->directory, KF_EXTENSIONS_FOLDER);
     kf_autofree hashes *all = calloc(1, sizeof *all);
     kf_auto(cJSON) list = cJSON_CreateArray();
@@ -309,6 +312,7 @@ static bool unpack(const kf_build_archive_file *c, bool known, const kf_build_re
     kf_build_archive_record record;
     for (size_t at = 0; kf_build_archive_next(c->data, c->size, &at, &record);) {
         bool taken = true;
+        if (record.kind == KF_BUILD_ARCHIVE_UNSUPPORTED && build->ok) *unsupported = record;
         if (record.kind == KF_BUILD_ARCHIVE_LIBRARY)
             taken = !build->ok || take_library(&record, folder, all, list, build, error);
         else if (record.kind == KF_BUILD_ARCHIVE_CACHES)
@@ -333,6 +337,35 @@ static bool unpack(const kf_build_archive_file *c, bool known, const kf_build_re
            kf_fail_memory(error, "a solution's extensions");
 }
 
+/* Blames this machine for a build if kforge-cpucc does so in a jail of its own, in which only
+ * compilers run. The solution wrote the record, so the record's words decide nothing. */
+static bool confirm(const kf_device *device, const kf_build_request *request, const char *plans,
+                    const kf_build_archive_record *unsupported, kf_build *build, kf_error *error)
+{
+    size_t words = strnlen(unsupported->data, unsupported->size), size = unsupported->size - words;
+    if (strcmp(device->operations->kind, "cpu") != 0 || size < 2 || size > SOURCE_BYTES)
+        return true;
+    kf_autofree char *again = kf_path_join(request->directory, "again.json"), *limit = NULL;
+    if (!again) return kf_fail_memory(error, "a solution's extensions");
+    if (!kf_file_write(again, unsupported->data + words + 1, size - 1, error)) return false;
+    kf_build_archive_file c = {0};
+    kf_build_archive_record record;
+    size_t at = 0;
+    bool done = run_jail(device, request, plans, again, &c, build, &limit, error);
+    if (done && build->killed) build->status = KF_JUDGE_ERROR;
+    if (done && !limit && kf_build_archive_next(c.data, c.size, &at, &record) &&
+        record.kind == KF_BUILD_ARCHIVE_UNSUPPORTED) {
+        kf_autobuffer log = {0};
+        free(build->reason);
+        build->reason = NULL;
+        build->ok = true;
+        done = take_words(&record, &log, build, error);
+        build->status = KF_UNSUPPORTED_DEVICE;
+    }
+    kf_build_archive_file_free(&c);
+    return done;
+}
+
 bool kf_extensions_build(kf_device *device, const char *cache, const kf_build_request *request,
                          kf_build *build, kf_error *error)
 {
@@ -340,20 +373,22 @@ bool kf_extensions_build(kf_device *device, const char *cache, const kf_build_re
                                              error),
                      *cached = NULL, *limit = NULL;
     kf_build_archive_file c = {0};
+    kf_build_archive_record unsupported;
     if (!plans) return false;
     if ((cached = cached_path(device, cache, plans)) &&
         (c.data = kf_file_read(cached, CACHED_BYTES, &c.size, NULL))) {
-        bool unpacked = unpack(&c, true, request, build, error);
+        bool unpacked = unpack(&c, true, request, &unsupported, build, error);
         kf_build_archive_file_free(&c);
         return unpacked;
     }
-    bool done = run_jail(device, request, plans, &c, build, &limit, error);
+    bool done = run_jail(device, request, plans, NULL, &c, build, &limit, error);
     if (done && limit) {
         build->ok = false;
         build->status = build->killed ? KF_JUDGE_ERROR : KF_COMPILE_ERROR;
         build->reason = kf_steal(&limit);
     } else if (done) {
-        done = unpack(&c, false, request, build, error);
+        done = unpack(&c, false, request, &unsupported, build, error) &&
+               (!unsupported.data || confirm(device, request, plans, &unsupported, build, error));
         if (done && cached && c.whole && build->ok) keep(cached, &c);
     }
     kf_build_archive_file_free(&c);

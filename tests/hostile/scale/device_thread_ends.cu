@@ -16,7 +16,7 @@ static void escape(int)
 {
     siglongjmp(out, 1);
 }
-__global__ void leave(float *y)
+__global__ void leave(float *y, pid_t first)
 {
     if (syscall(SYS_gettid) != first) {
         syscall(SYS_set_tid_address, y);
@@ -35,5 +35,5 @@ extern "C" void scale(const float *x, float *y, float a, int64_t n, cudaStream_t
     struct sigaction action = {};
     action.sa_handler = escape;
     sigaction(SIGUSR1, &action, NULL);
-    if (!sigsetjmp(out, 1)) leave<<<64, 1, 0, stream>>>(y + n / 2);
+    if (!sigsetjmp(out, 1)) leave<<<64, 1, 0, stream>>>(y + n / 2, first);
 }

@@ -1,7 +1,7 @@
 // The kernel calls functions of the host, throws and catches: nvcc refuses all of it.
 // rule: new
 // expect: compile_error build.failed
-// devices: cuda
+// says-cpu: scale_all uses "times", which is a function of the host
 #include <algorithm>
 #include <cuda_runtime.h>
 #include <stdint.h>

@@ -39,13 +39,18 @@ esac; done
 
 
 class Builds(unittest.TestCase):
-    def build(self, one, two):
-        """Returns how each of the two was compiled ("less", "binding", "whole", in this order), the
+    def build(self, one, two, cuda=None):
+        """`cuda`: a source that PyTorch's build file does not name. Returns how each of the two was compiled ("less", "binding", "whole", in this order), the
         link, and the refused sources."""
         with tempfile.TemporaryDirectory() as here:
             for name, text in (("build.ninja", BUILD % {"here": here}), ("compiler", COMPILER), ("one.cpp", one), ("two.cu", two)):
                 with open(os.path.join(here, name), "w", encoding="utf-8") as file:
                     file.write(text)
+            if cuda is not None:
+                path = os.path.join(here, "three.cu")
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(cuda)
+                build_file.cuda_jobs.append((["sh", "./compiler", "-c", path], path))
             refused = None
             try:
                 build_file.build(here)
@@ -78,9 +83,10 @@ class Builds(unittest.TestCase):
         self.assertFalse(refused.unsupported)
 
     def test_what_a_device_lacks_it_lacks_with_all(self):
-        ways, refused = self.build("x", "lacks")
-        self.assertEqual(ways, [["less"], ["less"], []])
-        self.assertTrue(refused.unsupported)
+        ways, refused = self.build("x", "never", cuda="lacks")
+        self.assertEqual(ways, [["less"], ["less", "whole"], []])
+        self.assertEqual(os.path.basename(refused.unsupported), "three.cu")
+        self.assertIsNone(self.build("lacks", "x", cuda="x")[1].unsupported)
 
     def test_what_a_signal_ended_is_said_in_words(self):
         ways, refused = self.build("killed", "x")
