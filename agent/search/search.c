@@ -220,6 +220,14 @@ static bool verify_best(kf_search *s, kf_error *error)
     return true;
 }
 
+/* True if the best is not measured again: after Ctrl-C, and if no model can be reached. The remedy
+ * is needed first then, and the seeds may be measured again later. */
+static bool ends_at_once(const kf_search_result *result)
+{
+    return result->end == KF_SEARCH_INTERRUPTED ||
+           (result->end == KF_SEARCH_STOPPED && result->models_silent);
+}
+
 /* Fills in what the user should know of the end. */
 static bool conclude(kf_search *s, kf_search_result *result, kf_error *error)
 {
@@ -230,7 +238,7 @@ static bool conclude(kf_search *s, kf_search_result *result, kf_error *error)
                        strcmp(kf_selection_stop(s), result->why.text) == 0);
     if (*s->selection.above_floor)
         kf_fail(&result->question, KF_ERROR_INPUT, "%s", s->selection.above_floor);
-    if (result->end == KF_SEARCH_INTERRUPTED) return true;
+    if (ends_at_once(result)) return true;
     if (!kf_verify_left_out(s, &result->left_out, error)) return false;
     result->settled = result->settled && !*result->left_out.text;
     if (!result->settled) note_replies(s, &result->left_out);
@@ -333,7 +341,7 @@ static bool run_all(kf_search *s, const char *run, kf_search_result *result, boo
     if (!kf_models_open(s, error) || !kf_pending_call_again(s, error) ||
         !kf_jobs_submit_again(s, error) || !search(s, result, error) || !kf_calls_stop(s, error))
         return false;
-    if (result->end != KF_SEARCH_INTERRUPTED && !verify_best(s, error)) return false;
+    if (!ends_at_once(result) && !verify_best(s, error)) return false;
     s->over = true;
     return kf_best_refresh(s, false, error) && conclude(s, result, error);
 }
