@@ -99,6 +99,7 @@ while IFS='|' read -r options words; do
     expect 3 optimize "$task" --workers "$fake" --strategy sample --time 3s --store silence.db \
         --model "$again,$options:m@$(at silent-y)"
     case $err in *"$words"*) ;; *) fail "$options: $err" ;; esac
+    says "; no model has replied"
 done <<END
 first_byte=2,retries=0|: no reply yet from http://
 first_byte=0.2,retries=100|: no reply within 0.2 s; it is asked again
