@@ -8,6 +8,8 @@
  * takes `bound`, the lower bound of the candidate number `limit` among the fastest, and then ranks
  * all candidates with a speedup of at least `bound`: no other one can be among the first `limit`.
  * SPARE more of the fastest keep a wide interval from making `bound` useless. */
+#include <math.h>
+
 #include "internal.h"
 
 #define BEST_LIMIT 100000
@@ -91,6 +93,21 @@ static const char best_of_tasks[] =
     " FROM top CROSS JOIN candidate c ON c.id = top.candidate JOIN task t ON t.id = c.task"
     " JOIN verdict v ON v.id = top.verdict JOIN device d ON d.id = v.device"
     " ORDER BY top.reverified DESC, top.low DESC, top.score DESC, top.candidate";
+
+/* The columns of RANK. */
+void kf_store_rank(kf_interval speedup, bool reverified, double keys[KF_RANK_KEYS])
+{
+    keys[0] = reverified;
+    keys[1] = isnan(speedup.low) ? 0 : speedup.low;
+    keys[2] = speedup.value;
+}
+
+bool kf_store_ranks_above(const double a[KF_RANK_KEYS], const double b[KF_RANK_KEYS])
+{
+    for (int i = 0; i < KF_RANK_KEYS; i++)
+        if (a[i] != b[i]) return a[i] > b[i];
+    return false;
+}
 
 kf_store_cursor *kf_store_best(kf_store *store, const kf_store_scope *scope, size_t limit,
                                kf_error *error)

@@ -105,6 +105,7 @@ static bool submit(measuring *m, size_t index, kf_error *error)
     job->options.strict_sandbox = settings->strict_sandbox;
     job->options.torch = item->python;
     job->options.verify = !m->plan->once;
+    job->options.unseen = false;
     /* KernelBench's protocol does not depend on the baseline */
     job->options.kernelbench = false;
     job->options.baseline = strdup(m->result->extra_baselines[item->extra].name);

@@ -88,9 +88,8 @@ static void write_tiles(const kf_bench_result *r, kf_buffer *out)
     tile(out, text, "surely faster: interval above 1");
     tile(out, kf_figure_speedup(s->geometric_mean, figure), "geometric mean speedup");
     tile(out, kf_figure_speedup(s->median, figure), "median speedup");
-    snprintf(text, sizeof text, isnan(s->correct_rate.value) ? "-" : "%.1f %%",
-             100 * s->correct_rate.value);
-    tile(out, text, "of samples correct");
+    snprintf(text, sizeof text, "%zu of %zu", s->correct, s->samples);
+    tile(out, text, "samples correct");
     snprintf(text, sizeof text, "%zu", r->frozen);
     if (r->frozen) tile(out, text, "correct samples with frozen weights");
     snprintf(text, sizeof text, "%zu", s->cheating);
@@ -496,8 +495,10 @@ static void begin_plain(const kf_bench_result *r, kf_buffer *out, const char *na
 static void plain_rate(const kf_bench_result *r, kf_buffer *out, const char *name, size_t count,
                        kf_interval share)
 {
+    char words[KF_FIGURE];
+    kf_bench_count_words(r, count, words, sizeof words);
     begin_plain(r, out, name);
-    kf_buffer_format(out, "%zu of %zu, ", count, r->score.samples);
+    kf_buffer_string(out, words);
     percent_range(out, share);
     kf_buffer_string(out, "</td></tr>\n");
 }
@@ -520,9 +521,9 @@ static void write_fast_extra(const kf_bench_result *r, kf_buffer *out)
 
 static void write_scores(const kf_bench_result *r, kf_buffer *out)
 {
-    char name[64];
+    char name[64], words[KF_FIGURE];
     const kf_score *s = &r->score;
-    size_t most = 0;
+    size_t most = kf_bench_most_samples(r);
     if (r->judged < r->count)
         kf_buffer_format(out,
                          "<tr><th scope=\"col\"></th><th scope=\"col\">of all %zu problems</th><th "
@@ -537,9 +538,8 @@ static void write_scores(const kf_bench_result *r, kf_buffer *out)
               kf_score_fast(r->judged_outcomes, r->judged, r->fast[i], 1, &r->scoring));
     }
     write_fast_extra(r, out);
-    for (size_t i = 0; i < r->count; i++)
-        if (r->rows[i].count > most) most = r->rows[i].count;
-    for (size_t k = 1; r->setup.independent && k <= most && k <= 1024; k *= 2) {
+    for (size_t k = r->setup.independent ? kf_bench_next_k(0, most) : 0; k;
+         k = kf_bench_next_k(k, most)) {
         snprintf(name, sizeof name, "pass@%zu", k);
         score(r, out, name, kf_score_pass(r->problems, r->count, k, &r->scoring),
               kf_score_pass(r->judged_problems, r->judged, k, &r->scoring));
@@ -550,17 +550,9 @@ static void write_scores(const kf_bench_result *r, kf_buffer *out)
     begin_plain(r, out, "median");
     speedup_range(out, s->median);
     kf_buffer_string(out, "</td></tr>\n");
+    kf_bench_sample_words(r, words, sizeof words);
     begin_plain(r, out, "samples");
-    kf_buffer_format(out, "%zu, and %zu that could not be judged</td></tr>\n", s->samples,
-                     s->voided);
-}
-
-static size_t most_samples(const kf_bench_result *r)
-{
-    size_t most = 0;
-    for (size_t i = 0; i < r->count && r->setup.independent; i++)
-        if (r->rows[i].count > most) most = r->rows[i].count;
-    return most;
+    kf_buffer_format(out, "%s</td></tr>\n", words);
 }
 
 /* ---- the page -------------------------------------------------------------------------------- */
@@ -624,8 +616,8 @@ bool kf_bench_html(const kf_bench_result *r, kf_buffer *out, kf_error *error)
     write_extra_baselines(r, &parts[EXTRA_BASELINES]);
     write_unjudged(r, &parts[UNJUDGED]);
     write_scores(r, &parts[SCORES]);
-    if (most_samples(r) > 1)
-        kf_buffer_format(&parts[DASHED], "; dashed: by the best of %zu", most_samples(r));
+    if (kf_bench_most_samples(r) > 1)
+        kf_buffer_format(&parts[DASHED], "; dashed: by the best of %zu", kf_bench_most_samples(r));
     for (int i = 0; i < PARTS; i++) {
         failed |= parts[i].failed;
         values[i + 3] = (kf_template_value){.name = names[i], .text = parts[i].data};

@@ -30,13 +30,32 @@ static const char *times(kf_interval speedup, char text[KF_FIGURE])
     return text;
 }
 
-/* Returns the largest meaningful k of pass@k. */
-static size_t most_samples(const kf_bench_result *result)
+size_t kf_bench_most_samples(const kf_bench_result *result)
 {
     size_t most = 0;
     for (size_t i = 0; i < result->count; i++)
         if (result->rows[i].count > most) most = result->rows[i].count;
     return result->setup.independent ? most : 1;
+}
+
+size_t kf_bench_next_k(size_t k, size_t most)
+{
+    if (k < 1 && most >= 1) return 1;
+    return k < 5 && most >= 5 ? 5 : k < most ? most : 0;
+}
+
+void kf_bench_sample_words(const kf_bench_result *result, char *words, size_t size)
+{
+    const kf_score *s = &result->score;
+    if (s->voided)
+        snprintf(words, size, "%zu, and %zu that could not be judged", s->samples, s->voided);
+    else
+        snprintf(words, size, "%zu, all of which count", s->samples);
+}
+
+void kf_bench_count_words(const kf_bench_result *result, size_t count, char *words, size_t size)
+{
+    snprintf(words, size, "%zu of %zu, ", count, result->score.samples);
 }
 
 /* Lists each score with its name, its value over all problems, and its value over judged problems
@@ -59,6 +78,14 @@ static void list_share(const lister *l, const char *name, kf_interval all, kf_in
     char first[KF_FIGURE], second[KF_FIGURE];
     bool same = l->result->judged == l->result->count;
     l->line(l->context, name, percent(all, first), same ? "" : percent(judged, second));
+}
+
+static void list_rate(const lister *l, const char *name, size_t count, kf_interval share)
+{
+    char value[2 * KF_FIGURE], figure[KF_FIGURE];
+    kf_bench_count_words(l->result, count, value, KF_FIGURE);
+    strcat(value, percent(share, figure));
+    list_text(l, name, value);
 }
 
 static void list_fast(const lister *l, const char *name, double p, size_t k)
@@ -180,7 +207,7 @@ static void list_scores(const kf_bench_result *r, score_line line, void *context
     const lister l = {r, line, context};
     char name[80], value[256], judged[64], figure[KF_FIGURE];
     const kf_score *s = &r->score;
-    size_t most = most_samples(r);
+    size_t most = kf_bench_most_samples(r);
     snprintf(value, sizeof value, "%zu of %zu problems, %zu faster than the baseline", s->solved,
              s->problems, s->faster);
     snprintf(judged, sizeof judged, r->judged == r->count ? "" : "%zu of %zu", s->solved,
@@ -188,14 +215,11 @@ static void list_scores(const kf_bench_result *r, score_line line, void *context
     line(context, "solved", value, judged);
     snprintf(value, sizeof value, "%zu: whole interval above 1", r->surely_faster);
     list_text(&l, "surely faster", value);
-    snprintf(value, sizeof value, "%zu%s", s->samples, s->voided ? "" : ", all of which count");
-    if (s->voided)
-        snprintf(value, sizeof value, "%zu, and %zu that could not be judged", s->samples,
-                 s->voided);
+    kf_bench_sample_words(r, value, sizeof value);
     list_text(&l, "samples", value);
-    list_text(&l, "compile rate", percent(s->compile_rate, figure));
-    list_text(&l, "correctness rate", percent(s->correct_rate, figure));
-    list_text(&l, "cheat rate", percent(s->cheat_rate, figure));
+    list_rate(&l, "compile rate", s->compiled, s->compile_rate);
+    list_rate(&l, "correctness rate", s->correct, s->correct_rate);
+    list_rate(&l, "cheat rate", s->cheating, s->cheat_rate);
     snprintf(value, sizeof value,
              "%zu correct ones, which transform their weights once and keep the result", r->frozen);
     if (r->frozen) list_text(&l, "frozen weights", value);
@@ -207,9 +231,8 @@ static void list_scores(const kf_bench_result *r, score_line line, void *context
         snprintf(name, sizeof name, "fast_%g", r->fast[i]);
         list_fast(&l, name, r->fast[i], 1);
     }
-    for (size_t k = 1; r->setup.independent && k <= most; k = k < 5 && most >= 5 ? 5
-                                                              : k < most         ? most
-                                                                                 : most + 1) {
+    for (size_t k = r->setup.independent ? kf_bench_next_k(0, most) : 0; k;
+         k = kf_bench_next_k(k, most)) {
         snprintf(name, sizeof name, "pass@%zu", k);
         list_share(&l, name, kf_score_pass(r->problems, r->count, k, &r->scoring),
                    kf_score_pass(r->judged_problems, r->judged, k, &r->scoring));

@@ -1,5 +1,6 @@
 /* Reads a result from the store: one run for each task. Its attempts are the samples. */
 #include "bench_result.h"
+#include "table.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -603,6 +604,23 @@ static kf_bench_row *row_named(kf_bench_result *result, const char *name)
         if (!*result->rows[i].fault && strcmp(result->rows[i].task, name) == 0)
             return &result->rows[i];
     return NULL;
+}
+
+bool kf_bench_run_words(kf_store *store, const char *id, kf_buffer *words, kf_error *error)
+{
+    kf_autobenchresult result = {.store = store};
+    kf_autoresult kf_store_run run = {0};
+    kf_auto(cJSON) memory = NULL;
+    char best[KF_FIGURE], interval[KF_FIGURE];
+    if (!kf_store_find_run(store, id, &run, error)) return false;
+    const cJSON *bench = kf_bench_of_options(run.options, &memory);
+    if (!describe(&result, &run, bench, error)) return false;
+    kf_bench_row *row = row_named(&result, run.task_name);
+    if (!row || !load_run(&result, store, &run, bench, row, error)) return row;
+    kf_figure_interval(row->best.speedup, interval);
+    kf_buffer_format(words, "best %s%s%s, samples: %s", kf_figure_speedup(row->best.speedup, best),
+                     *interval ? " " : "", interval, *row->statuses ? row->statuses : "none");
+    return true;
 }
 
 bool kf_bench_load(kf_store *store, const char *id, kf_bench_result *result, kf_error *error)

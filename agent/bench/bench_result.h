@@ -220,6 +220,9 @@ void kf_bench_result_clear(kf_bench_result *result);
 bool kf_bench_thresholds(const kf_option_list *fast, kf_bench_result *result, kf_error *error);
 /* Reads the bench `id` from the store and scores it (bench_result.c). */
 bool kf_bench_load(kf_store *store, const char *id, kf_bench_result *result, kf_error *error);
+/* Reads what the report will say of one run: its best ("1.24x [1.20, 1.28]", or "-") and its
+ * samples ("2 correct, 1 wrong_result", or "none"). */
+bool kf_bench_run_words(kf_store *store, const char *run, kf_buffer *words, kf_error *error);
 /* Computes all scores from complete rows. */
 bool kf_bench_score(kf_bench_result *result, kf_error *error);
 /* Returns fast_p of the best samples against an extra baseline. A solved problem without a figure
@@ -263,6 +266,15 @@ void kf_bench_broken_rules(const kf_bench_result *result, kf_buffer *out);
 cJSON *kf_bench_json(const kf_bench_result *result);
 /* True if the origin of a best sample's device time is known. */
 bool kf_bench_has_work(const kf_bench_result *result);
+/* Writes how many samples count: "5, all of which count" (bench_report.c). */
+void kf_bench_sample_words(const kf_bench_result *result, char *words, size_t size);
+/* Writes a share of the samples: "2 of 3, " before its percentage. */
+void kf_bench_count_words(const kf_bench_result *result, size_t count, char *words, size_t size);
+/* Returns the largest meaningful k of pass@k. */
+size_t kf_bench_most_samples(const kf_bench_result *result);
+/* Returns the next k of pass@k after `k`: 1, 5, all samples. 0 after the last. All forms of the
+ * report list these. */
+size_t kf_bench_next_k(size_t k, size_t most);
 /* Prints table and scores for a terminal. */
 void kf_bench_print(const kf_bench_result *result, FILE *out, int width, bool bold);
 /* Writes one line for each sample (RFC 4180). */

@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "bench_result.h"
 #include "kforge/file.h"
 #include "output.h"
 #include "table.h"
@@ -59,15 +60,19 @@ typedef struct report {
     int32_t task;
     char run[KF_RUN_ID];
     /* short_of_samples: a budget ended the run early */
-    bool correct_best, interrupted, stopped, short_of_samples;
+    bool interrupted, stopped, short_of_samples;
     /* True if the machine failed, so that another one may succeed */
     bool machine;
     /* True if no worker is left, because its machine failed too often */
     bool lost, worn;
     /* True if the worker judges under other conditions than the bench */
     bool foreign;
+    /* Replies that have come, and of a bench without models the candidates that were judged.
+     * `correct`: in the population. */
     int64_t samples, judged, known, correct;
-    double best, spent_usd;
+    double spent_usd;
+    /* best and samples in the words of the report */
+    char words[320];
     /* news, the reason of a failure or end, or for a hello the worker's hardware */
     kf_error text;
 } report;
@@ -141,7 +146,6 @@ static void observe(void *context, kf_search_event event, const kf_search_progre
     r->judged = progress->judged;
     r->known = progress->known;
     r->correct = progress->correct;
-    r->best = progress->best ? progress->best_speedup.value : NAN;
     kf_error why;
     if (kf_event_stream_trouble(w->how->events, &why)) {
         r->text = why;
@@ -240,21 +244,23 @@ static bool carry_out(work *w, const shard_order *order)
 {
     kf_search_result result = {0};
     kf_error error = {0};
-    w->report = (report){.task = order->task, .best = NAN};
+    w->report = (report){.task = order->task};
     /* True also if the run can't continue */
     memcpy(w->report.run, order->run, sizeof order->run);
     bool ran = search_task(w, order, &result, &error);
     w->report.judged = result.progress.judged;
     w->report.known = result.progress.known;
     w->report.correct = result.progress.correct;
-    w->report.best = result.progress.best ? result.progress.best_speedup.value : NAN;
     w->report.spent_usd = result.progress.cost_usd;
-    w->report.correct_best = result.progress.best > 0;
     w->report.interrupted = *w->how->interrupts || (ran && result.end == KF_SEARCH_INTERRUPTED);
     w->report.stopped = ran && result.end == KF_SEARCH_STOPPED;
     w->report.short_of_samples =
         ran && result.end == KF_SEARCH_SPENT && result.progress.calls < w->plan->search.samples;
     w->report.text = ran ? result.why : error;
+    kf_autobuffer words = {0};
+    if (*result.progress.run && kf_bench_run_words(w->store, result.progress.run, &words, NULL) &&
+        words.data)
+        snprintf(w->report.words, sizeof w->report.words, "%s", words.data);
     w->report.lost = w->workers && !kf_workers_devices(w->workers);
     w->report.worn = w->report.lost && kf_workers_retired(w->workers);
     w->report.machine = w->report.lost || (w->report.stopped && result.machine_failed);
@@ -283,7 +289,7 @@ static int serve(work *w, int orders)
     w->store = kf_store_open(w->how->store, KF_STORE_CREATE, &error);
     while (kf_read_all(orders, &order, sizeof order)) {
         if (!w->store) {
-            w->report = (report){.task = order.task, .best = NAN, .text = error};
+            w->report = (report){.task = order.task, .text = error};
             if (!send_report(w, REPORT_FAILED)) break;
         } else if (!carry_out(w, &order)) {
             break;
@@ -385,10 +391,10 @@ static void draw_line(shards *l)
     kf_buffer_format(&text, "%zu of %zu tasks", l->done, l->planned);
     for (size_t i = 0; i < l->count; i++)
         if (l->shards[i].task >= 0)
-            kf_buffer_format(&text, "; %s: %lld judged, %lld correct",
-                             l->plan->suite.tasks[l->shards[i].task].name,
-                             (long long)l->shards[i].last.judged,
-                             (long long)l->shards[i].last.correct);
+            kf_buffer_format(&text, "; %s: %lld %s", l->plan->suite.tasks[l->shards[i].task].name,
+                             (long long)(l->plan->search.model_count ? l->shards[i].last.samples
+                                                                     : l->shards[i].last.judged),
+                             l->plan->search.model_count ? "replies" : "candidates");
     clear_line(l);
     if (text.data) l->width = fprintf(l->how->log, "%.78s", text.data);
     fflush(l->how->log);
@@ -454,24 +460,20 @@ static void give_order(shards *l, one_shard *shard)
         l->left_usd -= shard->share;
         order.cost_usd = l->plan->suite.tasks[task].spent_usd + shard->share;
     }
-    shard->last = (report){.best = NAN};
+    shard->last = (report){0};
     shard->task = task;
     if (task < 0 || !kf_write_all(shard->orders, &order, sizeof order)) end_orders(shard);
 }
 
 static void tell_done(shards *l, const report *r, const kf_bench_task *task, bool moved)
 {
-    char time[KF_FIGURE], figure[KF_FIGURE];
+    char time[KF_FIGURE];
     clear_line(l);
     fprintf(l->how->log, "%8s  %-24s ", kf_figure_seconds(kf_now() - l->started, time), task->name);
     if (r->kind == REPORT_FAILED || r->stopped)
         fprintf(l->how->log, "failed: %s%s", r->text.text, moved ? "; another worker gets it" : "");
-    else if (r->correct_best)
-        fprintf(l->how->log, "best %s, %lld judged, %lld correct",
-                kf_figure_speedup((kf_interval){r->best, NAN, NAN}, figure), (long long)r->judged,
-                (long long)r->correct);
     else
-        fprintf(l->how->log, "nothing correct; %lld judged", (long long)r->judged);
+        fprintf(l->how->log, "%s", r->words);
     if (r->known) fprintf(l->how->log, ", %lld known from earlier runs", (long long)r->known);
     fprintf(l->how->log, "  (%zu of %zu%s)\n", l->done, l->planned,
             r->interrupted ? ", interrupted" : "");
@@ -559,7 +561,7 @@ static void take_report(shards *l, one_shard *shard)
             return;
         }
         kf_bench_task *task = &l->plan->suite.tasks[shard->task];
-        report lost = {.kind = REPORT_FAILED, .task = shard->task, .best = NAN};
+        report lost = {.kind = REPORT_FAILED, .task = shard->task};
         kf_fail(&lost.text, KF_ERROR_MACHINE, "its process ended (%s %d); --resume continues it",
                 WIFSIGNALED(status) ? "signal" : "status",
                 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));

@@ -86,6 +86,7 @@ static bool repeat(kf_job **job, const kf_verdict *verdict, const char *path, kf
     o->check_only = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(options, "check_only"));
     o->asan = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(options, "asan"));
     o->verify = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(options, "verify"));
+    o->unseen = !cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(options, "unseen"));
     free(o->baseline);
     o->baseline = baseline ? strdup(baseline) : NULL;
     o->replay_key = strdup(key);

@@ -21,18 +21,50 @@ typedef struct settings {
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
+/* the column of the device */
+#define DEVICE_COLUMN 3
+
+static void add_run_columns(kf_table *table)
+{
+    kf_table_add_column(table, "RUN", KF_LEFT, false);
+    kf_table_add_column(table, "AGE", KF_LEFT, false);
+    kf_table_add_column(table, "TASK", KF_LEFT, true);
+    kf_table_add_column(table, "DEVICE", KF_LEFT, true);
+    kf_table_add_column(table, "STATUS", KF_LEFT, false);
+    kf_table_add_column(table, "CORRECT", KF_RIGHT, false);
+    kf_table_add_column(table, "BEST", KF_RIGHT, false);
+    kf_table_add_column(table, "95 %", KF_LEFT, false);
+}
+
 static void add_run(kf_table *table, const kf_store_run *run)
 {
     char figure[KF_FIGURE];
+    kf_figure_age(run->started, (double)time(NULL), figure);
+    char *ago = strstr(figure, " ago");
+    if (ago) *ago = '\0';
     kf_table_cell(table, "%s", run->id);
-    kf_table_cell(table, "%s", kf_figure_age(run->started, (double)time(NULL), figure));
+    kf_table_cell(table, "%s", figure);
     kf_table_cell(table, "%s", run->task_name);
     kf_table_cell(table, "%s", run->device);
     kf_table_cell(table, "%s", kf_run_state(run));
-    kf_table_cell(table, "%lld", (long long)run->attempts);
-    kf_table_cell(table, "%lld", (long long)run->correct);
+    kf_table_cell(table, "%lld of %lld", (long long)run->correct, (long long)run->judged);
     kf_table_cell(table, "%s", kf_figure_speedup(run->best_speedup, figure));
     kf_table_cell(table, "%s", kf_figure_interval(run->best_speedup, figure));
+}
+
+/* Prints the runs. A device that all have stands below the table, where it is not cut. */
+static void print_runs(kf_table *table, const kf_view *view)
+{
+    kf_autobuffer device = {0};
+    size_t columns = (size_t)table->column_count, same = 0, rows = table->cell_count / columns;
+    for (size_t r = 0; r < rows; r++)
+        same += strcmp(table->cells[r * columns + DEVICE_COLUMN], table->cells[DEVICE_COLUMN]) == 0;
+    if (rows && same == rows) {
+        kf_buffer_format(&device, "device  %s", table->cells[DEVICE_COLUMN]);
+        for (size_t r = 0; r < rows; r++) table->cells[r * columns + DEVICE_COLUMN][0] = '\0';
+    }
+    kf_table_print(table, view->out, view->width, 0, view->color);
+    if (device.data) fprintf(view->out, "%s\n", device.data);
 }
 
 static void add_run_json(cJSON *array, const kf_store_run *run)
@@ -49,15 +81,7 @@ static bool list_runs(const kf_view *view, kf_store *store, const settings *want
     kf_auto(kf_store_cursor) cursor = kf_store_runs(store, wanted->task ? task.hash : NULL, error);
     if (!cursor) return false;
     kf_autotable table = {0};
-    kf_table_add_column(&table, "RUN", KF_LEFT, false);
-    kf_table_add_column(&table, "STARTED", KF_LEFT, false);
-    kf_table_add_column(&table, "TASK", KF_LEFT, true);
-    kf_table_add_column(&table, "DEVICE", KF_LEFT, true);
-    kf_table_add_column(&table, "STATUS", KF_LEFT, false);
-    kf_table_add_column(&table, "ATTEMPTS", KF_RIGHT, false);
-    kf_table_add_column(&table, "CORRECT", KF_RIGHT, false);
-    kf_table_add_column(&table, "BEST", KF_RIGHT, false);
-    kf_table_add_column(&table, "95 %", KF_LEFT, false);
+    add_run_columns(&table);
     kf_auto(cJSON) json = kf_json_document(RUNS_SCHEMA);
     cJSON *array = cJSON_AddArrayToObject(json, "runs");
     kf_autoresult kf_store_run run = {0};
@@ -76,7 +100,7 @@ static bool list_runs(const kf_view *view, kf_store *store, const settings *want
     if (more < 0) return false;
     if (wanted->ids) return true;
     if (view->json) return kf_print_json(view->out, kf_steal(&json), error);
-    kf_table_print(&table, view->out, view->width, 0, view->color);
+    print_runs(&table, view);
     if (more > 0 && kf_store_next_run(cursor, &run, NULL) > 0)
         fprintf(view->out, "… and older ones (--limit 0 lists all)\n");
     return true;

@@ -175,6 +175,22 @@ bool kf_winners_choose(kf_store *store, const kf_winner_query *query, const kf_s
     return true;
 }
 
+bool kf_winner_best(kf_store *store, const kf_selection *selection, const kf_selected_tasks *tasks,
+                    const char *task, const kf_scrubber *scrubber, kf_winner *winner, bool *found,
+                    kf_error *error)
+{
+    const kf_winner_query query = {.selection = selection,
+                                   .tasks = tasks,
+                                   .task = task,
+                                   .faster = selection->faster,
+                                   .most = 1};
+    size_t count;
+    *winner = (kf_winner){0};
+    bool good = kf_winners_choose(store, &query, scrubber, winner, &count, error);
+    *found = good && count;
+    return good;
+}
+
 /* ---- files ----------------------------------------------------------------------------------- */
 
 bool kf_winner_put(kf_winner_files *files, const char *name, const char *text, size_t size,

@@ -71,6 +71,11 @@ typedef struct kf_winner_query {
 bool kf_winners_choose(kf_store *store, const kf_winner_query *query, const kf_scrubber *scrubber,
                        kf_winner *winners, size_t *count, kf_error *error);
 
+/* Finds the best candidate of a task, by the rank of kf_store_best. *found is false without one. */
+bool kf_winner_best(kf_store *store, const kf_selection *selection, const kf_selected_tasks *tasks,
+                    const char *task, const kf_scrubber *scrubber, kf_winner *winner, bool *found,
+                    kf_error *error);
+
 /* The output of the files. */
 typedef struct kf_winner_files {
     const kf_selection *selection;

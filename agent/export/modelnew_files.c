@@ -217,14 +217,9 @@ static bool export_task(exporting *e, const char *hash, kf_error *error)
     if (!task) return false;
     if (!kf_task_is_torch(task)) return true;
     kf_winner winner = {0};
-    size_t count;
-    const kf_winner_query query = {.selection = &e->options->selection,
-                                   .tasks = &e->tasks,
-                                   .task = hash,
-                                   .faster = e->options->selection.faster,
-                                   .most = 1};
-    bool good = kf_winners_choose(e->store, &query, e->files.scrubber, &winner, &count, error);
-    if (good && count)
+    bool found, good = kf_winner_best(e->store, &e->options->selection, &e->tasks, hash,
+                                      e->files.scrubber, &winner, &found, error);
+    if (found)
         good = write_winner(e, task, &winner, error);
     else if (good)
         e->report->skipped++;

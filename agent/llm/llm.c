@@ -320,6 +320,11 @@ size_t kf_llm_watch(const kf_llm *llm, struct pollfd *fds, size_t most, double *
     return llm->provider->watch ? llm->provider->watch(llm->state, fds, most, wake) : 0;
 }
 
+const char *kf_llm_trouble(kf_llm *llm)
+{
+    return llm->provider->trouble ? llm->provider->trouble(llm->state) : NULL;
+}
+
 void kf_llm_cancel(kf_llm *llm)
 {
     if (llm->provider->cancel) llm->provider->cancel(llm->state);

@@ -132,6 +132,10 @@ void kf_llm_reply_free(kf_llm_reply *reply);
  * number. kf_llm_poll is due as soon as one is ready. Lowers *wake (kf_now) to the time when it is
  * due in any case. */
 size_t kf_llm_watch(const kf_llm *llm, struct pollfd *fds, size_t most, double *wake);
+/* Returns why calls in flight have no reply so far: an attempt failed and is repeated, or a server
+ * that never answered is silent for a minute. NULL without such a reason. Valid until the next
+ * kf_llm_poll. */
+const char *kf_llm_trouble(kf_llm *llm);
 /* Sets the caller's progress, in any unit that grows. A recorded reply that came at some progress
  * comes at the same progress again. So a replayed run repeats the work it did while a model was
  * answering. Without a call, recorded replies come at once. INT64_MAX: no other work is left. */

@@ -507,8 +507,10 @@ static void done(void *context, const kf_http_result *result)
         request->due =
             now + fmax(wait, kf_backoff(request->failures++, n->backoff, random_fraction(n)));
         request->state = KF_REQUEST_WAITING;
+        kf_fail(&n->trouble, error.code, "%s: %s; it is asked again", n->label, error.text);
         return;
     }
+    n->trouble = (kf_error){0};
     if (v == AGAIN_AT_ONCE || more) {
         request->due = now;
         request->state = KF_REQUEST_WAITING;

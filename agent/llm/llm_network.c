@@ -15,6 +15,9 @@
 #include "api_key.h"
 
 #define MAX_PARALLEL 1024
+/* Silence of a server that never answered, after which the user hears of it. Half the time that its
+ * first byte may take, if that is shorter. */
+#define SILENT_SECONDS 60
 #define DEFAULT_MAX_TOKENS 16384
 /* With room for fewer tokens, the budget counts as spent. */
 #define MIN_MAX_TOKENS 1024
@@ -382,6 +385,17 @@ static int network_in_flight(const void *state)
     return ((const kf_network *)state)->request_count;
 }
 
+static const char *network_trouble(void *state)
+{
+    kf_network *n = state;
+    double silent = fmin(SILENT_SECONDS, n->timeouts.first_byte / 2);
+    for (const kf_request *r = n->requests; r && !n->reached && !*n->trouble.text; r = r->next)
+        if (r->state == KF_REQUEST_IN_FLIGHT && kf_now() - r->submitted > silent)
+            kf_fail(&n->trouble, KF_ERROR_LIMIT, "%s: no reply yet from %s after %.2g s", n->label,
+                    n->base, silent);
+    return *n->trouble.text ? n->trouble.text : NULL;
+}
+
 static size_t network_watch(const void *state, struct pollfd *fds, size_t most, double *wake)
 {
     const kf_network *n = state;
@@ -469,6 +483,7 @@ static bool network_freeze(const void *state, kf_buffer *options)
         .in_flight = network_in_flight,                                                     \
         .poll = network_poll,                                                               \
         .close = network_close,                                                             \
+        .trouble = network_trouble,                                                         \
         .watch = network_watch,                                                             \
         .cancel = network_cancel,                                                           \
         .set_budget = network_set_budget,                                                   \

@@ -114,6 +114,8 @@ struct kf_network {
     kf_network_pace pace;
     /* The server has answered, with any status. */
     bool reached;
+    /* Why the last attempt failed that is repeated, or why the caller waits. "" without. */
+    kf_error trouble;
     kf_request *requests;
     int request_count;
     /* State of the random numbers for the back-off. */

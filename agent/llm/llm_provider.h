@@ -52,6 +52,8 @@ typedef struct kf_llm_provider {
                    const char *reason);
     /* As kf_llm_watch. */
     size_t (*watch)(const void *state, struct pollfd *fds, size_t most, double *wake);
+    /* As kf_llm_trouble. */
+    const char *(*trouble)(void *state);
     /* As kf_llm_cancel. */
     void (*cancel)(void *state);
     /* For providers that reserve and settle each request themselves. For the others, llm.c reserves

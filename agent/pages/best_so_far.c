@@ -6,12 +6,14 @@
 
 #include "kforge/list.h"
 
+/* True if `a` comes before `b`. Of equal figures the older candidate comes first. */
 static bool ranks_above(const kf_ranked *a, const kf_ranked *b)
 {
-    if (a->verified != b->verified) return a->verified;
-    double low = isnan(a->speedup.low) ? a->speedup.value : a->speedup.low,
-           other = isnan(b->speedup.low) ? b->speedup.value : b->speedup.low;
-    return low > other;
+    double keys[KF_RANK_KEYS], other[KF_RANK_KEYS];
+    kf_store_rank(a->speedup, a->verified, keys);
+    kf_store_rank(b->speedup, b->verified, other);
+    return kf_store_ranks_above(keys, other) ||
+           (a->candidate < b->candidate && !kf_store_ranks_above(other, keys));
 }
 
 static kf_ranked *find(kf_best_so_far *best, int64_t candidate)

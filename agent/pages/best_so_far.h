@@ -1,5 +1,5 @@
-/* The best candidate of a run at each attempt. A verified candidate ranks above others, then the
- * lower limit of the interval decides. The baseline never counts. */
+/* The best candidate of a run at each attempt, by the rank of kf_store_best. The baseline never
+ * counts. */
 #ifndef KFORGE_BEST_SO_FAR_H
 #define KFORGE_BEST_SO_FAR_H
 

@@ -57,6 +57,17 @@ static cJSON *run_json(const kf_store_run *run, const kf_store_spent *spent)
     return json;
 }
 
+/* Adds the rank of a figure. The page sorts by it, and knows no order of its own. */
+static void add_rank(cJSON *json, const kf_store_attempt *a)
+{
+    double keys[KF_RANK_KEYS];
+    if (!isfinite(a->speedup.value)) return;
+    bool again = a->outcome == KF_ATTEMPT_REVERIFIED;
+    kf_store_rank(a->speedup, again && a->reverified, keys);
+    cJSON *array = cJSON_AddArrayToObject(json, "rank");
+    for (int i = 0; i < KF_RANK_KEYS; i++) cJSON_AddItemToArray(array, cJSON_CreateNumber(keys[i]));
+}
+
 static cJSON *attempt_json(const kf_store_attempt *a)
 {
     kf_autobuffer flags = {0};
@@ -79,6 +90,7 @@ static cJSON *attempt_json(const kf_store_attempt *a)
             cJSON_AddStringToObject(json, "blame", kf_blame_name(a->blame));
         if (a->reverified) cJSON_AddTrueToObject(json, "agrees");
         kf_page_add_interval(json, "x", a->speedup);
+        add_rank(json, a);
     }
     return json;
 }

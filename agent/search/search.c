@@ -161,6 +161,13 @@ static bool is_idle(const kf_search *s)
     return !s->models.count && !s->progress.judged && !s->progress.known;
 }
 
+/* True if models were called, and no one ever replied. */
+static bool is_silent(const kf_search *s)
+{
+    return s->models.count && s->progress.calls && !s->calls.answered &&
+           !s->selection.model_candidates && !s->models.budget_spent;
+}
+
 static bool search(kf_search *s, kf_search_result *result, kf_error *error)
 {
     double ending_since = 0;
@@ -172,6 +179,7 @@ static bool search(kf_search *s, kf_search_result *result, kf_error *error)
         if (interrupts(s) || (s->progress.ending && !has_begun(s))) kf_jobs_withdraw(s);
         if (interrupts(s)) kf_jobs_cancel_questions(s);
         if (interrupts(s) >= 2 || is_late(s, &ending_since)) break;
+        if (s->models.gone && is_silent(s)) break;
         if (!s->jobs.in_flight) {
             if (s->progress.ending || (stuck && !s->jobs.retries && !kf_ensemble_alive(&s->models)))
                 break;
@@ -185,8 +193,6 @@ static bool search(kf_search *s, kf_search_result *result, kf_error *error)
                   : s->jobs.postponed ? KF_SEARCH_STOPPED
                   : over              ? KF_SEARCH_SPENT
                                       : KF_SEARCH_CONVERGED;
-    result->models_silent = s->models.count && s->progress.calls && !s->calls.answered &&
-                            !s->selection.model_candidates && !s->models.budget_spent;
     result->machine_failed = result->end == KF_SEARCH_STOPPED && !s->models.gone;
     if (result->end == KF_SEARCH_INTERRUPTED)
         kf_fail(&result->why, KF_ERROR_BUSY, "interrupted");
@@ -220,6 +226,23 @@ static bool verify_best(kf_search *s, kf_error *error)
     return true;
 }
 
+/* True if the best is not measured again: after Ctrl-C, and if no model can be reached. The remedy
+ * is needed first then, and the seeds may be measured again later. */
+static bool ends_at_once(const kf_search_result *result)
+{
+    return result->end == KF_SEARCH_INTERRUPTED ||
+           (result->end == KF_SEARCH_STOPPED && result->models_silent);
+}
+
+/* Calls in flight at the end have been stored as failed ones by now. */
+static void note_silence(const kf_search *s, kf_search_result *result)
+{
+    kf_error why = result->why;
+    result->models_silent = is_silent(s);
+    if (result->models_silent && result->end == KF_SEARCH_SPENT)
+        kf_fail(&result->why, KF_ERROR_NONE, "%.400s; no model has replied", why.text);
+}
+
 /* Fills in what the user should know of the end. */
 static bool conclude(kf_search *s, kf_search_result *result, kf_error *error)
 {
@@ -230,7 +253,7 @@ static bool conclude(kf_search *s, kf_search_result *result, kf_error *error)
                        strcmp(kf_selection_stop(s), result->why.text) == 0);
     if (*s->selection.above_floor)
         kf_fail(&result->question, KF_ERROR_INPUT, "%s", s->selection.above_floor);
-    if (result->end == KF_SEARCH_INTERRUPTED) return true;
+    if (ends_at_once(result)) return true;
     if (!kf_verify_left_out(s, &result->left_out, error)) return false;
     result->settled = result->settled && !*result->left_out.text;
     if (!result->settled) note_replies(s, &result->left_out);
@@ -333,7 +356,8 @@ static bool run_all(kf_search *s, const char *run, kf_search_result *result, boo
     if (!kf_models_open(s, error) || !kf_pending_call_again(s, error) ||
         !kf_jobs_submit_again(s, error) || !search(s, result, error) || !kf_calls_stop(s, error))
         return false;
-    if (result->end != KF_SEARCH_INTERRUPTED && !verify_best(s, error)) return false;
+    note_silence(s, result);
+    if (!ends_at_once(result) && !verify_best(s, error)) return false;
     s->over = true;
     return kf_best_refresh(s, false, error) && conclude(s, result, error);
 }

@@ -263,8 +263,11 @@ static bool collect(kf_search *s, bool *any, kf_error *error)
     report_position(s);
     for (int i = 0; i < (int)s->models.count && !*any; i++) {
         kf_llm_reply reply;
-        if (!kf_calls_count(&s->calls, i) || kf_llm_poll(s->models.items[i].llm, 0, &reply) != 1)
+        if (!kf_calls_count(&s->calls, i)) continue;
+        if (kf_llm_poll(s->models.items[i].llm, 0, &reply) != 1) {
+            kf_models_note_trouble(s, i);
             continue;
+        }
         kf_call *call = kf_call_unlink(&s->calls, reply.tag);
         *any = true;
         bool handled = !call || handle_reply(s, call, &reply, error);

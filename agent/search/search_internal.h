@@ -223,6 +223,8 @@ void kf_models_budget_spent(kf_models *models, int index, const kf_error *why);
  * calls. */
 void kf_models_count_useless(kf_search *s, int index, const char *why);
 void kf_models_count_failure(kf_search *s, int index, const kf_error *error, const char *why);
+/* Reports once why a model that has not answered yet keeps the search waiting. */
+void kf_models_note_trouble(kf_search *s, int index);
 /* Notes what a judged candidate means for its model: a hint for the next prompt, a repair, or a
  * summary. `candidate` is its id in the store. */
 bool kf_models_judged(kf_search *s, const kf_proposal *proposal, bool known, kf_status status,

@@ -53,6 +53,8 @@ static void set_options(const kf_search *s, const kf_proposal *p, kf_job *job)
     /* A known verdict must not replace this measurement. */
     if (!accepts_known(p)) job->known_count = 0;
     o->verify = p->origin.step == KF_STEP_VERIFY || p->origin.step == KF_STEP_EPISODE;
+    /* Most candidates are never reported, and these workloads decide nothing. */
+    o->unseen = o->verify || p->asked.wish == KF_LLM_WISH_SUBMIT;
     o->check_only = kf_episodes_only_checks(p);
     o->seconds = settings->timing_seconds > 0 ? settings->timing_seconds : 0.6;
     if (p->asked.wish == KF_LLM_WISH_PROFILE) o->counters = all;

@@ -89,6 +89,7 @@ bool kf_models_open(kf_search *s, kf_error *error)
             free(model->spec);
             free(model->note);
             free(model->failure);
+            free(model->trouble);
             *model = (kf_model){.spec = strdup(settings->models[i])};
         }
         if (!model->spec) return kf_fail_memory(error, "a model");
@@ -125,6 +126,7 @@ void kf_models_close(kf_models *models)
         free(models->items[i].name);
         free(models->items[i].note);
         free(models->items[i].failure);
+        free(models->items[i].trouble);
     }
     free(models->system_text);
 }
@@ -187,6 +189,16 @@ void kf_models_count_failure(kf_search *s, int index, const kf_error *error, con
     model->not_before =
         kf_now() + fmin(FIRST_PAUSE * (double)(1 << (model->failures - 1)), LONGEST_PAUSE);
     count_call(s, index, why);
+}
+
+void kf_models_note_trouble(kf_search *s, int index)
+{
+    kf_model *model = &s->models.items[index];
+    const char *why = model->answered ? NULL : kf_llm_trouble(model->llm);
+    if (!why || (model->trouble && strcmp(model->trouble, why) == 0)) return;
+    free(model->trouble);
+    model->trouble = strdup(why);
+    kf_search_notify(s, KF_SEARCH_NEWS, "model %s: %.500s", model->name, why);
 }
 
 /* Counts known candidates in a row. They cost a call without a result, so the next prompt says it.

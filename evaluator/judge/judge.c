@@ -164,18 +164,26 @@ static bool has_other_signature(const kf_job *job, const kf_problem *problem)
            (!job->options.torch || !baseline || baseline->kind != KF_SOURCE_TORCH);
 }
 
-/* Returns the number of workloads that apply to the device. *timed: how many of them are timed. */
-static int count_workloads(const kf_judge *judge, const kf_job *job, kf_problem *problem,
-                           int *timed)
+/* True if the round leaves out an unseen workload: the job does not ask for it, or a second
+ * measurement will show the same. */
+static bool leaves_out(const judge_round *r, const kf_problem *problem)
+{
+    const kf_job_options *options = &r->job->options;
+    return problem->unseen && (!options->unseen || (options->verify && r->attempt == 0));
+}
+
+/* Returns the number of workloads of a round. *timed: how many of them are timed. */
+static int count_workloads(const judge_round *r, kf_problem *problem, int *timed)
 {
     int all = 0;
+    const kf_job *job = r->job;
     const kf_task *task = job->task;
     bool applies;
     *timed = 0;
     for (int workload = 0; workload < kf_task_workload_count(task); workload++) {
-        if (!kf_task_resolve(task, workload, judge->device->operations->kind, problem, &applies,
+        if (!kf_task_resolve(task, workload, r->judge->device->operations->kind, problem, &applies,
                              NULL) ||
-            !applies || has_other_signature(job, problem))
+            !applies || leaves_out(r, problem) || has_other_signature(job, problem))
             continue;
         all++;
         if (problem->timed) ++*timed;
@@ -302,7 +310,7 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
     if (!problem) return kf_fail_memory(error, "a verdict");
     double budget = options->seconds > 0 ? options->seconds : r->judge->device->default_seconds,
            deadline = r->deadline;
-    int timed_left, left = count_workloads(r->judge, r->job, problem, &timed_left);
+    int timed_left, left = count_workloads(r, problem, &timed_left);
     int number = 0, count = left;
     double least = timed_left ? MIN_PART * budget / timed_left : 0;
     bool one_runner = r->judge->device->slow_start && !options->asan,
@@ -319,7 +327,9 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
             if (!kf_task_resolve(task, workload, r->judge->device->operations->kind, problem,
                                  &applies, error))
                 return false;
-            if (!applies || turn_of(problem) != turn || r->broken[problem->unseen]) continue;
+            if (!applies || turn_of(problem) != turn || r->broken[problem->unseen] ||
+                leaves_out(r, problem))
+                continue;
             if (has_other_signature(r->job, problem)) {
                 if (!kf_verdict_add_flag(verdict, KF_FLAG_SIZES_FIXED))
                     return kf_fail_memory(error, "a verdict");
@@ -427,10 +437,17 @@ static bool intervals_meet(const kf_interval *a, const kf_interval *b)
     return a->low <= b->high && b->low <= a->high;
 }
 
+/* Returns the number of workloads that decide. */
+static size_t count_given(const kf_verdict *verdict)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < verdict->workload_count; i++) count += !verdict->workloads[i].unseen;
+    return count;
+}
+
 static bool agree(const kf_verdict *a, const kf_verdict *b)
 {
-    if (a->status != KF_CORRECT || b->status != KF_CORRECT ||
-        a->workload_count != b->workload_count)
+    if (a->status != KF_CORRECT || b->status != KF_CORRECT || count_given(a) != count_given(b))
         return false;
     return isnan(a->speedup.value) || intervals_meet(&a->speedup, &b->speedup);
 }

@@ -97,6 +97,7 @@ static bool describe_options(cJSON *object, const kf_job_options *o)
     return cJSON_AddBoolToObject(options, "check_only", o->check_only) &&
            cJSON_AddBoolToObject(options, "asan", o->asan) &&
            cJSON_AddBoolToObject(options, "verify", o->verify) &&
+           (o->unseen || cJSON_AddFalseToObject(options, "unseen")) &&
            (!o->torch || cJSON_AddTrueToObject(options, "torch")) &&
            (!o->replay_key ||
             cJSON_AddTrueToObject(

@@ -30,6 +30,8 @@ typedef struct lint_run {
     uint32_t count; /* cases, one a set */
     /* Seconds, with the loading of code at the first call. */
     double oracle_call, baseline_call;
+    /* what the oracle wrote outside its outputs */
+    kf_damage written;
 } lint_run;
 
 static bool is_given(const kf_problem_argument *argument)
@@ -179,6 +181,8 @@ static bool run_cases(lint_run *run, kf_error *error)
         !call_some(run, run->oracle, order, 1, "oracle", &run->oracle_call, error))
         return false;
     if (!call(run, run->oracle, order, "oracle", &run->oracle_call, error)) return false;
+    if (device->buffers.inspect_truth)
+        device->buffers.inspect_truth(run->sets, order, run->count, &run->written);
     for (uint32_t c = 0; c < run->count; c++)
         for (int i = 0; i < problem->argument_count; i++) {
             const kf_problem_argument *argument = &problem->arguments[i];
@@ -215,6 +219,29 @@ static bool run_cases(lint_run *run, kf_error *error)
         }
     }
     return true;
+}
+
+/* Reports what the oracle wrote outside its outputs. Returns the number of errors. */
+static int report_oracle_writes(const lint_run *run, kf_lint_report *report, void *context)
+{
+    char text[300];
+    if (run->written.kind == KF_DAMAGE_NONE) return 0;
+    const kf_problem_argument *argument = &run->problem->arguments[run->written.argument];
+    bool widened = kf_dtype_is_float(argument->dtype) && is_output(argument);
+    int64_t size = (int64_t)kf_dtype_size(widened ? KF_F64 : argument->dtype),
+            at = run->written.byte;
+    snprintf(text, sizeof text,
+             "in workload \"%s\" the oracle writes outside its outputs: to %s[%lld], which has "
+             "%lld elements",
+             run->problem->workload, argument->name,
+             (long long)(at < 0 ? (at - size + 1) / size : at / size),
+             (long long)argument->elements);
+    report(context, &(kf_lint_finding){.severity = KF_LINT_ERROR,
+                                       .rule = "oracle.faulty",
+                                       .path = "oracle",
+                                       .text = text,
+                                       .advice = "mend the oracle's bounds"});
+    return 1;
 }
 
 static void release(lint_run *run)
@@ -266,7 +293,9 @@ static int lint_workload(kf_judge *judge, const kf_task *task, int workload,
         ready = kf_fail(error, KF_ERROR_MACHINE, "workload %s: a runner cannot map its buffers",
                         problem->workload);
     if (ready && run_cases(&run, error)) {
-        errors = kf_lint_outputs(run.cases, run.count, report, context, error);
+        errors = report_oracle_writes(&run, report, context);
+        /* Its outputs may be wrong then. */
+        if (!errors) errors = kf_lint_outputs(run.cases, run.count, report, context, error);
         kf_lint_pace(problem, run.oracle_call, run.baseline_call, report, context);
     }
     release(&run);

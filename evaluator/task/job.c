@@ -45,6 +45,7 @@ static const struct option_row {
     {"counters", offsetof(kf_job_options, counters), OPTION_COUNTERS, 0, 0},
     {"sanitize", offsetof(kf_job_options, sanitize), OPTION_BOOLEAN, 0, 0},
     {"verify", offsetof(kf_job_options, verify), OPTION_BOOLEAN, 0, 0},
+    {"unseen", offsetof(kf_job_options, unseen), OPTION_BOOLEAN, 0, 0},
     {"baseline", offsetof(kf_job_options, baseline), OPTION_NAME, 0, 0},
     {"replay_key", offsetof(kf_job_options, replay_key), OPTION_HEX, 0, 0},
 };
@@ -56,7 +57,8 @@ kf_job_options kf_job_options_default(void)
                             .timeout_seconds = 120,
                             .build_seconds = 60,
                             .half_width = 0.01,
-                            .kernelbench = true};
+                            .kernelbench = true,
+                            .unseen = true};
 }
 
 /* ---- checks ---------------------------------------------------------------------------------- */

@@ -20,7 +20,6 @@ values.
 import argparse
 import contextlib
 import inspect
-import json
 import math
 import os
 import sys
@@ -479,11 +478,7 @@ def main(arguments):
         help="where the JSON goes; what the problem prints does not",
     )
     options = parser.parse_args(arguments)
-    answer = (
-        sys.stdout
-        if options.descriptor < 0
-        else os.fdopen(options.descriptor, "w", encoding="utf-8")
-    )
+    answer = load.Answer(options.descriptor)
     if torch is None:
         result = {
             "error": {
@@ -509,6 +504,5 @@ def main(arguments):
         with contextlib.redirect_stdout(sys.stderr):
             how = describe_bundle if options.bundle else describe
             result = run(options.file, read_patches(options.patch, parser), options, how)
-    answer.write(json.dumps(result) + "\n")
-    answer.flush()
+    answer.write(result)
     return 1 if "error" in result else 0

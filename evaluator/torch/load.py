@@ -10,9 +10,13 @@ needs nothing beyond PyTorch 1.13.
 """
 import ast
 import difflib
+import fcntl
+import hashlib
 import inspect
+import json
 import linecache
 import math
+import os
 import random
 import sys
 import traceback
@@ -33,6 +37,35 @@ class LoadError(Exception):
 
     def as_json(self):
         return {"error": {"what": self.what, "where": self.where, "todo": self.todo}}
+
+
+class Answer:
+    """The way of a result to kforge, apart from the output of the code that is described.
+
+    kforge leaves a secret in the descriptor's file, and takes a result only with the hash of secret
+    and result. So a text that other code writes to the descriptor is no result. Programs that the
+    code starts have no such descriptor. Without a descriptor the result is printed.
+    """
+
+    def __init__(self, descriptor):
+        self._seal = None
+        if descriptor < 0:
+            self._file = sys.stdout
+            return
+        moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, descriptor + 1)
+        os.close(descriptor)
+        secret, sha256 = os.pread(moved, 64, 0), hashlib.sha256
+        os.ftruncate(moved, 0)
+        os.lseek(moved, 0, os.SEEK_SET)
+        self._seal = lambda text: sha256(secret + text + secret).hexdigest()
+        self._file = os.fdopen(moved, "w", encoding="utf-8")
+
+    def write(self, result):
+        text = json.dumps(result)
+        if self._seal:
+            self._file.write(self._seal(text.encode("utf-8")) + "\n")
+        self._file.write(text)
+        self._file.flush()
 
 
 def place_of(error, name):

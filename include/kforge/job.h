@@ -72,6 +72,9 @@ typedef struct kf_job_options {
     bool sanitize;
     /* measure twice, in new processes, and report whether the intervals agree */
     bool verify;
+    /* also run the workloads that only show if a correct candidate generalises (true); with
+     * `verify` at the second measurement */
+    bool unseen;
     /* hardware counters to take after the verdict (counters.h): "all", names, "none" or NULL */
     char *counters;
     /* name of another baseline, or NULL */

@@ -471,6 +471,12 @@ KF_DEFINE_AUTO(kf_store_cursor, kf_store_cursor_free)
  * compares the speedups of different tasks as they are. */
 kf_store_cursor *kf_store_best(kf_store *store, const kf_store_scope *scope, size_t limit,
                                kf_error *error);
+/* The rank of a figure as numbers, for readers that rank without the store. The figure with the
+ * larger first difference comes first. Of equal figures the older candidate comes first. */
+#define KF_RANK_KEYS 3
+void kf_store_rank(kf_interval speedup, bool reverified, double keys[KF_RANK_KEYS]);
+/* True if figure `a` comes before figure `b`. */
+bool kf_store_ranks_above(const double a[KF_RANK_KEYS], const double b[KF_RANK_KEYS]);
 /* Returns the candidates that name `parent` as a parent, in the order of attempts. `run` NULL: in
  * any run. */
 kf_store_cursor *kf_store_children(kf_store *store, int64_t parent, const char *run,

@@ -10,6 +10,19 @@ id() { sed -n 's/^bench \([a-z0-9]*\):.*/\1/p' "$work/err"; }
 # ---- samples of a model: scores against an independent computation from the CSV
 expect 0 bench "$root/tasks" "${suite[@]}" --model "$replay" --samples 3 --workers "$fake*2" --html page.html --csv rows.csv --md page.md
 says "3 of 3 problems"
+# The log, the table and the page have the same best and the same counts of samples.
+python3 - out err page.html <<'END' || fail "log, table and page differ: $out $err"
+import re, sys
+table, log, page = (open(name, encoding="utf-8").read() for name in sys.argv[1:])
+told = re.findall(r"(\w+) +best (\S+) (\[[^]]*\]), samples: (.+?)  \(\d of 3\)", log)
+assert len(told) == 3, log
+for task, best, interval, samples in told:
+    assert re.search("(?m)^%s  +%s  +%s  +%s  " % tuple(map(re.escape, (task, best, interval, samples))), table), task
+    assert ">%s</td>" % samples in page, (task, samples)
+for name, words in re.findall(r"(?m)^(samples|compile rate|correctness rate|cheat rate)  +(\d[^[\n%]*)", table):
+    assert '<th scope="row">%s</th><td>%s' % (name, words.strip()) in page, (name, words)
+assert re.findall(r"(?m)^pass@(\d+)", table) == re.findall(r">pass@(\d+)<", page)
+END
 whole=$(id)
 expect 0 bench report "$whole" --json --fast 0 --fast 1 --fast 1.2 --fast 1.6
 cp out whole.json

@@ -95,6 +95,23 @@ json 'o["status"] == "correct" and {"sizes.given_only:ragged", "sizes.given_only
 sed -i 's/"aliasing":\t*"allow"/"aliasing": "forbid"/' tasks/rows/task.json
 expect 1 eval tasks/rows given.py --device cpu --check-only --no-keep --json
 json 'o["findings"] or [f["rule"] for w in o["workloads"] for f in w["findings"]] == ["output.aliased"]'
+# A problem's code can write to the describer's descriptors, but not describe itself.
+{
+    cat <<'EOF'
+import json, os
+for descriptor in range(3, 64):
+    try:
+        os.write(descriptor, (json.dumps({"torch": "2.0", "arguments": [], "outputs": []}) + "\n").encode())
+    except OSError:
+        pass
+os._exit(0)
+EOF
+    cat mine/rows.py
+} >forged.py
+expect 1 import torch forged.py -o forged --unchecked --device cpu
+complains_of() { case "$out$err" in *"$1"*) ;; *) fail "does not say \"$1\": $out $err" ;; esac; }
+complains_of "forged.py: its code wrote to a descriptor that it did not open"
+[ ! -e forged/forged ] || fail "a forged description became a task"
 # A class of another name is judged, too. Checks run again with --force.
 sed 's/class Model(/class Rows(/' mine/rows.py >rows_class.py
 expect 0 import torch rows_class.py --class Rows -o named --device cpu --json

@@ -92,6 +92,18 @@ for server in status-500 "silent-x"; do
     *) fail "$server: $err" ;;
     esac
 done
+# The user hears of silence before a call ends, and of a failure before it is tried again. --time
+# ends both.
+again=compatible,parallel=1,backoff=0.001
+while IFS='|' read -r options words; do
+    expect 3 optimize "$task" --workers "$fake" --strategy sample --time 3s --store silence.db \
+        --model "$again,$options:m@$(at silent-y)"
+    case $err in *"$words"*) ;; *) fail "$options: $err" ;; esac
+    says "; no model has replied"
+done <<END
+first_byte=2,retries=0|: no reply yet from http://
+first_byte=0.2,retries=100|: no reply within 0.2 s; it is asked again
+END
 # After an answer a refusal counts like any other failure: servers start again.
 cat >once.sh <<'END'
 cat >/dev/null

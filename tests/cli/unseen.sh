@@ -53,6 +53,25 @@ assert "; generalises: to other sizes; to other data" in verdicts[0]["message"]
 # A wrong candidate is not tried further.
 assert [w["workload"] for w in verdicts[3]["workloads"]] == ["main"]
 EOF
+# A search asks for them at the verification only. There the second measurement has them.
+for options in '"check_only":true,"unseen":false' '"verify":true,"seconds":0.2'; do
+    "$program" task bundle twice >bundle
+    python3 - "$options" >job <<'EOF'
+import json, sys
+options = json.loads("{%s}" % sys.argv[1])
+print(json.dumps({"schema": "kforge-job/1", "id": "j", "device": "cpu", "options": options, "flags": [],
+                  "source": open("fours.cu").read(), "task": json.load(open("bundle"))}))
+EOF
+    "$program" worker <job >out 2>err || fail "a job with $options: $(cat err)"
+    python3 - "$options" <<'EOF' || fail "unseen workloads with $options: $(cat out err)"
+import json, sys
+verdict = json.loads(open("out").read().splitlines()[-1])
+names = [w["workload"] for w in verdict["workloads"]]
+asked = "verify" in sys.argv[1]
+assert verdict["status"] == "correct" and names == (["main", "odd", "one", "equal"] if asked else ["main"]), names
+assert any(f.startswith("sizes.") for f in verdict["flags"]) == asked, verdict["flags"]
+EOF
+done
 expect 0 task show twice
 says "unseen sizes"
 finish

@@ -77,6 +77,13 @@ def check_lines(text, columns, where):
                 failures.append("%s: %d of %d columns: %r" % (where, width_of(line), columns, line))
 
 
+def check_rows(text, where):
+    lines = [line for line in SEQUENCES.sub("", text).replace("\r", "").split("\n") if line]
+    if len(lines) != 3 or not re.search(r"axpy +finished +\d+ of \d+ +[\d.]+x +\[", lines[1]) \
+            or not lines[2].startswith("device  "):
+        failures.append("%s: not one line a run: %r" % (where, lines))
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         env = environment(folder)
@@ -104,6 +111,9 @@ def main():
             if words[0] in TABLES_ONLY:
                 check_lines(piped(*words).stdout, 80, where + " in a pipe")
                 check_lines(piped(*words, COLUMNS="60").stdout, 60, where + " with COLUMNS=60")
+            # A row of runs takes one line of 80 columns.
+            if words == ["list"]:
+                check_rows(on_terminal(words, 80, env, folder), where)
             for columns in (40, 80, 160):
                 check_lines(on_terminal(words, columns, env, folder), columns, where)
         busy = environment(folder, FAKE_SLEEP="0.3")

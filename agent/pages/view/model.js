@@ -7,9 +7,12 @@ const LATEST_CALLS = 24;
 /* The lower limit of an interval, or its value without one. */
 function lowOf(x) { return x[1] === null ? x[0] : x[1]; }
 
-/* True if a ranks above b: measured again first, then the lower limit. */
-function ranksAbove(a, b) {
-  return a.verified !== b.verified ? a.verified : lowOf(a.x) > lowOf(b.x);
+/* Compares by the rank that kforge gave each figure. A candidate with a figure comes first, and of
+ * equal ones the older. */
+function byRank(a, b) {
+  if (!a.x || !b.x) return (b.x ? 1 : 0) - (a.x ? 1 : 0) || a.first.n - b.first.n;
+  const i = a.rank.findIndex((key, at) => key !== b.rank[at]);
+  return i < 0 ? a.id - b.id : b.rank[i] - a.rank[i];
 }
 
 class Model {
@@ -85,6 +88,7 @@ class Model {
         parent: null,
         children: [],
         x: null,
+        rank: [],
         again: false,
         verified: false,
         refuted: false,
@@ -109,6 +113,7 @@ class Model {
     node.again = again;
     node.result = a.result;
     node.x = a.status === "correct" && a.x ? a.x : null;
+    node.rank = a.rank || [];
     node.verified = again && !!node.x && !!a.agrees;
     const high = node.x ? node.x[2] : null;
     node.refuted = again && before !== null && (!node.verified || (high !== null && high < lowOf(before)));
@@ -120,10 +125,10 @@ class Model {
       this.top = null;
       this.nodes.forEach(other => {
         if (other.x && other.first.step !== "baseline" &&
-            (!this.top || ranksAbove(other, this.top)))
+            (!this.top || byRank(other, this.top) < 0))
           this.top = other;
       });
-    } else if (node.x && (!this.top || ranksAbove(node, this.top))) {
+    } else if (node.x && (!this.top || byRank(node, this.top) < 0)) {
       this.top = node;
     }
     const last = this.steps[this.steps.length - 1], top = this.top;
@@ -152,12 +157,7 @@ class Model {
   }
 
   ranking() {
-    const place = node => !node.x ? 2 : node.verified ? 0 : 1;
-    return Array.from(this.nodes.values())
-        .sort(
-            (a, b) => place(a) - place(b) || (a.x && b.x ? lowOf(b.x) - lowOf(a.x) : 0) ||
-                a.first.n - b.first.n)
-        .map(node => ({node, depth: 0}));
+    return Array.from(this.nodes.values()).sort(byRank).map(node => ({node, depth: 0}));
   }
 
   /* The ancestors of the best, oldest first. */

@@ -313,6 +313,7 @@ static const kf_device_operations cpu_operations = {
     .buffers.inspect = kf_cpu_inspect,
     .python.fetch = kf_cpu_fetch,
     .buffers.prepare_truth = kf_cpu_prepare_truth,
+    .buffers.inspect_truth = kf_cpu_inspect_truth,
     .buffers.output = kf_cpu_output,
     .buffers.truth = kf_cpu_truth,
     .buffers.input = kf_cpu_input,

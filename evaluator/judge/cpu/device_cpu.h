@@ -65,6 +65,7 @@ bool kf_cpu_inspect(kf_sets *sets, const bool *chosen, kf_damage *damage, kf_err
 bool kf_cpu_fetch(kf_sets *sets, kf_runner *runner, kf_role role, const uint32_t *list,
                   uint32_t count, const bool *chosen, kf_fetch_fault *fault, kf_error *error);
 bool kf_cpu_prepare_truth(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
+void kf_cpu_inspect_truth(kf_sets *sets, const uint32_t *list, uint32_t count, kf_damage *damage);
 const void *kf_cpu_output(kf_sets *sets, uint32_t set, int argument, kf_error *error);
 const void *kf_cpu_truth(kf_sets *sets, uint32_t set, int argument, kf_error *error);
 const void *kf_cpu_input(kf_sets *sets, uint32_t set, int argument, kf_error *error);

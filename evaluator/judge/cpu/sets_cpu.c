@@ -320,9 +320,9 @@ static void generate(kf_cpu_sets *sets, uint32_t set, int i)
     b->dirty = true;
 }
 
-static void poison_guards(const kf_cpu_sets *sets, const buffer *b, kf_key key)
+/* `start`: of the buffer with its guards. */
+static void poison_guards(unsigned char *start, const buffer *b, kf_key key)
 {
-    unsigned char *start = sets->memory[sets->side].base + b->offset;
     uint64_t end = b->data_offset + b->bytes;
     kf_poison_fill(key, start, 0, b->data_offset);
     kf_poison_fill(key, start, end, b->length - end);
@@ -362,7 +362,8 @@ static void give_one(void *context, size_t entry)
     if (!is_filled(&sets->problem->arguments[i]) || b->given[sets->side] == b->drawn) return;
     b->given[sets->side] = b->drawn;
     memcpy(data_of(sets, b), initial_of(sets, b, inout), b->bytes);
-    if (!inout) poison_guards(sets, b, key_of(sets->secret, set, i));
+    if (!inout)
+        poison_guards(sets->memory[sets->side].base + b->offset, b, key_of(sets->secret, set, i));
 }
 
 bool kf_cpu_turn_to(kf_sets *handle, kf_role side, kf_error *error)
@@ -387,7 +388,7 @@ static void poison_one(void *context, size_t entry)
     if (argument->kind == KF_SCALAR || argument->kind == KF_INPUT) return;
     kf_key key = key_of(sets->poison_secret[sets->side], set, i);
     if (argument->kind == KF_INOUT) {
-        poison_guards(sets, b, key);
+        poison_guards(sets->memory[sets->side].base + b->offset, b, key);
         memcpy(data_of(sets, b), sets->kept + b->kept, b->bytes);
         b->given[sets->side] = b->drawn;
     } else {
@@ -450,9 +451,8 @@ typedef struct inspection {
     kf_damage *damages; /* one a buffer */
 } inspection;
 
-static bool guards_intact(const kf_cpu_sets *sets, const buffer *b, kf_key key, int64_t *byte)
+static bool guards_intact(const unsigned char *start, const buffer *b, kf_key key, int64_t *byte)
 {
-    const unsigned char *start = sets->memory[sets->side].base + b->offset;
     uint64_t end = b->data_offset + b->bytes, where = 0;
     if (!kf_poison_intact(key, start, 0, b->data_offset, &where) ||
         !kf_poison_intact(key, start, end, b->length - end, &where)) {
@@ -475,7 +475,7 @@ static void inspect_one(void *context, size_t entry)
     bool input = argument->kind == KF_INPUT;
     kf_key key = key_of(input ? sets->secret : sets->poison_secret[sets->side], set, i);
     bool still = input || (argument->kind == KF_INOUT && !all->chosen[set]); /* must be as filled */
-    if (!guards_intact(sets, b, key, &damage.byte))
+    if (!guards_intact(sets->memory[sets->side].base + b->offset, b, key, &damage.byte))
         damage.kind = KF_DAMAGE_GUARD;
     else if (still && kf_digest(sets->digest_key, data_of(sets, b), b->bytes) != b->digest)
         damage.kind = input ? KF_DAMAGE_INPUT : KF_DAMAGE_UNCHOSEN;
@@ -507,6 +507,11 @@ bool kf_cpu_inspect(kf_sets *handle, const bool *chosen, kf_damage *damage, kf_e
 
 /* ---- the truth ------------------------------------------------------------------------------- */
 
+static kf_key truth_key(const kf_cpu_sets *sets, uint32_t set, int argument)
+{
+    return key_of(sets->poison_secret[sets->side] ^ 1, set, argument);
+}
+
 static void prepare_one(void *context, size_t item)
 {
     const selection *all = context;
@@ -518,10 +523,12 @@ static void prepare_one(void *context, size_t item)
     if (argument->kind == KF_SCALAR || !is_truth(argument)) return;
     size_t entry = (size_t)set * arguments + (size_t)i;
     const buffer *b = &sets->truths[entry];
-    unsigned char *data = sets->truth.base + b->offset + b->data_offset;
+    unsigned char *start = sets->truth.base + b->offset, *data = start + b->data_offset;
+    kf_key key = truth_key(sets, set, i);
+    poison_guards(start, b, key);
     /* not zeros: an oracle that forgets an element must not look right by luck */
     if (argument->kind != KF_INOUT) {
-        kf_poison_fill(key_of(sets->poison_secret[sets->side] ^ 1, set, i), data, 0, b->bytes);
+        kf_poison_fill(key, data, 0, b->bytes);
     } else if (!is_widened(argument)) {
         memcpy(data, sets->kept + sets->buffers[entry].kept, argument->bytes);
     } else {
@@ -538,6 +545,25 @@ bool kf_cpu_prepare_truth(kf_sets *handle, const uint32_t *list, uint32_t count,
     kf_parallel_for(sets->device->parallel, (size_t)count * (size_t)sets->problem->argument_count,
                     prepare_one, &all);
     return true;
+}
+
+void kf_cpu_inspect_truth(kf_sets *handle, const uint32_t *list, uint32_t count, kf_damage *damage)
+{
+    kf_cpu_sets *sets = (kf_cpu_sets *)handle;
+    *damage = (kf_damage){0};
+    for (uint32_t k = 0; k < count; k++)
+        for (int i = 0; i < sets->problem->argument_count; i++) {
+            const kf_problem_argument *argument = &sets->problem->arguments[i];
+            const buffer *b =
+                &sets->truths[(size_t)list[k] * (size_t)sets->problem->argument_count + (size_t)i];
+            if (argument->kind == KF_SCALAR || !is_truth(argument)) continue;
+            *damage = (kf_damage){
+                .kind = KF_DAMAGE_GUARD, .set = (int)list[k], .argument = i, .byte = -1};
+            if (!guards_intact(sets->truth.base + b->offset, b, truth_key(sets, list[k], i),
+                               &damage->byte))
+                return;
+            *damage = (kf_damage){0};
+        }
 }
 
 const void *kf_cpu_output(kf_sets *handle, uint32_t set, int argument, kf_error *error)

@@ -154,6 +154,9 @@ typedef struct kf_buffer_operations {
                            kf_device_compare *comparisons, kf_error *error);
     /* Prepares the truth's buffers of the listed sets for the oracle. */
     bool (*prepare_truth)(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
+    /* Finds what the oracle wrote outside its outputs of the listed sets since prepare_truth. NULL:
+     * its outputs have no guards. */
+    void (*inspect_truth)(kf_sets *sets, const uint32_t *list, uint32_t count, kf_damage *damage);
     /* Returns how many sets have a truth at a time: all, or one if memory is short. NULL: all. */
     uint32_t (*truth_room)(const kf_sets *sets);
     /* Return host copies of an output, of the truth and of an input. They are valid until the next

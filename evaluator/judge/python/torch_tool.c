@@ -1,6 +1,10 @@
 /* Starts a mode of kforge_torch.py in the sandbox. The answer comes through a descriptor of its own
  * (a memfd), apart from the output of the code that runs there. Without an answer, the error quotes
- * the output. */
+ * the output.
+ *
+ * That code could write to the descriptor, too. So a secret lies in the memfd at the start, which
+ * the tool takes out. Its answer begins with a hash of secret and answer. This does not stop code
+ * that changes the tool's own functions in its interpreter. */
 #include "torch_tool.h"
 
 #include <stdio.h>
@@ -11,13 +15,17 @@
 #include <unistd.h>
 
 #include "jail.h"
+#include "kforge/buffer.h"
 #include "kforge/file.h"
+#include "kforge/hash.h"
 #include "kforge/json.h"
 #include "kforge/sandbox.h"
 #include "paths.h"
 #include "python.h"
 
 #define ANSWER_FD 3
+/* of the secret, and of the hash in front of the answer */
+#define SECRET_BYTES (KF_HASH_HEX - 1)
 #define MAX_ARGUMENTS (KF_TORCH_TOOL_ARGUMENTS + 8)
 
 /* ---- the sandbox ----------------------------------------------------------------------------- */
@@ -121,21 +129,56 @@ static bool fail_without_answer(const kf_torch_tool *tool, kf_sandbox *jail, kf_
                    how, *line ? ": " : "", line);
 }
 
-static cJSON *read_answer(int answer, const char *name, kf_error *error)
+/* Leaves a secret in the answer's file (load.py, class Answer). */
+static bool put_secret(int answer, char secret[KF_HASH_HEX], kf_error *error)
+{
+    kf_hash chance;
+    if (!kf_random(&chance, sizeof chance))
+        return kf_fail(error, KF_ERROR_MACHINE, "the kernel provides no random numbers");
+    kf_hash_hex(&chance, secret);
+    return kf_write_all(answer, secret, SECRET_BYTES) ||
+           kf_fail(error, KF_ERROR_MACHINE, "cannot write to a memfd");
+}
+
+/* True if the file begins with the hash of the secret and the text behind it. */
+static bool is_sealed(const char *file, size_t size, const char *secret)
+{
+    kf_autobuffer sealed = {0};
+    char hex[KF_HASH_HEX];
+    if (size <= SECRET_BYTES || file[SECRET_BYTES] != '\n') return false;
+    kf_buffer_append(&sealed, secret, SECRET_BYTES);
+    kf_buffer_append(&sealed, file + SECRET_BYTES + 1, size - SECRET_BYTES - 1);
+    kf_buffer_append(&sealed, secret, SECRET_BYTES);
+    if (sealed.failed) return false;
+    kf_hash hash = kf_hash_bytes(sealed.data, sealed.size);
+    kf_hash_hex(&hash, hex);
+    return memcmp(hex, file, SECRET_BYTES) == 0;
+}
+
+/* Returns the answer. NULL without one; *forged is true if other code wrote in its place. */
+static cJSON *read_answer(int answer, const char *name, const char *secret, bool *forged)
 {
     off_t size = lseek(answer, 0, SEEK_END);
+    *forged = false;
     if (size <= 0 || size > (off_t)KF_TORCH_TOOL_BYTES) return NULL;
     kf_autofree char *text = malloc((size_t)size + 1);
     if (!text || lseek(answer, 0, SEEK_SET) != 0 || !kf_read_all(answer, text, (size_t)size))
         return NULL;
     text[size] = '\0';
-    return kf_json_parse(text, (size_t)size, KF_TORCH_TOOL_BYTES, name, error);
+    if (size == SECRET_BYTES && memcmp(text, secret, SECRET_BYTES) == 0) return NULL;
+    *forged = !is_sealed(text, (size_t)size, secret);
+    if (*forged) return NULL;
+    size_t before = SECRET_BYTES + 1;
+    return kf_json_parse(text + before, (size_t)size - before, KF_TORCH_TOOL_BYTES, name, NULL);
 }
 
 cJSON *kf_torch_tool_run(const kf_torch_tool *tool, const volatile int *stop, kf_error *error)
 {
     kf_autoclose int answer = memfd_create("kforge-torch-tool", MFD_CLOEXEC);
     if (answer < 0) return kf_fail(error, KF_ERROR_MACHINE, "no memfd for an answer"), NULL;
+    char secret[KF_HASH_HEX];
+    bool forged;
+    if (!put_secret(answer, secret, error)) return NULL;
     kf_auto(kf_sandbox) jail = start(tool, answer, error);
     if (!jail) return NULL;
     while (!kf_sandbox_pump(jail, 0.1)) {
@@ -144,7 +187,14 @@ cJSON *kf_torch_tool_run(const kf_torch_tool *tool, const volatile int *stop, kf
         kf_fail(error, KF_ERROR_BUSY, "interrupted");
         return NULL;
     }
-    kf_auto(cJSON) answered = read_answer(answer, tool->name, NULL);
+    kf_auto(cJSON) answered = read_answer(answer, tool->name, secret, &forged);
+    if (forged) {
+        kf_fail(error, KF_ERROR_INPUT,
+                "%s: its code wrote to a descriptor that it did not open, so the description does "
+                "not count; let it write to files of its own",
+                tool->name);
+        return NULL;
+    }
     if (!answered || !cJSON_IsObject(answered)) return fail_without_answer(tool, jail, error), NULL;
     const cJSON *fault = cJSON_GetObjectItemCaseSensitive(answered, "error");
     if (fault) return fail_as_described(fault, tool->folder, error), NULL;

@@ -19,7 +19,6 @@ import argparse
 import json
 import math
 import os
-import sys
 
 import load
 
@@ -500,15 +499,10 @@ def main(arguments):
     parser.add_argument("path")
     parser.add_argument("--descriptor", type=int, default=-1)
     options = parser.parse_args(arguments)
-    output = (
-        sys.stdout
-        if options.descriptor < 0
-        else os.fdopen(options.descriptor, "w", encoding="utf-8")
-    )
+    output = load.Answer(options.descriptor)
     try:
         result = translate(options.path, options.format)
     except load.LoadError as fault:
         result = fault.as_json()
-    output.write(json.dumps(result) + "\n")
-    output.flush()
+    output.write(result)
     return 1 if "error" in result else 0

@@ -1,11 +1,33 @@
 """Tests evaluator/torch/load.py and build.py: text that Python itself accepts."""
 
+import hashlib
+import json
+import os
 import unittest
 
 import build
 import load
 
 TEXT = "\ufeffimport torch\r\nfrom torch.utils.cpp_extension import load_inline\r\nx = load_inline('a', '')\r\n"
+
+
+class Answers(unittest.TestCase):
+    def test_only_an_answer_with_the_secret_counts(self):
+        secret = b"5" * 64
+        file = os.memfd_create("answer")
+        os.write(file, secret)
+        given = os.dup(file)
+        answer = load.Answer(given)
+        self.assertRaises(OSError, os.fstat, given)
+        self.assertEqual(os.fstat(file).st_size, 0)
+        for number in os.listdir("/proc/self/fd"):
+            at = "/proc/self/fd/" + number
+            if os.path.islink(at) and "memfd:answer" in os.readlink(at):
+                self.assertFalse(os.get_inheritable(int(number)))
+        answer.write({"a": "\u00e9"})
+        seal, text = os.pread(file, 1000, 0).split(b"\n", 1)
+        self.assertEqual(json.loads(text), {"a": "\u00e9"})
+        self.assertEqual(seal.decode(), hashlib.sha256(secret + text + secret).hexdigest())
 
 
 class ByteOrderMark(unittest.TestCase):
