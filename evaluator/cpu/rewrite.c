@@ -590,8 +590,8 @@ static void replace_assembly(rewriter *r, uint32_t index, uint32_t last)
     snprintf(name, sizeof name, "kfcpu_inline_ptx_%zu_", result->finding_count - full);
     if (!full) find(r, index, &kf_unsupported_assembly, false, name, strlen(name));
     int size = snprintf(text, sizeof text,
-                        "({ extern void %s() __attribute__((error(\"inline PTX\"))); %s(); })", name,
-                        name);
+                        "({ extern void %s() __attribute__((error(\"inline PTX\"))); %s(); })",
+                        name, name);
     kf_edit_add(&r->edits, KF_EDIT_REPLACE, index, last, text, (size_t)size);
 }
 
