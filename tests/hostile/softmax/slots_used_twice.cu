@@ -4,6 +4,7 @@
 // devices: cpu
 // says: Put __syncthreads() between
 // suspects: nothing
+#include <cooperative_groups.h>
 #include <cuda_runtime.h>
 #include <math.h>
 #include <stdint.h>
@@ -11,21 +12,23 @@
 __global__ void softmax_row(const float *x, float *y, int64_t cols)
 {
     __shared__ float slots[8];
-    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    auto block = cooperative_groups::this_thread_block();
+    auto tile = cooperative_groups::tiled_partition<32>(block);
+    unsigned lane = tile.thread_rank(), warp = tile.meta_group_rank();
     const float *row = x + blockIdx.x * cols;
     float most = -INFINITY, sum = 0;
-    for (int64_t j = threadIdx.x; j < cols; j += blockDim.x) most = fmaxf(most, row[j]);
+    for (int64_t j = block.thread_rank(); j < cols; j += block.size()) most = fmaxf(most, row[j]);
     for (int other = 16; other > 0; other /= 2) most = fmaxf(most, __shfl_xor_sync(~0u, most, other));
     if (lane == 0) slots[warp] = most;
-    __syncthreads();
+    block.sync();
     for (int i = 0; i < 8; i++) most = fmaxf(most, slots[i]);
-    for (int64_t j = threadIdx.x; j < cols; j += blockDim.x) sum += expf(row[j] - most);
+    for (int64_t j = block.thread_rank(); j < cols; j += block.size()) sum += expf(row[j] - most);
     for (int other = 16; other > 0; other /= 2) sum += __shfl_xor_sync(~0u, sum, other);
     if (lane == 0) slots[warp] = sum;
-    __syncthreads();
+    block.sync();
     sum = 0;
     for (int i = 0; i < 8; i++) sum += slots[i];
-    for (int64_t j = threadIdx.x; j < cols; j += blockDim.x)
+    for (int64_t j = block.thread_rank(); j < cols; j += block.size())
         y[blockIdx.x * cols + j] = expf(row[j] - most) / sum;
 }
 
