@@ -47,6 +47,8 @@ typedef struct driver {
     kf_rewrite_finding suspects[SUSPECTS];
     int suspect_count;
     kf_host_use host_use; /* the first one of all files */
+    /* True while __CUDA_ARCH__ is defined. A failure then shows nothing: it is tried without. */
+    bool architecture;
 } driver;
 
 /* Finds the library folder: PREFIX/lib/kforge for the program PREFIX/bin/kforge-cpucc. */
@@ -215,6 +217,7 @@ static bool write_defines(driver *d, kf_error *error)
         kf_buffer_format(&text, "#define %.*s %s\n", (int)strcspn(define, "="), define,
                          value ? value + 1 : "1");
     }
+    if (d->architecture) kf_buffer_string(&text, "#define __CUDA_ARCH__ 860\n");
     if (text.failed) return kf_fail(error, KF_ERROR_MEMORY, "no memory for the macros");
     kf_autofree char *path = kf_path_join(d->folder, "defines.h");
     return path && write_file(path, &text, error);
@@ -230,8 +233,9 @@ static int run(driver *d, const kf_cpucc_command *command, kf_buffer *messages, 
     return kf_cpucc_run(command, d->folder, messages, error);
 }
 
-static int show_finding(const kf_rewrite_finding *finding)
+static int show_finding(const driver *d, const kf_rewrite_finding *finding)
 {
+    if (d->architecture) return KF_CPUCC_UNSUPPORTED;
     fprintf(stderr, "%s:%ld: unsupported on the CPU device: %s (%s)\n", finding->file,
             finding->line, finding->construct, finding->advice);
     return KF_CPUCC_UNSUPPORTED;
@@ -243,6 +247,7 @@ static int show_messages(const driver *d, const char *text, kf_places *const *pl
 {
     kf_cpucc_messages messages = {.headers = "/lib/kforge/cpu/", .count = d->options.file_count};
     kf_autobuffer output = {0};
+    if (d->architecture) return KF_CPUCC_COMPILE_ERROR;
     for (int i = 0; i < messages.count; i++) messages.places[i] = places ? places[i] : NULL;
     kf_cpucc_messages_write(&messages, text ? text : "", &output);
     fwrite(output.data ? output.data : "", 1, output.size, stderr);
@@ -353,7 +358,7 @@ static int prepare(driver *d, int number, kf_error *error)
         return -1;
     }
     for (size_t i = 0; i < result.finding_count && status == 0; i++) {
-        if (result.findings[i].certain) status = show_finding(&result.findings[i]);
+        if (result.findings[i].certain) status = show_finding(d, &result.findings[i]);
         if (d->suspect_count < SUSPECTS) d->suspects[d->suspect_count++] = result.findings[i];
     }
     if (!d->host_use.line && !differs_on_gpu(d->options.files[number]))
@@ -481,13 +486,13 @@ static int compile(driver *d, kf_error *error)
     int status = run(d, command, &messages, error);
     if (status <= 0) return status;
     for (int i = 0; i < d->suspect_count && messages.size; i++)
-        if (is_blamed(messages.data, d->suspects[i].word)) return show_finding(&d->suspects[i]);
+        if (is_blamed(messages.data, d->suspects[i].word)) return show_finding(d, &d->suspects[i]);
     char line[2048];
     if (messages.size && kf_cpucc_unsupported_use(messages.data, line, sizeof line)) {
-        fprintf(stderr, "%s\n", line);
+        if (!d->architecture) fprintf(stderr, "%s\n", line);
         return KF_CPUCC_UNSUPPORTED;
     }
-    return show_traced(d, messages.data);
+    return d->architecture ? KF_CPUCC_COMPILE_ERROR : show_traced(d, messages.data);
 }
 
 /* Compiles the file of --plain, and adds it to the link, if there is one. */
@@ -508,8 +513,11 @@ static int compile_plain(driver *d, kf_error *error)
     return status <= 0 ? status : show_messages(d, messages.data, NULL);
 }
 
-static int build(driver *d, kf_error *error)
+static int build_once(driver *d, kf_error *error)
 {
+    kf_cpucc_command_free(&d->compile);
+    d->suspect_count = 0;
+    d->host_use.line = 0;
     if (!write_defines(d, error)) return -1;
     add_flags(d, &d->compile);
     add_header(d, "-include", &d->compile);
@@ -533,6 +541,27 @@ static int build(driver *d, kf_error *error)
     int status = compile(d, error);
     /* After the compiler's own errors, since a name means nothing in malformed text. */
     return status == 0 && d->host_use.line ? show_host_use(&d->host_use) : status;
+}
+
+static bool any_differs_on_gpu(const driver *d)
+{
+    for (int i = 0; i < d->options.file_count; i++)
+        if (is_cuda(d->options.files[i]) && differs_on_gpu(d->options.files[i])) return true;
+    return false;
+}
+
+/* Kernels may have their only code behind `#if __CUDA_ARCH__ >= 800`. Others have PTX there, and
+ * plain code for a processor without that macro. So the second attempt leaves it out. */
+static int build(driver *d, kf_error *error)
+{
+    if (any_differs_on_gpu(d)) {
+        d->architecture = true;
+        int status = build_once(d, error);
+        d->architecture = false;
+        if (status == KF_CPUCC_OK || (status < 0 && error->code == KF_ERROR_BUSY)) return status;
+        *error = (kf_error){0};
+    }
+    return build_once(d, error);
 }
 
 /* Compiles the header that is the only file. */

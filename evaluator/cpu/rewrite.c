@@ -575,19 +575,43 @@ static void read_directive(rewriter *r, uint32_t index)
     kf_edit_add(&r->edits, KF_EDIT_REPLACE, index, index, text, (size_t)length);
 }
 
-/* Reports inline PTX. An asm statement without instructions is a compiler barrier and supported. */
-static void read_assembly(rewriter *r, uint32_t index)
+/* Replaces inline PTX by a call of a function that the compiler refuses to call. So code that no
+ * kernel in use reaches may have PTX. The name has the number of the finding, by which the
+ * compiler's message leads to its line. The last finding stands for all further PTX. */
+static void replace_assembly(rewriter *r, uint32_t index, uint32_t last)
+{
+    char name[64], text[256];
+    kf_rewrite_result *result = r->result;
+    kf_rewrite_finding *end = &result->findings[KF_REWRITE_FINDINGS - 1];
+    if (result->finding_count == KF_REWRITE_FINDINGS &&
+        end->construct != kf_unsupported_assembly.construct)
+        result->finding_count--;
+    bool full = result->finding_count == KF_REWRITE_FINDINGS;
+    snprintf(name, sizeof name, "kfcpu_inline_ptx_%zu_", result->finding_count - full);
+    if (!full) find(r, index, &kf_unsupported_assembly, false, name, strlen(name));
+    int size = snprintf(text, sizeof text,
+                        "({ extern void %s() __attribute__((error(\"inline PTX\"))); %s(); })",
+                        name, name);
+    kf_edit_add(&r->edits, KF_EDIT_REPLACE, index, last, text, (size_t)size);
+}
+
+/* Reads an asm statement in device code. Without instructions it is a compiler barrier and
+ * supported. Returns the token to go on with. */
+static uint32_t read_assembly(rewriter *r, uint32_t index)
 {
     uint32_t at = index + 1;
     while (kind_of(r, at) == KF_TOKEN_WORD) at++;
-    if (!is(r, at, "(")) return;
+    if (!is(r, at, "(")) return index + 1;
+    uint32_t last = close_of(r, at);
     bool empty = kind_of(r, at + 1) == KF_TOKEN_STRING;
     for (at++; kind_of(r, at) == KF_TOKEN_STRING; at++) {
         const kf_token *token = &r->tokens.list[at];
         for (uint32_t i = 0; i < token->size; i++)
             if (!strchr("\" \t", r->tokens.text[token->offset + i])) empty = false;
     }
-    if (!empty) find(r, index, &kf_unsupported_assembly, true, "", 0);
+    if (empty || last == KF_NO_TOKEN) return index + 1;
+    replace_assembly(r, index, last);
+    return last + 1;
 }
 
 /* Replaces clock() where device code may run: the C library's clock has another unit. */
@@ -641,7 +665,7 @@ static uint32_t read_word(rewriter *r, uint32_t i)
         if (is(r, i, "__noinline__") && !attribute)
             kf_edit_add(&r->edits, KF_EDIT_REPLACE, i, i, "__attribute__((noinline))", 25);
         if (is(r, i, "asm") || is(r, i, "__asm__") || is(r, i, "__asm")) {
-            if (i < r->device_until) read_assembly(r, i);
+            if (i < r->device_until) return read_assembly(r, i);
         }
     }
     if (i >= 2 && is(r, i, "clock")) read_clock(r, i);

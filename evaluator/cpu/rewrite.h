@@ -13,12 +13,14 @@
  *       into the functions that use it.
  *   #pragma unroll
  *       #pragma GCC unroll before a loop, removed elsewhere.
+ *   asm("ptx" : …) in device code
+ *       A call of a function with __attribute__((error)): the compiler refuses it where it is used.
  *   __noinline__, static __shared__
  *       __attribute__((noinline)), __shared__
  * New text goes on existing lines, so line numbers stay.
  *
- * Unsupported constructs are findings. A certain finding (inline PTX, a launch in device code) is
- * reported at once. The other findings are names that usually mean an unsupported feature. The
+ * Unsupported constructs are findings. A certain finding (a launch in device code) is reported
+ * at once. The other findings are names that usually mean an unsupported feature. The
  * candidate may define them itself, so they count only if the compiler complains about them. */
 #ifndef KFORGE_CPU_REWRITE_H
 #define KFORGE_CPU_REWRITE_H

@@ -33,7 +33,7 @@ static const kf_unsupported constructs[] = {
 
 const kf_unsupported kf_unsupported_assembly = {
     "inline PTX (asm)",
-    "write it in CUDA C, keep the PTX under #ifdef __CUDA_ARCH__, or use a CUDA device", true};
+    "write it in CUDA C, keep the PTX under #ifdef __CUDA_ARCH__, or use a CUDA device", false};
 const kf_unsupported kf_unsupported_device_launch = {
     "a kernel launch in device code", "launch from the host, or use a CUDA device", true};
 

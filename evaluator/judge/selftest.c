@@ -10,6 +10,7 @@
 
 #include "kforge/file.h"
 #include "kforge/list.h"
+#include "verdict_brief.h"
 #include "paths.h"
 
 #define LINE 512
@@ -65,7 +66,7 @@ static void read_heading(const char *source, heading *h)
     }
 }
 
-/* True if the verdict says and suspects what the file asks for. */
+/* True if the verdict or its next step says and suspects what the file asks for. */
 static bool explains(const heading *h, const kf_verdict *verdict)
 {
     const char *flag = "";
@@ -74,7 +75,9 @@ static bool explains(const heading *h, const kf_verdict *verdict)
             flag = verdict->flags[i] + strlen(KF_FLAG_SUSPECTED);
     bool suspected =
         !h->suspects[0] || strcmp(flag, strcmp(h->suspects, "nothing") ? h->suspects : "") == 0;
-    return suspected && (!h->says[0] || strstr(verdict->message, h->says));
+    kf_autofree char *next = kf_verdict_next(verdict);
+    return suspected &&
+           (!h->says[0] || strstr(verdict->message, h->says) || (next && strstr(next, h->says)));
 }
 
 /* True if "STATUS RULE | STATUS RULE" allows this status and rule. */

@@ -15,7 +15,8 @@
  *   // devices: cpu                             only there (cpu or cuda)
  *   // mode: timed                              timed as `eval` does; otherwise only checked, which
  * is quicker
- *   // says: overflow                          a part of the verdict's message
+ *   // says: overflow                          a part of the verdict's message or
+ * of its next step
  *   // suspects: state.skips_work               the rule after the flag "suspected:", or nothing
  *   // at-most: 1.3                             timed and correct, it must not seem faster than
  * that, in throughput or latency; when it does, it is measured once more, for longer and in fresh

@@ -290,10 +290,11 @@ static const char *step_of_status(const kf_verdict *verdict)
 static const struct {
     const char *word, *next;
 } patterns[] = {
+    {"order of threads", "Put __syncthreads() between writing and reading data of other threads."},
     {"added to old values", "Set the output before adding to it: it still holds old values."},
     {"not written", "Write every element: check the grid size and early returns."},
     {"NaN", "Look for overflow in exp, 0/0 and reads of uninitialised memory."},
-    {"infinite", "Look for overflow: subtract the maximum before exp, and add in a wider type."},
+    {"inf", "Look for overflow: subtract the maximum before exp, and add in a wider type."},
     {"like a race", "Add the missing barrier or atomic: few scattered elements look like a race."},
     {"random values", "Initialise what the kernel reads: the results look like old memory."},
     {"zeros", "Check that the kernel runs and writes here: the elements are zero."},

@@ -107,6 +107,8 @@ static void a_mismatch_says_where_and_what_to_look_for(void **state)
         {"everywhere", "formula"},
         {"5 scattered, like a race", "barrier"},
         {"5 scattered, NaN", "overflow"},
+        {"scattered over 9 to 542, all inf", "overflow"},
+        {"everywhere, NaN, depends on the order of threads", "__syncthreads"},
         {"everywhere, zeros", "zero"},
         {"every 32nd from 0", "stride"},
         {"element 4096", "bounds"},

@@ -52,10 +52,10 @@ class thread_group
     unsigned long long num_threads() const { return size(); }
     unsigned long long thread_rank() const
     {
-        if (kind_ == kfcpu_details::BLOCK) return kfcpu::thread_number;
+        if (kind_ == kfcpu_details::BLOCK) return kfcpu::thread_rank();
         if (kind_ == kfcpu_details::GRID)
             return kfcpu_details::block_number() * kfcpu_details::block_threads() +
-                   kfcpu::thread_number;
+                   kfcpu::thread_rank();
         return (unsigned)__builtin_popcount(mask_ & ((1u << kfcpu::lane()) - 1));
     }
     void sync() const
@@ -85,7 +85,7 @@ class thread_block : public thread_group
   public:
     static unsigned size() { return (unsigned)kfcpu_details::block_threads(); }
     static unsigned num_threads() { return size(); }
-    static unsigned thread_rank() { return kfcpu::thread_number; }
+    static unsigned thread_rank() { return kfcpu::thread_rank(); }
     static void sync() { __syncthreads(); }
     struct arrival_token {
     };
@@ -120,7 +120,7 @@ class grid_group : public thread_group
     static unsigned long long thread_rank()
     {
         return kfcpu_details::block_number() * kfcpu_details::block_threads() +
-               kfcpu::thread_number;
+               kfcpu::thread_rank();
     }
     static dim3 group_dim() { return dim3(gridDim.x, gridDim.y, gridDim.z); }
     static dim3 dim_blocks() { return dim3(gridDim.x, gridDim.y, gridDim.z); }
@@ -234,7 +234,7 @@ class thread_block_tile : public kfcpu_details::lanes_group
     static constexpr unsigned size() { return Size; }
     static constexpr unsigned num_threads() { return Size; }
     static unsigned thread_rank() { return kfcpu::thread_number % Size; }
-    unsigned meta_group_rank() const { return kfcpu::thread_number % parent_size() / Size; }
+    unsigned meta_group_rank() const { return kfcpu::thread_rank() % parent_size() / Size; }
     unsigned meta_group_size() const { return (parent_size() + Size - 1) / Size; }
 
   private:

@@ -466,9 +466,7 @@ static const char *find_remedy(const item *it, const kf_wrong_output *w, bool kn
     /* Old values can be so large that the sum overflows. */
     if (known && kf_is_added_to(w))
         return ". Every element is the expected value plus what the buffer held: set it to 0 first";
-    if (isinf(it->figures.max) && larger)
-        return ". Larger inputs give NaN or infinity where the right value is finite: an overflow. "
-               "Before exp, subtract the maximum";
+    if (isinf(it->figures.max) && larger) return KF_OVERFLOW_REMEDY;
     return "";
 }
 

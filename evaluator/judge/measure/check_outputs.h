@@ -5,6 +5,11 @@
 #include "kforge/compare.h"
 #include "measure.h"
 
+/* The advice in a mismatch on larger inputs. */
+#define KF_OVERFLOW_REMEDY                                                                       \
+    ". Larger inputs give NaN or infinity where the right value is finite: an overflow. Before " \
+    "exp, subtract the maximum"
+
 /* Knows the baseline's own errors, by output and by class of input (which argument was varied, and
  * how). */
 typedef struct kf_checker kf_checker;

@@ -361,6 +361,23 @@ static bool compare_orders(kf_measurement *r, dependence *on, kf_error *error)
     return true;
 }
 
+/* Adds the cause to the pattern of the wrong output, from which the next step follows, and drops
+ * the advice on larger inputs: a race explains those too. */
+static void note_race(kf_workload_verdict *result)
+{
+    static const char words[] = ", depends on the order of threads";
+    char *text = result->findings[0].text, *advice = strstr(text, KF_OVERFLOW_REMEDY);
+    if (advice) *advice = '\0';
+    for (size_t i = 0; i < result->output_count; i++) {
+        const char *name = result->outputs[i].argument;
+        char *pattern = result->outputs[i].figures.pattern;
+        size_t size = sizeof result->outputs[i].figures.pattern, length = strlen(pattern);
+        if (strncmp(text, name, strlen(name)) != 0 || text[strlen(name)] != ':') continue;
+        if (length > size - sizeof words) length = size - sizeof words;
+        memcpy(pattern + length, words, sizeof words);
+    }
+}
+
 bool kf_measurement_explain_order(kf_measurement *r, kf_error *error)
 {
     kf_workload_verdict *result = r->bench->result;
@@ -377,8 +394,10 @@ bool kf_measurement_explain_order(kf_measurement *r, kf_error *error)
                                           strstr(finding->text, "what the buffer held") ||
                                           strstr(finding->text, ", random values"))))
         return true;
-    if (on == THREADS) /* an honest mistake */
-        kf_verdict_remove_flags(r->bench->verdict, KF_FLAG_SUSPECTED);
+    if (on == THREADS) {
+        kf_verdict_remove_flags(r->bench->verdict, KF_FLAG_SUSPECTED); /* an honest mistake */
+        note_race(result);
+    }
     if (asprintf(&text, "%s. %s", finding->text,
                  on == THREADS
                      ? "The result depends on the order of threads, so it is a race: put "

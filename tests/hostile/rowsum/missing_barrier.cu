@@ -1,7 +1,7 @@
 // Reads its neighbours' sums before they are there.
 // rule: C14
 // expect: wrong_result output.mismatch
-// says-cpu: depends on the order of threads
+// says-cpu: Put __syncthreads() between
 // suspects-cpu: nothing
 #include <cuda_runtime.h>
 #include <stdint.h>

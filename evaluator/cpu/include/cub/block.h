@@ -45,8 +45,8 @@ template <class Storage> class KfcpuCollective
 
   public:
     using TempStorage = Storage;
-    KfcpuCollective() : temp_(own()), thread_(::kfcpu::thread_number) {}
-    KfcpuCollective(Storage &storage) : temp_(storage), thread_(::kfcpu::thread_number) {}
+    KfcpuCollective() : temp_(own()), thread_(::kfcpu::thread_rank()) {}
+    KfcpuCollective(Storage &storage) : temp_(storage), thread_(::kfcpu::thread_rank()) {}
 };
 
 // ---- reductions and scans ----

@@ -126,11 +126,11 @@ inline unsigned LaneId()
 }
 inline unsigned WarpId()
 {
-    return ::kfcpu::thread_number / KFCPU_WARP;
+    return ::kfcpu::thread_rank() / KFCPU_WARP;
 }
 inline int RowMajorTid(int, int, int)
 {
-    return (int)::kfcpu::thread_number;
+    return (int)::kfcpu::thread_rank();
 }
 
 // Passes a value of any size between lanes.

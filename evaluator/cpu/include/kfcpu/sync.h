@@ -7,6 +7,14 @@
 namespace kfcpu
 {
 
+// Returns the number of threadIdx in the block. thread_number counts threads as they start, which
+// differs while warps start in another order (kfcpu_reverse).
+static inline unsigned thread_rank()
+{
+    if (__builtin_expect(!kfcpu_self->reversed, 1)) return thread_number;
+    return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+}
+
 static inline unsigned lane()
 {
     return thread_number % KFCPU_WARP;
