@@ -45,7 +45,7 @@ def execute(files, name):
             raise load.LoadError(
                 load.words_of(error),
                 load.place_of(error, module.__file__),
-                "importing it has to work",
+                load.remedy_of(error),
             ) from error
     return sys.modules["reference"]
 

@@ -20,8 +20,11 @@ import load
 
 FACTORIES = ("randn", "rand", "randint", "randperm", "ones", "zeros", "full", "empty", "arange")
 FACTORY = re.compile(r"^torch\.(%s)\(" % "|".join(FACTORIES))
+DRAWS = re.compile(r"\btorch\.(randn|rand|randint|randperm)\(")
+# Names of the problem file that no statement of the driver defines.
+GIVEN = {"torch", "nn", "F", "math", "to", "div", "std_get", "min", "max", "abs", "pow"}
 SKIPPED = re.compile(
-    r"^(namespace |struct |class |using |torch::NoGradGuard|torch::InferenceMode|c10::|at::|"
+    r"^(namespace |struct |class |using |torch::NoGradGuard|torch::InferenceMode|c10::|at::(?!Tensor\b)|"
     r"torch::manual_seed|torch::cuda::|torch::set_default|cudaDeviceSynchronize|cudaSetDevice|"
     r"srand|std::cout|std::cerr|"
     r"printf|return\b|\w+(\.|->)(eval|train|zero_grad)\(\)$|static_assert|assert\()"
@@ -34,6 +37,7 @@ DECLARATION = re.compile(
     r"^(?:(?:const|static|constexpr)\s+)*(%s)\s*(?:const\s+)?(?=[A-Za-z_])" % TYPES
 )
 NAME = re.compile(r"[A-Za-z_]\w*")
+BLOCK = re.compile(r"(if|for|while|else|do|try|catch)\b|\{")
 
 
 class Statement:
@@ -99,7 +103,7 @@ def pieces(body):
         while end < len(body) and body[end] != ";":
             if body[end] in "({[":
                 end = closing(body, end)
-                if body[end - 1] == "}" and re.match(r"(if|for|while|else|do|try)\b|\{", body[at:]):
+                if body[end - 1] == "}" and re.match(BLOCK, body[at:]):
                     rest = re.match(r"\s*else\b", body[end:])
                     if not rest:
                         break
@@ -114,7 +118,16 @@ def pieces(body):
 
 
 def python(text):
-    """Returns an expression of C++ as Python's."""
+    """Returns an expression of C++ as Python's. Texts in quotes stay as they are."""
+    quoted = re.findall(r'"(?:\\.|[^"\\])*"', text)
+    code = translated(re.sub(r'"(?:\\.|[^"\\])*"', '"@"', text))
+    for word in quoted:
+        code = re.sub(r"([\"'])@\1", lambda _: word, code, count=1)
+    return code
+
+
+def translated(text):
+    """Returns an expression of C++ without texts as Python's."""
     text = re.sub(r"\s+", " ", text).strip()
     text = re.sub(r"torch::nn::functional::|\bF::", "F.", text)
     text = re.sub(r"torch::nn::init::", "nn.init.", text)
@@ -332,6 +345,9 @@ def class_of(name, body, line):
         at = stop
     for entry in found:
         if entry[0] == "member" and entry[1]:
+            given = re.match(r"^[^={(]*?(\w+)\s*=([^=].*)$", entry[1], re.S)
+            if given:
+                init.append("self.%s = %s" % (given.group(1), python(given.group(2))))
             text = re.sub(r"=.*|\{.*?\}", "", entry[1], flags=re.S)
             text = DECLARATION.sub("", text) if DECLARATION.match(text) else text.split(None, 1)[-1]
             members += [NAME.findall(part)[0] for _, part in split(text, ",") if NAME.findall(part)]
@@ -488,8 +504,9 @@ class Driver:
         # The problem file has a class Model of its own.
         self.text = re.sub(r"\bModel(Impl)?\b", r"DriverModel\1", self.text)
         self.constants, self.statements, self.classes = {}, [], []
-        self.call, self.compared = None, None
+        self.call, self.compared, self.functions = None, None, set()
         self.class_names = []
+        self.read_functions()
         self.read_classes()
         main = re.search(r"\bint\s+main\s*\([^)]*\)\s*\{", self.text)
         if not main:
@@ -502,9 +519,29 @@ class Driver:
     def line_of(self, offset):
         return self.text.count("\n", 0, offset) + 1
 
+    def read_functions(self):
+        """Reads functions that return a tensor, outside of classes."""
+        depth = 0
+        for found in re.finditer(
+            r"[{}]|\b(?:torch|at)::Tensor\s+(\w+)\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)\s*(?=\{)",
+            self.text,
+        ):
+            depth += {"{": 1, "}": -1}.get(found.group(0), 0)
+            if not found.group(1) or depth:
+                continue
+            start, line = found.end(), self.line_of(found.start())
+            parameters = parameters_of(found.group(2))
+            self.classes.append("def %s(%s):" % (found.group(1), ", ".join(parameters)))
+            for _, part in pieces(self.text[start + 1 : closing(self.text, start) - 1]):
+                self.classes += ["    " + each for each in method_line(part, [], line, parameters)]
+            self.classes += ["", ""]
+            self.functions.add(found.group(1))
+
     def read_classes(self):
-        for found in re.finditer(r"\b(?:struct|class)\s+(\w+)\s*(?:final\s*)?:[^{;]*\{", self.text):
+        for found in re.finditer(r"\b(?:struct|class)\s+(\w+)\s*(?:final\s*)?(?::[^{;]*)?\{", self.text):
             start = found.end() - 1
+            if not re.search(r"\bforward\s*\(", self.text[start : closing(self.text, start)]):
+                continue
             self.class_names.append(found.group(1))
             self.classes += class_of(
                 found.group(1),
@@ -519,7 +556,14 @@ class Driver:
                 self.classes += ["%s = %sImpl" % (found.group(1), found.group(1)), "", ""]
 
     def read(self, statement, line):
-        compared = re.search(r"\ballclose\s*\((.*)$", statement, re.S)
+        if re.match(r"catch\b", statement):
+            return
+        tried = re.match(r"try\s*\{", statement)
+        if tried:
+            for _, part in pieces(statement[tried.end() : closing(statement, tried.end() - 1) - 1]):
+                self.read(part, line)
+            return
+        compared = re.search(r"\ballclose\w*\s*\((.*)$", statement, re.S)
         if compared and self.call:
             start = statement.index("allclose") + len("allclose")
             start = statement.index("(", start)
@@ -540,7 +584,7 @@ class Driver:
             for _, part in pieces(inner):
                 self.read(part, line)
             return
-        if re.match(r"(if|for|while|else|do|try)\b|\{", statement):
+        if re.match(BLOCK, statement):
             self.statements.append(Statement(line, None, statement, "block"))
             return
         for name in self.class_names:
@@ -576,7 +620,13 @@ class Driver:
     def read_one(self, statement, line):
         target, code, kind = declared(statement)
         if target is None:
-            self.statements.append(Statement(line, None, python(statement), "call"))
+            code = python(statement)
+            owner = re.match(r"\w*", code).group(0)
+            settings = {s.target for s in self.statements if s.kind == "setup"}
+            if owner in settings:  # options.stride(2); changes the options themselves
+                self.statements.append(Statement(line, owner, code, "setup"))
+            else:
+                self.statements.append(Statement(line, None, code, "call"))
             return
         if (
             is_constant(code, self.constants)
@@ -590,14 +640,17 @@ class Driver:
             code = "%s(%s)" % shared.groups()
         for name in self.class_names:
             code = re.sub(r"^%s\[(.*)\]$" % name, r"%s(\1)" % name, code)
-        if FACTORY.match(code):
+        settings = {s.target for s in self.statements if s.kind == "setup"}
+        if FACTORY.match(code) or (
+            DRAWS.search(code) and names_in(code) <= GIVEN | settings | set(self.constants)
+        ):
             role = "tensor"
+        elif re.match(r"^(torch\.(k\w+|Device|TensorOptions|dtype|device)\b|nn\.\w+Options)", code):
+            role = "setup"
         elif re.match(r"^nn\.\w+\(", code) or any(
             code.startswith(n + "(") for n in self.class_names
         ):
             role = "module"
-        elif re.match(r"^(torch\.(k\w+|Device|TensorOptions|dtype|device)\b|nn\.\w+Options)", code):
-            role = "setup"
         else:
             role = "compute"
         self.statements.append(Statement(line, target, code, role))
@@ -715,9 +768,11 @@ def translate(bundle):
     read = set().union(*(s.names for s in init)) if init else set()
     inputs = [s for s in chosen if s.kind == "tensor" and s.target not in read]
     init += [s for s in chosen if s.kind == "tensor" and s.target in read]
-    init.sort(key=lambda s: s.line)
+    init.sort(key=driver.statements.index)
     drawn = {s.target for s in inputs}
     compute = [s for s in chosen if s.kind == "compute" or (s.kind == "call" and s not in init)]
+    init = sorted(with_values(init, compute, drawn), key=driver.statements.index)
+    compute = leading_to(driver.reference, compute)
     constants = {n: c for n, c in driver.constants.items()}
     text = write(bundle, driver, constants, inputs, init, compute, drawn, modules)
     tolerance = None
@@ -730,8 +785,41 @@ def translate(bundle):
         "doc": bundle["folder"].lstrip("0123456789_").replace("_", " "),
         "solution": None,
         "notes": [],
-        "finish": lambda description: seed_of(files["init.cu"], driver, constants, description),
+        "finish": lambda description: finish(files["init.cu"], driver, constants, description),
     }
+
+
+def finish(text, driver, constants, description):
+    """Returns the further files, and a note."""
+    from formats import libtorch
+
+    made, note = seed_of(text, driver, constants, description)
+    widened = ", ".join(sorted(libtorch.WIDENED))
+    if widened:
+        words = "this processor has no half precision for %s: computed in float32 and rounded"
+        note = "; ".join([words % widened] + ([note] if note else []))
+    return made, note
+
+
+def with_values(init, compute, drawn):
+    """Returns the statements of the constructor with those that compute values for them, without
+    inputs: weight = bn.weight.clone() of bn.weight.set_data(weight)."""
+    read, found = set().union(*(s.names for s in init)) if init else set(), list(init)
+    for statement in reversed(compute):
+        if statement.target in read and not statement.names & drawn:
+            read |= statement.names
+            found.append(statement)
+    return found
+
+
+def leading_to(reference, compute):
+    """Returns the statements of forward that the reference needs."""
+    needed, found = names_in(reference), []
+    for statement in reversed(compute):
+        if statement.target in needed or statement.target is None:
+            needed |= statement.names
+            found.insert(0, statement)
+    return found
 
 
 def libtorch_div(a, b):
