@@ -74,6 +74,27 @@ class GpuMode(unittest.TestCase):
         )
         self.assertIsNone(gpu_mode.tolerance_of("check = make(f, rtol=r, atol=a)"))
 
+    def test_own_check(self):
+        def noted(*lines):
+            made = gpu(TASK, REFERENCE + "\ndef check_implementation(data, output):\n" + "\n".join(
+                "    " + line for line in lines
+            ))
+            return "checks=True" in made["text"], " ".join(made["notes"])
+
+        good = ("x, y = data", "return torch.allclose(output, ref_kernel(data)), ''")
+        self.assertEqual(noted(*good)[0], True)
+        self.assertIn("accepts are right", noted(*good)[1])
+        self.assertEqual(noted("return '' if (output > 1e9).any() else 'small'")[0], False)
+        for lines, words in (
+            (("return False, 'never'",), "refuses the reference's own result"),
+            (("return True, ''",), "it accepts zeros"),
+            (("return bool((output != 0).any()), ''",), "the result for other data"),
+            (("return 1 / 0",), "ZeroDivisionError"),
+        ):
+            checks, notes = noted(*lines)
+            self.assertFalse(checks)
+            self.assertIn(words, notes)
+
     def test_text_with_quotes_survives(self):
         for text in ("x = '''a'''\n", "x = 'a\\\\'", "a\r\n", 'r"""b"""'):
             self.assertEqual(eval(gpu_mode.literal(text)), text)
