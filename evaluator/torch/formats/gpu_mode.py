@@ -389,7 +389,7 @@ class Examined:
             and own[0].is_floating_point()
         )
         self.changed = [i for i in self.changed if i not in self.buffers]
-        self.several = type(result).__name__ if isinstance(result, (tuple, list)) else None
+        self.several = next((k.__name__ for k in (tuple, list) if isinstance(result, k)), None)
         self.checks, self.why_not = self.look_at_check(result, arguments)
 
     def look_at_check(self, result, arguments):

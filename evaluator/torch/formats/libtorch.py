@@ -202,6 +202,10 @@ class Torch(Namespace):
     def Device(self, *_):
         return Nowhere()
 
+    def Tensor(self, *values):
+        """torch::Tensor() is an undefined tensor: None in Python."""
+        return values[0] if values else None
+
     def IntArrayRef(self, value):
         return value
 
@@ -229,6 +233,11 @@ def module_to(module, *arguments):
 def set_data(tensor, value):
     """Gives a parameter other numbers, as tensor.set_data(value) does."""
     tensor.data = value
+
+
+def index(tensor, places):
+    """Returns tensor.index({…})."""
+    return tensor[tuple(Ellipsis if place == "..." else place for place in places)]
 
 
 def div(a, b):

@@ -21,8 +21,18 @@ import load
 FACTORIES = ("randn", "rand", "randint", "randperm", "ones", "zeros", "full", "empty", "arange")
 FACTORY = re.compile(r"^torch\.(%s)\(" % "|".join(FACTORIES))
 DRAWS = re.compile(r"\btorch\.(randn|rand|randint|randperm)\(")
+# The constants M_PI and so on of math.h.
+NUMBERS = {
+    "PI": "math.pi",
+    "E": "math.e",
+    "SQRT2": "math.sqrt(2)",
+    "SQRT1_2": "math.sqrt(0.5)",
+    "2_SQRTPI": "(2.0 / math.sqrt(math.pi))",
+    "1_PI": "(1.0 / math.pi)",
+    "2_PI": "(2.0 / math.pi)",
+}
 # Names of the problem file that no statement of the driver defines.
-GIVEN = {"torch", "nn", "F", "math", "to", "div", "std_get", "min", "max", "abs", "pow"}
+GIVEN = {"torch", "nn", "F", "math", "to", "div", "std_get", "slice", "min", "max", "abs", "pow"}
 SKIPPED = re.compile(
     r"^(namespace |struct |class |using |torch::NoGradGuard|torch::InferenceMode|c10::|at::(?!Tensor\b)|"
     r"torch::manual_seed|torch::cuda::|torch::set_default|cudaDeviceSynchronize|cudaSetDevice|"
@@ -132,11 +142,14 @@ def translated(text):
     text = re.sub(r"torch::nn::functional::|\bF::", "F.", text)
     text = re.sub(r"torch::nn::init::", "nn.init.", text)
     text = re.sub(r"torch::nn::", "nn.", text)
-    text = re.sub(r"torch::indexing::Slice\(\)", "slice(None)", text)
+    text = re.sub(r"\b(?:torch::indexing::|(?<!:))Slice\(\)", "slice(None)", text)
+    text = re.sub(r"\b(?:torch::indexing::|(?<!:))Slice\(", "slice(", text)
     text = re.sub(r"\b(?:torch|at)::", "torch.", text)
     text = re.sub(r"\bc10::(?:scalarTypeToTypeMeta|nullopt)\b", "None", text)
     text = re.sub(r"\bstd::get<(\d+)>\s*\(", r"std_get(\1, ", text)
-    text = re.sub(r"\bstd::numeric_limits<\w+>::infinity\(\)", "math.inf", text)
+    text = re.sub(r"\bstd::numeric_limits<\w+>::infinity\(\)|\bINFINITY\b", "math.inf", text)
+    text = re.sub(r"\bM_(\w+)\b", lambda m: NUMBERS.get(m.group(1), m.group(0)), text)
+    text = re.sub(r"\b([A-Za-z_][\w.>-]*)\.defined\(\)", r"(\1 is not None)", text)
     text = re.sub(r"\bstd::make_shared<nn\.(\w+)Impl>", r"nn.\1", text)
     text = re.sub(r"\bstd::nullopt\b", "None", text)
     text = re.sub(r"\bstd::(min|max|pow|abs)\b", r"\1", text)
@@ -174,6 +187,7 @@ def translated(text):
     text = text.replace("{", "[").replace("}", "]")
     text = re.sub(r"([A-Za-z_][\w.]*)\.to\(", r"to(\1, ", text)
     text = re.sub(r"([A-Za-z_][\w.]*)\.set_data\(", r"set_data(\1, ", text)
+    text = re.sub(r"([A-Za-z_][\w.]*)\.index\(", r"index(\1, ", text)
     return divided(ternaries(text).strip())
 
 
@@ -625,8 +639,11 @@ class Driver:
             settings = {s.target for s in self.statements if s.kind == "setup"}
             if owner in settings:  # options.stride(2); changes the options themselves
                 self.statements.append(Statement(line, owner, code, "setup"))
-            else:
-                self.statements.append(Statement(line, None, code, "call"))
+                return
+            # A tensor of a module gets other numbers.
+            given = re.match(r"^(\w+(?:\.\w+)+)\s*=(?!=)\s*(.*)$", code, re.S)
+            code = "set_data(%s, %s)" % given.groups() if given else code
+            self.statements.append(Statement(line, None, code, "call"))
             return
         if (
             is_constant(code, self.constants)
@@ -755,7 +772,8 @@ def translate(bundle):
                     "compute it without if and for",
                 )
             continue
-        moved = statement.kind == "call" and names_in(statement.code) & needed
+        late = statement.line > driver.call[2] and re.match(r"\w+\(", statement.code)
+        moved = statement.kind == "call" and names_in(statement.code) & needed and not late
         if statement.target in needed or moved:
             chosen.insert(0, statement)
             needed |= statement.names
@@ -854,7 +872,7 @@ def write(bundle, driver, constants, inputs, init, compute, drawn, modules):
         "",
         "import torch as python_torch",
         "import torch.nn as python_nn",
-        "from formats.libtorch import F, div, module_to, nn, set_data, std_get, to, torch",
+        "from formats.libtorch import F, div, index, module_to, nn, set_data, std_get, to, torch",
         "",
     ]
     lines += ["%s = %s" % item for item in constants.items()]

@@ -95,6 +95,15 @@ class GpuMode(unittest.TestCase):
             self.assertFalse(checks)
             self.assertIn(words, notes)
 
+    def test_container_of_results(self):
+        for returned, several in (
+            ("torch.geqrf(x.view(2, 2))", "'tuple'"),
+            ("[x + 1, x]", "'list'"),
+            ("x + 1", "None"),
+        ):
+            reference = REFERENCE.replace("    y[...] = x + 1\n    return y", "    return " + returned)
+            self.assertIn("several=%s," % several, gpu(TASK.replace("n: 8", "n: 4"), reference)["text"])
+
     def test_text_with_quotes_survives(self):
         for text in ("x = '''a'''\n", "x = 'a\\\\'", "a\r\n", 'r"""b"""'):
             self.assertEqual(eval(gpu_mode.literal(text)), text)
@@ -184,6 +193,14 @@ class Raw(unittest.TestCase):
             ("auto in = x; auto ref = in.pow(2);", "ref = in_.pow(2)"),
             ('auto ref = torch::einsum("i->i", {x});', 'ref = torch.einsum("i->i", [x])'),
             ("at::Tensor ref = x + 1;", "ref = x + 1"),
+            ("auto ref = x * M_PI;", "ref = x * math.pi"),
+            ("auto ref = x.index({Slice(), 0});", "ref = index(x, [slice(None), 0])"),
+            ("auto ref = x.defined() ? x : x + 1;", "(x) if ((x is not None)) else"),
+            (
+                "torch::nn::Linear l(n, n); l->weight = torch::zeros({n, n}); "
+                "auto ref = l->forward(x);",
+                "        set_data(l.weight, torch.zeros([n, n]))",
+            ),
             ("try { auto ref = x + 1; } catch (...) { return 1; }", "ref = x + 1"),
             (
                 "auto up = torch::triu(torch::randn({n, n})); auto ref = up * x;",
@@ -238,6 +255,8 @@ class Raw(unittest.TestCase):
         self.assertEqual(pool(torch.ones(1, 1, 2, 2, 2).half()).item(), 1)
         with self.assertRaises(TypeError):
             libtorch.rounded(lacking, [], {})
+        self.assertIsNone(libtorch.torch.Tensor())
+        self.assertEqual(libtorch.index(torch.arange(4).view(2, 2), ["...", 1]).tolist(), [1, 3])
 
     def test_refuses(self):
         for line, cut, words in (
