@@ -316,6 +316,10 @@ static bool check_small(kf_import_checker *checker, const kf_task *task, cJSON *
     kf_error reason = {0};
     if (kf_judge_lint(checker->judge, task, take_finding, &f, stop, &reason) < 0) {
         if (!is_own(&reason)) return kf_fail_copy(error, &reason);
+        if (reason.code == KF_ERROR_LIMIT) {
+            add_note(result, "not checked on this machine: %.300s", reason.text);
+            return true;
+        }
         result->status = KF_IMPORT_UNFIT;
         snprintf(result->rule, sizeof result->rule, "lint");
         snprintf(result->reason, sizeof result->reason, "lint: %.900s", reason.text);

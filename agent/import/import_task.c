@@ -104,6 +104,7 @@ static bool add_torch(cJSON *task, const cJSON *description, cJSON **inputs, cJS
            copy_member(torch, description, "structure") &&
            copy_member(torch, description, "tf32") && copy_member(torch, description, "frozen") &&
            copy_member(torch, description, "own_precision") &&
+           copy_member(torch, description, "check") &&
            copy_member(torch, description, "solution") &&
            cJSON_AddNumberToObject(torch, "seed", 42) && copy_member(torch, description, "patches");
 }

@@ -116,8 +116,9 @@ static bool call_some(lint_run *run, kf_runner *runner, const uint32_t *order, u
     kf_runner_explanation why;
     kf_autofree char *said = kf_runner_output(runner, 300);
     kf_runner_explain(runner, event, "running it", &why);
-    return kf_fail(error, KF_ERROR_INPUT, "workload %s: the task's %s fails: %s%s%s",
-                   run->problem->workload, what, why.text, said ? ": " : "", said ? said : "");
+    kf_error_code code = event == KF_RUNNER_TIMEOUT ? KF_ERROR_LIMIT : KF_ERROR_INPUT;
+    return kf_fail(error, code, "workload %s: the task's %s fails: %s%s%s", run->problem->workload,
+                   what, why.text, said ? ": " : "", said ? said : "");
 }
 
 static bool call(lint_run *run, kf_runner *runner, const uint32_t *order, const char *what,

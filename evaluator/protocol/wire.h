@@ -23,6 +23,8 @@
 #define KF_WIRE_EXCEPTION 20001
 /* The same, and the constructor makes weights of another type or layout. */
 #define KF_WIRE_EXCEPTION_OF_OTHERS 20002
+/* Of a batch with KF_WIRE_CHECK: the task's own check refuses the results. */
+#define KF_WIRE_REFUSED 20003
 
 enum kf_wire_command_type {
     /* Loads the candidate. The answer comes after its constructors. */
@@ -67,6 +69,9 @@ enum kf_wire_flags {
     KF_WIRE_REVERSED = 256,
     /* The same, but the last warp stays last. */
     KF_WIRE_REVERSED_BUT_LAST = 512,
+    /* MAP: maps a copy of an output, in host memory, for a check. BATCH: the oracle's runner calls
+     * the task's own check with the copies of one set. */
+    KF_WIRE_CHECK = 1024,
 };
 
 /* Memory that a runner shares with the judge. The judge looks at it while a batch runs. */

@@ -178,6 +178,7 @@ bool kf_task_read_torch(kf_task *task, kf_json_reader *top)
     kf_json_boolean_or(&reader, "mode_matters", false);
     kf_json_boolean_or(&reader, "frozen", false);
     kf_json_boolean_or(&reader, "own_precision", false);
+    kf_json_boolean_or(&reader, "check", false);
     task->torch.tf32 = kf_json_boolean_or(&reader, "tf32", false);
     if (reader.failed) return false;
     const char *fault = kf_param_fault(class);

@@ -351,6 +351,7 @@ def assemble(problem, patches, args, state_names, measured, size, notes):
         "unfit": None,
         **({"mode_matters": True} if args.mode_matters else {}),
         **({"tf32": True} if args.tf32 else {}),
+        **({"check": True} if hasattr(problem.module, "kforge_check") else {}),
         **(
             {"own_precision": True, "tolerance": args.own_precision} if args.own_precision else {}
         ),

@@ -209,6 +209,11 @@ def is_sorted(values):
     return ascending and rows.shape[-1] >= 8 and bool((rows[:, -1] > rows[:, 0]).any())
 
 
+def is_positive_definite(values):
+    """True if all symmetric matrices have a Cholesky factor."""
+    return bool((torch.linalg.cholesky_ex(values).info == 0).all())
+
+
 FIXED = {"kind": "fixed"}  # equal in every draw, but not constant: a mask, an index table
 
 
@@ -255,6 +260,8 @@ def classify(tensor, other, watched=None):
     if _is_square(values):
         kind = None
         if torch.equal(values, values.transpose(-1, -2)):
+            if is_positive_definite(values) and is_positive_definite(second.double()):
+                return {"kind": "positive_definite"}, "diagonally dominant matrices"
             kind, inside = "symmetric", values
         elif torch.equal(values, values.triu()):
             kind = "upper_triangular"
@@ -295,6 +302,11 @@ def sample(spec, shape, dtype, generator):
             values = values.tril()
         elif kind == "symmetric":
             values = values.triu() + values.triu(1).transpose(-1, -2)
+    elif kind == "positive_definite":
+        values = torch.empty(shape, dtype=torch.float32).uniform_(-1, 1, generator=generator)
+        values = values.triu(1) + values.triu(1).transpose(-1, -2)
+        diagonal = torch.rand(shape[:-1], generator=generator)
+        values += torch.diag_embed(diagonal + spec.get("dominance", 1) * shape[-1])
     elif kind == "integers":
         values = torch.randint(spec["low"], spec["high"], shape, generator=generator)
     elif kind == "sorted":

@@ -84,6 +84,15 @@ def words_of(error):
     return "%s: %s" % (type(error).__name__, text[:300]) if text else type(error).__name__
 
 
+def remedy_of(error):
+    """Returns what to do about an exception of a file that is imported."""
+    if not isinstance(error, ModuleNotFoundError) or not error.name:
+        return "importing it has to work"
+    return "install the package for %s, or set KFORGE_PYTHON to a Python that has it" % (
+        sys.executable or "Python"
+    )
+
+
 def seed_all(seed=SEED):
     """Seeds PyTorch and all its devices, as KernelBench does, and the other sources that a file may
     draw from."""
@@ -231,9 +240,7 @@ def execute(text, name, module_name, patches=None):
     except LoadError:
         raise
     except (Exception, SystemExit) as error:
-        raise LoadError(
-            words_of(error), place_of(error, name), "importing it has to work"
-        ) from error
+        raise LoadError(words_of(error), place_of(error, name), remedy_of(error)) from error
     module.kforge_assigned = assigned_names(tree)
     return module
 

@@ -5,8 +5,10 @@ PyTorch 2 has a default device. PyTorch 1.13 has none, so the factories are patc
 without a shape rule, or one that reads values, leaves the outputs unknown. size() then counts only
 inputs and state, or nothing.
 """
+import contextlib
 import functools
 import math
+import signal
 
 import torch
 
@@ -55,7 +57,7 @@ class Storageless:
 
 class Size:
     """The size of a problem. outputs and flops are None if PyTorch cannot derive them without
-    running. broken: why forward fails."""
+    running. broken: why forward fails. slow: a call took too long."""
 
     def __init__(self, inputs, state, outputs=None, flops=None, broken=None):
         self.inputs, self.state, self.outputs, self.flops, self.broken = (
@@ -65,6 +67,7 @@ class Size:
             flops,
             broken,
         )
+        self.slow = False
 
     def tensors(self):
         return (
@@ -81,7 +84,8 @@ class Size:
 def storageless_parts(problem, options):
     with Storageless():
         inputs = problem_measure.draw_inputs(problem, 42)
-        model = problem_measure.make_model(problem, 42, options.mode)
+        with problem_measure.Unseeded():  # a generator of the processor fills nothing here
+            model = problem_measure.make_model(problem, 42, options.mode)
     return inputs, model
 
 
@@ -120,17 +124,46 @@ def size(problem, options):
         return Size(inputs, state, broken=None if _has_no_rule(reason) else reason)
 
 
-def run_for_real(problem, options, size_so_far):
-    """Runs forward once with real tensors and completes `size_so_far`. False if it fails."""
+class TooSlow(Exception):
+    """A call that took more processor time than it may."""
+
+
+@contextlib.contextmanager
+def at_most(seconds):
+    """Raises TooSlow in its block after these seconds of processor time. 0: never."""
+
+    def stop(*_):
+        raise TooSlow("it takes more than %g s of processor time" % seconds)
+
+    if not seconds:
+        yield
+        return
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
-        inputs = problem_measure.draw_inputs(problem, 42)
-        model = problem_measure.make_model(problem, 42, options.mode)
-        counter = FlopCounter()
-        with torch.no_grad(), counter:
-            outputs = problem_measure.flatten_outputs(model(*inputs))
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def run_for_real(problem, options, size_so_far, seconds=0):
+    """Runs forward once with real tensors and completes `size_so_far`. False if it fails. Raises
+    TooSlow after `seconds`, if given."""
+    try:
+        with at_most(seconds):
+            inputs = problem_measure.draw_inputs(problem, 42)
+            model = problem_measure.make_model(problem, 42, options.mode)
+            counter = FlopCounter()
+            with torch.no_grad(), counter:
+                outputs = problem_measure.flatten_outputs(model(*inputs))
     except problem_measure.Unfit:
         return True  # reported later, with its reason
-    except Exception:
+    except TooSlow:
+        raise
+    except Exception as reason:
+        if isinstance(reason.__cause__, TooSlow):
+            raise reason.__cause__ from None
         return False
     size_so_far.inputs = inputs
     size_so_far.state = {n: t for n, t in model.state_dict().items() if isinstance(t, torch.Tensor)}

@@ -50,9 +50,11 @@ MOST_SETS, MOST_ARGUMENTS, MOST_DIMS = 1024, 512, 8
 MUCH = 1 << 30
 MUCH_TEMPORARY = 8 << 30
 LOAD, SCALARS, MAP, UNMAP, PING, BATCH, QUIT, COUNT = 1, 2, 3, 4, 5, 6, 7, 8
-NULL, READ_ONLY, LEDGER, FORGET, ARENA, STREAM_PAGE, PROGRESS = 1, 2, 4, 8, 16, 32, 128
+NULL, READ_ONLY, LEDGER, FORGET, ARENA, STREAM_PAGE = 1, 2, 4, 8, 16, 32
+PROGRESS, CHECK = 128, 1024
 OK, LOAD_FAILED, DEVICE_ERROR, MAP_FAILED, BAD_COMMAND = 0, 1, 2, 3, 4
-OUT_OF_MEMORY, EXCEPTION, EXCEPTION_OF_OTHERS = 2, 20001, 20002  # codes of DEVICE_ERROR
+# codes of DEVICE_ERROR
+OUT_OF_MEMORY, EXCEPTION, EXCEPTION_OF_OTHERS, REFUSED = 2, 20001, 20002, 20003
 OUT_OF_MEMORY_WORDS = ("can't allocate memory", "not enough memory", "CUDA out of memory")
 COMMAND = struct.Struct("<IIQIIIIQQQQQQII")
 ANSWER = struct.Struct("<IIQiIdd")
@@ -435,6 +437,18 @@ class Loaded:
             self.torch.backends.cudnn.enabled = self.library
         return self.load.flatten(call())
 
+    def accepts(self, given, results):
+        """True if the problem's own check accepts results for copies of the arguments, in the
+        precision of the problem."""
+        torch = self.torch
+        given = [v.clone() if isinstance(v, torch.Tensor) else v for v in given]
+        default = torch.get_default_dtype()
+        torch.set_default_dtype(torch.float32)
+        try:
+            return self.problem.module.kforge_check(given, results)
+        finally:
+            torch.set_default_dtype(default)
+
     def forget_widened(self):
         """Frees the memory of an oracle between batches. Others need it."""
         self.drop_state()
@@ -466,6 +480,7 @@ class Runner:
         # (text of its plan, what was loaded), where that went through torch.compile.
         self.compiled = None
         self.buffers = {}  # set -> {argument: tensor}
+        self.checked = {}  # the same, of results that the problem's own check gets
         self.scalars = {}
         self.prepared = {}
         self.kept = []
@@ -601,6 +616,9 @@ class Runner:
                 return OK
             if self.loaded is None:
                 return BAD_COMMAND
+            if flags & CHECK:
+                self.checked.setdefault(number, {})[argument] = self.result(argument, command, fd)
+                return OK
             if flags & LEDGER:
                 self.open_ledger(
                     mmap.mmap(fd, length, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
@@ -616,6 +634,15 @@ class Runner:
             complain("mapping a buffer: %s: %s" % (type(error).__name__, error))
             return MAP_FAILED
 
+    def result(self, number, command, fd):
+        """Returns a copy of an output, from a file in host memory."""
+        argument, offset, size = self.loaded.arguments[number], command[7], command[10]
+        data = bytearray(os.pread(fd, size, offset))
+        dtype = self.loaded.load.torch_dtype(argument["dtype"])
+        return self.place.make(
+            lambda: self.torch.frombuffer(data, dtype=dtype).view(argument["shape"])
+        )
+
     def _elements(self, argument):
         count = 1
         for extent in self.loaded.arguments[argument]["shape"]:
@@ -624,6 +651,7 @@ class Runner:
 
     def unmap(self):
         self.kept.clear()
+        self.checked.clear()
         self.prepared.clear()
         self.buffers.clear()
         self.ledger = self.calls_plan = None
@@ -773,6 +801,8 @@ class Runner:
                 self.place.nothing()  # A runner without a plan calls nothing.
             elif flags & NULL:
                 self.call_nothing(order)
+            elif flags & CHECK:
+                code = self.check(order[0])
             elif self.loaded.role == "oracle":
                 for number in order:
                     given, state = self.prepare(number)
@@ -788,6 +818,15 @@ class Runner:
         ended = monotonic()
         self.answer(nonce, DEVICE_ERROR if code else OK, code, ended - started, gap)
         return True
+
+    def check(self, number):
+        """Returns 0 if the problem's own check accepts the results of a set."""
+        given, state = self.prepare(number)
+        for target, tensor in state:
+            target.data = tensor
+        results = self.checked.pop(number)
+        accepted = self.loaded.accepts(given, [results[i] for i in self.loaded.outputs])
+        return 0 if accepted else REFUSED
 
     def call(self, order, nonce):
         module, results = self.loaded.forward, [None] * MOST_SETS

@@ -6,6 +6,9 @@ smaller and still lets it work. Constructor and forward must work: on tensors wi
 PyTorch has the shape rules, or for real once the problem is small. A constant that cannot be halved
 further (24 channels in 8 groups) stays. If halving one constant breaks the problem, halving it
 together with another constant of equal value is tried.
+
+Without shape rules a large problem shrinks unproven, by its inputs and weights alone, until a call
+is quick. If none is quick then, the problem stays as it is.
 """
 import load
 import meta
@@ -15,6 +18,7 @@ MOST_STEPS = 200
 # pixel, of which a batch norm leaves nothing.
 WORTH = 0.99
 REAL_ELEMENTS = 1 << 22  # below this a forward is run for real where there are no shape rules
+REAL_SECONDS = 0.5  # of processor time for it
 
 
 class Found:
@@ -23,7 +27,8 @@ class Found:
 
 
 def _size(path, patches, options):
-    """Returns meta.Size of the problem under the patches; None if it does not describe."""
+    """Returns meta.Size of the problem under the patches; None if it does not describe. Its
+    outputs are None if it is large, or slow, and has no shape rules."""
     try:
         problem = load.Problem.read(path, patches, options.class_name)
         size = meta.size(problem, options)
@@ -31,12 +36,15 @@ def _size(path, patches, options):
         return None
     if size is None or size.broken:
         return None
-    if (
-        size.outputs is None
-        and size.elements <= REAL_ELEMENTS
-        and not meta.run_for_real(problem, options, size)
-    ):
-        return None
+    try:
+        if (
+            size.outputs is None
+            and size.elements <= REAL_ELEMENTS
+            and not meta.run_for_real(problem, options, size, REAL_SECONDS)
+        ):
+            return None
+    except meta.TooSlow:
+        size.slow = True
     if any(0 in t.shape for t in size.tensors()):
         return None
     return size
@@ -44,7 +52,9 @@ def _size(path, patches, options):
 
 def _cost(size, most_elements, most_flops):
     """Returns how far the size is above the limits: over 1 if a limit is exceeded."""
-    return max(size.elements / most_elements, (size.flops or 0) / most_flops)
+    cost = max(size.elements / most_elements, (size.flops or 0) / most_flops)
+    # An unproven one has to shrink further, whatever its elements.
+    return max(cost, 1 + size.elements / REAL_ELEMENTS) if size.outputs is None else cost
 
 
 def _state(size):
@@ -82,6 +92,8 @@ def shrink(
         if not names:
             break
         found = None
+        # A call that takes too long says nothing of by how much.
+        parts = 8 if size.slow and constants[names[0]] >= 64 else 2
         for name in names:
             partners = [n for n in names if n != name and constants[n] == constants[name]]
             for group in (
@@ -89,7 +101,7 @@ def shrink(
                 + [[name, p] for p in partners]
                 + ([[name] + partners] if len(partners) > 1 else [])
             ):
-                trial = dict(current, **{n: constants[n] // 2 for n in group})
+                trial = dict(current, **{n: max(1, constants[n] // parts) for n in group})
                 smaller = _size(path, trial, options)
                 if smaller is not None and (
                     keep_state
@@ -98,9 +110,11 @@ def shrink(
                     and list(smaller.state) != list(size.state)
                 ):
                     continue
-                if smaller is not None and _cost(
-                    smaller, most_elements, most_flops
-                ) <= WORTH * _cost(size, most_elements, most_flops):
+                if smaller is not None and (
+                    size.slow
+                    or _cost(smaller, most_elements, most_flops)
+                    <= WORTH * _cost(size, most_elements, most_flops)
+                ):
                     found = (group, trial, smaller)
                     break
             if found:
@@ -110,5 +124,7 @@ def shrink(
             break
         group, current, size = found
         for name in group:
-            constants[name] //= 2
+            constants[name] = current[name]
+    if size is not None and size.outputs is None:
+        current = dict(patches)
     return Found(current, size.elements if size else None, size.flops if size else None)

@@ -17,7 +17,7 @@ python=$("$program" doctor 2>/dev/null | sed -n 's/^ok  *pytorch .*(\(.*\))$/\1/
 cp -r "$formats/gpu_mode" checkout
 printf 'A licence of its own\n\nConditions.\n' >checkout/LICENSE
 expect 0 import gpu-mode checkout -o gpu --json
-json '[(p["task"], p["status"]) for p in o["problems"]] == [("in_place", "made"), ("scaled_sum", "made")]'
+json '[(p["task"], p["status"]) for p in o["problems"]] == [("in_place", "made"), ("own_check", "made"), ("scaled_sum", "made")]'
 expect 0 task show gpu/scaled_sum --json
 json 'o["task"]["license"] == "A licence of its own" and o["task"]["origin"]["suite"] == "gpu-mode"'
 json 'o["task"]["torch"]["inputs"] == ["a", "b"] and o["task"]["torch"]["sizes"] == ["rows", "columns"]'
@@ -25,6 +25,11 @@ json 'o["task"]["torch"]["solution"] == "custom_kernel"'
 json '[(w["name"], w.get("timed", True), w["params"]["rows"]) for w in o["task"]["workloads"]] == [("benchmark1", True, 128), ("benchmark2", True, 64), ("test1", False, 7), ("test2", False, 8)]'
 expect 0 eval gpu/scaled_sum checkout/scaled_sum/submission.py --device cpu --check-only --no-keep
 expect 0 eval gpu/in_place checkout/in_place/submission.py --device cpu --check-only --no-keep
+# Results that the problem's own check accepts are right, and no others.
+expect 0 eval gpu/own_check checkout/own_check/submission.py --device cpu --check-only --no-keep
+sed 's/-x.norm/-1.001 * x.norm/' checkout/own_check/submission.py >longer.py
+expect 1 eval gpu/own_check longer.py --device cpu --check-only --no-keep --json
+json 'o["status"] == "wrong_result"'
 sed 's/alpha=2/alpha=2.01/' checkout/scaled_sum/submission.py >wrong.py
 expect 1 eval gpu/scaled_sum wrong.py --device cpu --check-only --no-keep --json
 json 'o["status"] == "wrong_result"'

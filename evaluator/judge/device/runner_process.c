@@ -659,24 +659,24 @@ kf_runner_event kf_runner_map(kf_runner *runner, const kf_runner_buffer *buffers
             return kf_runner_fail(runner, "the kernel's random source (getrandom) refuses");
         for (size_t i = 0; i < some && event == KF_RUNNER_OK; i++) {
             const kf_runner_buffer *b = &buffers[first + i];
-            kf_wire_command command = {.magic = KF_WIRE_MAGIC,
-                                       .type = KF_WIRE_MAP,
-                                       .nonce = nonces[i],
-                                       .flags =
-                                           (b->read_only ? KF_WIRE_READ_ONLY : 0) |
-                                           (b->output_directory ? KF_WIRE_OUTPUT_DIRECTORY : 0) |
-                                           (b->device_pool ? KF_WIRE_DEVICE_POOL : 0) |
-                                           (b->stream_page ? KF_WIRE_STREAM_PAGE : 0) |
-                                           (b->result ? KF_WIRE_RESULT : 0),
-                                       .set = b->set,
-                                       .argument = b->argument,
-                                       .offset = b->offset,
-                                       .length = b->length,
-                                       .data_offset = b->data_offset,
-                                       .bytes = b->bytes,
-                                       .region_bytes = b->region_bytes,
-                                       .address = b->address,
-                                       .region = b->region};
+            kf_wire_command command = {
+                .magic = KF_WIRE_MAGIC,
+                .type = KF_WIRE_MAP,
+                .nonce = nonces[i],
+                .flags = (b->read_only ? KF_WIRE_READ_ONLY : 0) |
+                         (b->output_directory ? KF_WIRE_OUTPUT_DIRECTORY : 0) |
+                         (b->device_pool ? KF_WIRE_DEVICE_POOL : 0) |
+                         (b->stream_page ? KF_WIRE_STREAM_PAGE : 0) |
+                         (b->result ? KF_WIRE_RESULT : 0) | (b->check ? KF_WIRE_CHECK : 0),
+                .set = b->set,
+                .argument = b->argument,
+                .offset = b->offset,
+                .length = b->length,
+                .data_offset = b->data_offset,
+                .bytes = b->bytes,
+                .region_bytes = b->region_bytes,
+                .address = b->address,
+                .region = b->region};
             event = send_all(runner, &command, sizeof command, b->fd, runner_timeout);
         }
         for (size_t i = 0; i < some && event == KF_RUNNER_OK; i++) {
@@ -736,6 +736,7 @@ static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch, const cpu_s
     kf_wire_command command = {.type = KF_WIRE_BATCH,
                                .count = batch->count,
                                .flags = (batch->null ? KF_WIRE_EMPTY : 0) |
+                                        (batch->check ? KF_WIRE_CHECK : 0) |
                                         (batch->warp_order == 1 ? KF_WIRE_REVERSED : 0) |
                                         (batch->warp_order == 2 ? KF_WIRE_REVERSED_BUT_LAST : 0)};
     batch->code = 0;

@@ -35,6 +35,8 @@ struct kf_checker {
     bool varies;
     bool begun;
     bool brief;
+    kf_checker_accepts *accepts;
+    void *accepts_context;
     /* of the last pair: 0 if its first set could be varied */
     uint32_t phase;
     /* variations of all inputs, shuffled: those that keep the speed of a program, and the others */
@@ -157,6 +159,12 @@ void kf_checker_free(kf_checker *checker)
     free(checker);
 }
 
+void kf_checker_ask(kf_checker *checker, kf_checker_accepts *accepts, void *context)
+{
+    checker->accepts = accepts;
+    checker->accepts_context = context;
+}
+
 void kf_checker_vary(kf_checker *checker, kf_choices *choices, const uint32_t *order,
                      uint32_t called, uint32_t count, bool known, uint32_t changing,
                      kf_set_variation *variations)
@@ -229,6 +237,15 @@ static void judge_by_device_compare(item *it, const kf_device_compare *device_co
     it->fails = !it->settled && it->sums && !it->accumulate;
 }
 
+/* Leaves the figures of an output that is right although it differs. */
+static void forget_figures(item *it)
+{
+    it->figures = (kf_error_figures){.compared = it->figures.compared,
+                                     .allowed_rms = it->figures.allowed_rms,
+                                     .allowed_max = it->figures.allowed_max,
+                                     .first_index = -1};
+}
+
 /* Accepts indices that differ from the oracle's only where an input has ties. */
 static bool accept_ties(const kf_workbench *bench, kf_sets *sets, item *it, kf_error *error)
 {
@@ -243,11 +260,29 @@ static bool accept_ties(const kf_workbench *bench, kf_sets *sets, item *it, kf_e
         if (!data) return false;
         it->passed = kf_indices_agree(it->argument, it->data, it->truth, input, data);
     }
-    if (it->passed)
-        it->figures = (kf_error_figures){.compared = it->figures.compared,
-                                         .allowed_rms = it->figures.allowed_rms,
-                                         .allowed_max = it->figures.allowed_max,
-                                         .first_index = -1};
+    if (it->passed) forget_figures(it);
+    return true;
+}
+
+/* Asks the task's own check about each set with an output that is wrong so far. The items of a set
+ * follow each other. */
+static bool accept_by_check(const kf_checker *checker, item *items, size_t used, kf_error *error)
+{
+    for (size_t first = 0, end; first < used && checker->accepts; first = end) {
+        bool wrong = false, accepted = false;
+        for (end = first; end < used && items[end].set == items[first].set; end++)
+            wrong |= !items[end].passed;
+        if (wrong &&
+            !checker->accepts(checker->accepts_context, items[first].set, &accepted, error))
+            return false;
+        for (size_t n = first; n < end && accepted; n++) {
+            if (items[n].passed) continue;
+            items[n].passed = true;
+            items[n].fails = false;
+            items[n].error = (kf_error){0};
+            forget_figures(&items[n]);
+        }
+    }
     return true;
 }
 
@@ -669,13 +704,14 @@ bool kf_checker_compare(kf_checker *checker, kf_sets *sets, const kf_set_variati
                 it, &comparisons[(size_t)k * (size_t)problem->argument_count + (size_t)i]);
             if (!it->settled && !it->fails && !bring(it, sets, device, i, error)) return false;
         }
-    if (checker->brief && !doubts && is_far_off(items, used)) {
+    if (checker->brief && !checker->accepts && !doubts && is_far_off(items, used)) {
         *passed = false;
         return true;
     }
     kf_parallel_for(bench->parallel, used, compare_one, items);
     for (size_t n = 0; n < used; n++)
         if (!accept_ties(bench, sets, &items[n], error)) return false;
+    if (!accept_by_check(checker, items, used, error)) return false;
     if (doubts && find_doubts(bench, items, used, doubts)) return true;
     if (!find_first_failure(bench, sets, items, used, doubts, error)) return false;
     /* A certain failure may have been accepted. */
@@ -734,7 +770,7 @@ bool kf_checker_find_wrong(kf_checker *checker, kf_sets *sets, const kf_set_vari
         !device->buffers.device_compare(sets, list, count, comparisons, error))
         return false;
     *wrong = false;
-    for (uint32_t k = 0; k < count && !*wrong; k++)
+    for (uint32_t k = 0; k < count && !*wrong; k++) {
         for (int i = 0; i < problem->argument_count && !*wrong; i++) {
             const kf_problem_argument *argument = &problem->arguments[i];
             if (!is_output(argument)) continue;
@@ -749,6 +785,12 @@ bool kf_checker_find_wrong(kf_checker *checker, kf_sets *sets, const kf_set_vari
             }
             *wrong = is_certainly_wrong(&it);
         }
+        bool accepted = false;
+        if (*wrong && checker->accepts &&
+            !checker->accepts(checker->accepts_context, list[k], &accepted, error))
+            return false;
+        *wrong = *wrong && !accepted;
+    }
     return true;
 }
 

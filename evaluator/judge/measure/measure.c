@@ -161,6 +161,7 @@ static bool measure(kf_measurement *r, kf_error *error)
     kf_measurement_expect_runners(r);
     kf_measurement_make_room(r);
     if (!(r->checker = kf_checker_new(bench))) return kf_fail_memory(error, "a measurement");
+    if (kf_measurement_has_check(r)) kf_checker_ask(r->checker, kf_measurement_accepts, r);
     if (!kf_timing_record_reserve(&r->record, KF_MAX_PAIRS))
         return kf_fail_memory(error, "timings");
     if (!kf_measurement_await_starting(r, error)) return false;

@@ -155,6 +155,13 @@ bool kf_measurement_blame_holder(kf_measurement *r, bool *held, kf_error *error)
 /* Adds a finding that the job's time is over. The candidate is to blame if it took most of it. */
 bool kf_measurement_out_of_time(kf_measurement *r, kf_error *error);
 
+/* ---- measure_check.c ------------------------------------------------------------------------- */
+
+/* True if the task has a check of its own. */
+bool kf_measurement_has_check(const kf_measurement *r);
+/* A kf_checker_accepts: asks that check about the outputs of a set. `context`: the measurement. */
+bool kf_measurement_accepts(void *context, uint32_t set, bool *accepted, kf_error *error);
+
 /* ---- measure_runners.c ----------------------------------------------------------------------- */
 
 /* Returns the key of a task's own runner in the pool: its binary, or for PyTorch the task and the

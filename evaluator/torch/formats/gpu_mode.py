@@ -10,6 +10,10 @@ Model around ref_kernel, and gives solutions the same arguments.
 `data` is a tensor, or a tuple, list or dict. A *buffer* is a tensor of it that the reference writes
 or ignores, and that has no influence on the result: room for the output. Buffers are no arguments
 of the task. Each call gets new ones. Tensors that the reference changes are copied for each call.
+
+check_implementation(data, output) becomes the task's own check, which the oracle's runner calls
+about results that differ from the reference's. It is left out if it refuses the reference's result,
+or accepts zeros or the result for other data.
 """
 
 import ast
@@ -45,7 +49,7 @@ def execute(files, name):
             raise load.LoadError(
                 load.words_of(error),
                 load.place_of(error, module.__file__),
-                "importing it has to work",
+                load.remedy_of(error),
             ) from error
     return sys.modules["reference"]
 
@@ -67,6 +71,17 @@ class Caller:
             dtype = torch.float64  # an oracle must not round in a buffer
         return torch.empty(shape, dtype=dtype, device=device)
 
+    def data(self, given):
+        """Returns `data` with new buffers, and copies of what the reference changes."""
+        device = next((v.device for v in tensors(given)), None)
+        rest = iter(given)
+        parts = [
+            self.buffer(i, device) if i in self.buffers else next(rest) for i in range(self.count)
+        ]
+        for i in self.changed:
+            parts[i] = copied(parts[i])
+        return self.kind(parts) if self.kind in (tuple, list) else parts[0]
+
     def narrow(self, result):
         """Returns a result in the dtype of its buffer; an oracle's stays as it is."""
         import torch
@@ -76,17 +91,10 @@ class Caller:
         return result if wide else result.to(dtype)
 
     def __call__(self, function, given):
-        device = next((v.device for v in tensors(given)), None)
-        rest = iter(given)
-        parts = [
-            self.buffer(i, device) if i in self.buffers else next(rest) for i in range(self.count)
-        ]
-        for i in self.changed:
-            parts[i] = copied(parts[i])
-        data = self.kind(parts) if self.kind in (tuple, list) else parts[0]
+        data = self.data(given)
         result = function(data)
         if result is None and self.results:
-            flat = list(tensors(parts))
+            flat = list(tensors(data))
             result = [flat[i] for i in self.results]
             return result[0] if len(result) == 1 else tuple(result)
         return result
@@ -111,7 +119,30 @@ def copied(value):
     return value.clone() if hasattr(value, "clone") else value
 
 
-def bind(namespace, files, arguments, names, buffers, changed, results, seeds, narrowed):
+def accepts(check, data, output):
+    """Returns what check_implementation says, as the format's own evaluator reads it."""
+    said = check(data, output)
+    return bool(said[0]) if isinstance(said, tuple) else not said
+
+
+def nested(values, several):
+    """Returns results as the reference returns them. `several`: the name of its container."""
+    return values[0] if several is None else (tuple if several == "tuple" else list)(values)
+
+
+def bind(
+    namespace,
+    files,
+    arguments,
+    names,
+    buffers,
+    changed,
+    results,
+    seeds,
+    narrowed,
+    checks=False,
+    several=None,
+):
     """Defines Model, get_inputs and kforge_solution in the problem file's namespace. `arguments`
     returns those of generate_input, but the seed. `narrowed`: a result in another dtype than its
     buffer gets the buffer's, as the format's comparison does."""
@@ -151,6 +182,12 @@ def bind(namespace, files, arguments, names, buffers, changed, results, seeds, n
         Model.__doc__ = inspect.getdoc(reference.ref_kernel)
         return Model
 
+    def own_check(given, outputs):
+        data = Caller(generate(), buffers, changed, results).data(given)
+        return accepts(reference.check_implementation, data, nested(outputs, several))
+
+    if checks:
+        namespace["kforge_check"] = own_check
     namespace["Model"] = module_of(reference.ref_kernel, narrowed)
     namespace["get_inputs"] = get_inputs
     # The format compares values, so a solution's dtype may differ as the reference's does.
@@ -323,7 +360,8 @@ class Examined:
         import inspect
 
         known = inspect.signature(self.reference.generate_input).parameters
-        extra = {SEED: 1234} if SEED in known else {}
+        self.seeded = SEED in known
+        extra = {SEED: 1234} if self.seeded else {}
         data = self.reference.generate_input(**arguments, **extra)
         self.whole = not isinstance(data, (tuple, list))
         self.kind = type(data)
@@ -351,6 +389,35 @@ class Examined:
             and own[0].is_floating_point()
         )
         self.changed = [i for i in self.changed if i not in self.buffers]
+        self.several = next((k.__name__ for k in (tuple, list) if isinstance(result, k)), None)
+        self.checks, self.why_not = self.look_at_check(result, arguments)
+
+    def look_at_check(self, result, arguments):
+        """Returns (true if the problem's own check decides, and the reason if it cannot)."""
+        check = getattr(self.reference, "check_implementation", None)
+        flat = [] if result is None else list(tensors(result))
+        if not callable(check) or not flat:
+            return False, ""
+        if any(isinstance(part, (dict, list, tuple)) for part in self.parts):
+            return False, "its data is nested"
+        zeros = [self.torch.zeros_like(t) for t in flat]
+        extra = {SEED: 4321} if self.seeded else {}
+        other = self.reference.generate_input(**arguments, **extra)
+        others = self.call([other] if self.whole else list(other))
+        for given, wanted, words in (
+            (flat, True, "it refuses the reference's own result"),
+            (zeros, False, "it accepts zeros"),
+            (list(tensors(others)), False, "it accepts the result for other data"),
+        ):
+            parts = copied(self.parts)
+            data = parts[0] if self.whole else self.kind(parts)
+            try:
+                said = accepts(check, data, nested([t.clone() for t in given], self.several))
+            except Exception as error:
+                return False, "it fails: %s" % load.words_of(error)
+            if said != wanted:
+                return False, words
+        return True, ""
 
     def call(self, parts):
         with self.torch.no_grad():
@@ -465,7 +532,8 @@ def translate(bundle):
         "gpu_mode.bind(",
         "    globals(), FILES, arguments, names=%r, buffers=%r, changed=%r, results=%r,"
         % (kept, seen.buffers, seen.changed, seen.results),
-        "    seeds=%d, narrowed=%r," % (seeds, seen.narrowed),
+        "    seeds=%d, narrowed=%r, checks=%r, several=%r,"
+        % (seeds, seen.narrowed, seen.checks, seen.several),
         ")",
         "",
     ]
@@ -493,6 +561,10 @@ def definition_of(names, seen):
 
 def note_of(names, seen):
     notes = []
+    if seen.checks:
+        notes.append("results that its check_implementation accepts are right")
+    elif seen.why_not:
+        notes.append("check_implementation is not used: %s" % seen.why_not)
     if seen.buffers:
         notes.append(
             "room for the output, no argument: %s" % ", ".join(names[i] for i in seen.buffers)

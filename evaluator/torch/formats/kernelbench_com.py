@@ -3,9 +3,14 @@
 A problem has reference.py in KernelBench's convention, and shapes.py: SHAPES, a list of values for
 module-level constants of the reference. A solution is a file with class Model. The problem file is
 reference.py with the shapes as workloads behind it.
+
+Some problems have no inputs. Their solutions define run(numbers of a shape…, seed, model=…), too.
+There the task's module is one call of run, with a seed as input and the weights of Model.
 """
 
+import ast
 import numbers
+import sys
 
 import load
 
@@ -49,14 +54,65 @@ def tolerance_of(bundle):
     meta = gpu_mode.read_yaml(text, "problem.yaml")
     if not isinstance(meta, dict):
         return None, ""
-    given = meta.get("tolerance")
-    found = (
-        [v for v in given.values() if isinstance(v, numbers.Real)]
-        if isinstance(given, dict)
-        else []
-    )
+    given = [v for k, v in meta.items() if str(k).endswith("tolerance") and isinstance(v, dict)]
+    found = [v for each in given for v in each.values() if isinstance(v, numbers.Real)]
     title = meta.get("display_name")
     return ([float(max(found))] * 2 if found else None), title if isinstance(title, str) else ""
+
+
+def bind_run(namespace, sizes):
+    """Makes Model, get_inputs and kforge_solution of a problem's Model and run. `sizes` returns the
+    numbers of a shape. It also runs in the runners."""
+    import torch
+
+    def module_of(inner, run):
+        class Model(torch.nn.Module):
+            def __init__(self, *arguments, **keywords):
+                super().__init__()
+                self.model = inner(*arguments, **keywords)
+
+            def forward(self, seed):
+                number = 0 if seed.device.type == "meta" else int(seed)
+                made = run(*sizes(), number, model=self.model)
+                return {k: v for k, v in made.items() if isinstance(v, torch.Tensor)}
+
+        Model.__doc__ = inner.__doc__
+        return Model
+
+    def solution(inner):
+        run = getattr(sys.modules[inner.__module__], "run", None)
+        if not callable(run):
+            raise load.LoadError(
+                "it does not define run", "", "expected run(…, seed, model=…), as in reference.py"
+            )
+        return module_of(inner, run)
+
+    namespace["Model"] = module_of(namespace["Model"], namespace["run"])
+    namespace["get_inputs"] = lambda: [torch.randint(0, 1 << 20, (1,))]
+    namespace["kforge_solution"] = solution
+
+
+def has_run(tree, count):
+    """True if get_inputs returns [], and run takes so many numbers, `seed`, and a `model`."""
+    functions = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef)}
+    given, run = functions.get("get_inputs"), functions.get("run")
+    if given is None or run is None:
+        return False
+    last = given.body[-1]
+    empty = isinstance(last, ast.Return) and isinstance(last.value, ast.List)
+    names = [a.arg for a in run.args.args]
+    return (
+        empty
+        and not last.value.elts
+        and names[count : count + 1] == ["seed"]
+        and "model" in names + [a.arg for a in run.args.kwonlyargs]
+    )
+
+
+def free_names(tree, shape):
+    """Returns a constant's name for each key of a shape. A function may have the key's name."""
+    defined = {n.name for n in tree.body if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
+    return {key: key + "_" if key in defined else key for key in shape}
 
 
 def translate(bundle):
@@ -69,17 +125,29 @@ def translate(bundle):
             raise load.LoadError("there is no %s" % name, bundle["folder"], todo)
     shapes = shapes_of(files["shapes.py"])
     text = files["reference.py"].removeprefix("\ufeff")
-    known = load.assigned_names(load.parse(text, "reference.py"))
+    tree = load.parse(text, "reference.py")
+    known, runs = load.assigned_names(tree), has_run(tree, len(shapes[0]))
+    names = free_names(tree, shapes[0]) if runs else {key: key for key in shapes[0]}
     tolerance, title = tolerance_of(bundle)
     lines = [text.rstrip("\n"), "", "", "# Of shapes.py and problem.yaml."]
     # The checks of these problems assign to the module, so a constant may be missing here.
-    lines += ["%s = %r" % (k, v) for k, v in shapes[0].items() if k not in known]
+    lines += ["%s = %r" % (names[k], v) for k, v in shapes[0].items() if names[k] not in known]
     lines.append("KFORGE_WORKLOADS = [")
     for number, shape in enumerate(shapes):
-        lines.append(
-            "    %r," % {"name": "shape%d" % number, "timed": True, "patches": dict(shape)}
-        )
+        patches = {names[k]: v for k, v in shape.items()}
+        lines.append("    %r," % {"name": "shape%d" % number, "timed": True, "patches": patches})
     lines.append("]")
     if tolerance:
         lines.append("KFORGE_TOLERANCE = %r" % tolerance)
-    return {"text": "\n".join(lines) + "\n", "doc": title, "solution": "Model", "notes": []}
+    notes = []
+    if runs:
+        # Numbers drawn in float64 are other numbers.
+        lines += [
+            "KFORGE_OWN_PRECISION = 'run draws numbers from its seed'",
+            "",
+            "from formats import kernelbench_com",
+            "",
+            "kernelbench_com.bind_run(globals(), lambda: [%s])" % ", ".join(names.values()),
+        ]
+        notes.append("a call is run(%s, seed, model): all of it is timed" % ", ".join(shapes[0]))
+    return {"text": "\n".join(lines) + "\n", "doc": title, "solution": "Model", "notes": notes}

@@ -5,6 +5,8 @@ torch::TensorOptions().dtype(torch::kHalf). Here `Options` collects them, and ea
 apart into keywords.
 """
 
+import inspect
+
 import torch as python_torch
 
 DTYPES = {
@@ -111,9 +113,60 @@ def module_class(kind):
 def calling(function):
     def call(*arguments, **keywords):
         positional, named = taken_apart(arguments, keywords)
-        return function(*positional, **named)
+        return rounded(function, positional, named)
 
     return call
+
+
+# ---- half precision on a processor ---------------------------------------------------------------
+
+# Names of functions that a processor lacks in half precision.
+WIDENED = set()
+
+
+def converted(value, dtypes, dtype):
+    """Returns a value with its tensors of some dtypes in another one."""
+    if isinstance(value, python_torch.Tensor):
+        return value.to(dtype) if value.dtype in dtypes else value
+    if isinstance(value, (list, tuple)):
+        return type(value)(converted(each, dtypes, dtype) for each in value)
+    return value
+
+
+def rounded(function, arguments, keywords):
+    """Calls a function. If the processor lacks it in half precision, computes in float32 and
+    rounds."""
+    try:
+        return function(*arguments, **keywords)
+    except (NotImplementedError, RuntimeError) as error:
+        found = next((d for d in ("Half", "BFloat16") if "for '%s'" % d in str(error)), None)
+        if found is None or "not implemented" not in str(error):
+            raise
+    WIDENED.add(getattr(function, "__name__", type(function).__name__))
+    narrow = getattr(python_torch, DTYPES["k" + found])
+    wide = [converted(list(arguments), (narrow,), python_torch.float32)]
+    named = {k: converted(v, (narrow,), python_torch.float32) for k, v in keywords.items()}
+    return converted(function(*wide[0], **named), (python_torch.float32,), narrow)
+
+
+def rounded_module(kind, module, arguments, keywords):
+    """Calls a module as `rounded` does, with its weights."""
+    half = (python_torch.float16, python_torch.bfloat16)
+
+    def call(*given, **named):
+        wide = any(isinstance(v, python_torch.Tensor) and v.dtype not in half for v in given)
+        kept = [(t, t.data) for t in module.state_dict(keep_vars=True).values() if wide]
+        kept = [(tensor, data) for tensor, data in kept if data.dtype in half]
+        for tensor, data in kept:
+            tensor.data = data.float()
+        try:
+            return kind.forward(module, *given, **named)
+        finally:
+            for tensor, data in kept:
+                tensor.data = data.copy_(tensor.data)
+
+    call.__name__ = kind.__name__
+    return rounded(call, arguments, keywords)
 
 
 class Module:
@@ -127,7 +180,12 @@ class Module:
             dtypes = [a for a in arguments if isinstance(a, python_torch.dtype)]
             return kind.to(self, dtypes[0]) if dtypes else self
 
-        module.__class__ = type(kind.__name__, (kind,), {"to": to, "is_empty": lambda self: False})
+        def forward(self, *arguments, **keywords):
+            return rounded_module(kind, self, arguments, keywords)
+
+        names = {"to": to, "is_empty": lambda self: False, "forward": forward}
+        forward.__signature__ = inspect.signature(kind.forward)
+        module.__class__ = type(kind.__name__, (kind,), names)
         return module
 
 
@@ -143,6 +201,10 @@ class Torch(Namespace):
 
     def Device(self, *_):
         return Nowhere()
+
+    def Tensor(self, *values):
+        """torch::Tensor() is an undefined tensor: None in Python."""
+        return values[0] if values else None
 
     def IntArrayRef(self, value):
         return value
@@ -171,6 +233,11 @@ def module_to(module, *arguments):
 def set_data(tensor, value):
     """Gives a parameter other numbers, as tensor.set_data(value) does."""
     tensor.data = value
+
+
+def index(tensor, places):
+    """Returns tensor.index({…})."""
+    return tensor[tuple(Ellipsis if place == "..." else place for place in places)]
 
 
 def div(a, b):

@@ -20,8 +20,21 @@ import load
 
 FACTORIES = ("randn", "rand", "randint", "randperm", "ones", "zeros", "full", "empty", "arange")
 FACTORY = re.compile(r"^torch\.(%s)\(" % "|".join(FACTORIES))
+DRAWS = re.compile(r"\btorch\.(randn|rand|randint|randperm)\(")
+# The constants M_PI and so on of math.h.
+NUMBERS = {
+    "PI": "math.pi",
+    "E": "math.e",
+    "SQRT2": "math.sqrt(2)",
+    "SQRT1_2": "math.sqrt(0.5)",
+    "2_SQRTPI": "(2.0 / math.sqrt(math.pi))",
+    "1_PI": "(1.0 / math.pi)",
+    "2_PI": "(2.0 / math.pi)",
+}
+# Names of the problem file that no statement of the driver defines.
+GIVEN = {"torch", "nn", "F", "math", "to", "div", "std_get", "slice", "min", "max", "abs", "pow"}
 SKIPPED = re.compile(
-    r"^(namespace |struct |class |using |torch::NoGradGuard|torch::InferenceMode|c10::|at::|"
+    r"^(namespace |struct |class |using |torch::NoGradGuard|torch::InferenceMode|c10::|at::(?!Tensor\b)|"
     r"torch::manual_seed|torch::cuda::|torch::set_default|cudaDeviceSynchronize|cudaSetDevice|"
     r"srand|std::cout|std::cerr|"
     r"printf|return\b|\w+(\.|->)(eval|train|zero_grad)\(\)$|static_assert|assert\()"
@@ -34,6 +47,7 @@ DECLARATION = re.compile(
     r"^(?:(?:const|static|constexpr)\s+)*(%s)\s*(?:const\s+)?(?=[A-Za-z_])" % TYPES
 )
 NAME = re.compile(r"[A-Za-z_]\w*")
+BLOCK = re.compile(r"(if|for|while|else|do|try|catch)\b|\{")
 
 
 class Statement:
@@ -99,7 +113,7 @@ def pieces(body):
         while end < len(body) and body[end] != ";":
             if body[end] in "({[":
                 end = closing(body, end)
-                if body[end - 1] == "}" and re.match(r"(if|for|while|else|do|try)\b|\{", body[at:]):
+                if body[end - 1] == "}" and re.match(BLOCK, body[at:]):
                     rest = re.match(r"\s*else\b", body[end:])
                     if not rest:
                         break
@@ -114,16 +128,28 @@ def pieces(body):
 
 
 def python(text):
-    """Returns an expression of C++ as Python's."""
+    """Returns an expression of C++ as Python's. Texts in quotes stay as they are."""
+    quoted = re.findall(r'"(?:\\.|[^"\\])*"', text)
+    code = translated(re.sub(r'"(?:\\.|[^"\\])*"', '"@"', text))
+    for word in quoted:
+        code = re.sub(r"([\"'])@\1", lambda _: word, code, count=1)
+    return code
+
+
+def translated(text):
+    """Returns an expression of C++ without texts as Python's."""
     text = re.sub(r"\s+", " ", text).strip()
     text = re.sub(r"torch::nn::functional::|\bF::", "F.", text)
     text = re.sub(r"torch::nn::init::", "nn.init.", text)
     text = re.sub(r"torch::nn::", "nn.", text)
-    text = re.sub(r"torch::indexing::Slice\(\)", "slice(None)", text)
+    text = re.sub(r"\b(?:torch::indexing::|(?<!:))Slice\(\)", "slice(None)", text)
+    text = re.sub(r"\b(?:torch::indexing::|(?<!:))Slice\(", "slice(", text)
     text = re.sub(r"\b(?:torch|at)::", "torch.", text)
     text = re.sub(r"\bc10::(?:scalarTypeToTypeMeta|nullopt)\b", "None", text)
     text = re.sub(r"\bstd::get<(\d+)>\s*\(", r"std_get(\1, ", text)
-    text = re.sub(r"\bstd::numeric_limits<\w+>::infinity\(\)", "math.inf", text)
+    text = re.sub(r"\bstd::numeric_limits<\w+>::infinity\(\)|\bINFINITY\b", "math.inf", text)
+    text = re.sub(r"\bM_(\w+)\b", lambda m: NUMBERS.get(m.group(1), m.group(0)), text)
+    text = re.sub(r"\b([A-Za-z_][\w.>-]*)\.defined\(\)", r"(\1 is not None)", text)
     text = re.sub(r"\bstd::make_shared<nn\.(\w+)Impl>", r"nn.\1", text)
     text = re.sub(r"\bstd::nullopt\b", "None", text)
     text = re.sub(r"\bstd::(min|max|pow|abs)\b", r"\1", text)
@@ -161,6 +187,7 @@ def python(text):
     text = text.replace("{", "[").replace("}", "]")
     text = re.sub(r"([A-Za-z_][\w.]*)\.to\(", r"to(\1, ", text)
     text = re.sub(r"([A-Za-z_][\w.]*)\.set_data\(", r"set_data(\1, ", text)
+    text = re.sub(r"([A-Za-z_][\w.]*)\.index\(", r"index(\1, ", text)
     return divided(ternaries(text).strip())
 
 
@@ -332,6 +359,9 @@ def class_of(name, body, line):
         at = stop
     for entry in found:
         if entry[0] == "member" and entry[1]:
+            given = re.match(r"^[^={(]*?(\w+)\s*=([^=].*)$", entry[1], re.S)
+            if given:
+                init.append("self.%s = %s" % (given.group(1), python(given.group(2))))
             text = re.sub(r"=.*|\{.*?\}", "", entry[1], flags=re.S)
             text = DECLARATION.sub("", text) if DECLARATION.match(text) else text.split(None, 1)[-1]
             members += [NAME.findall(part)[0] for _, part in split(text, ",") if NAME.findall(part)]
@@ -488,8 +518,9 @@ class Driver:
         # The problem file has a class Model of its own.
         self.text = re.sub(r"\bModel(Impl)?\b", r"DriverModel\1", self.text)
         self.constants, self.statements, self.classes = {}, [], []
-        self.call, self.compared = None, None
+        self.call, self.compared, self.functions = None, None, set()
         self.class_names = []
+        self.read_functions()
         self.read_classes()
         main = re.search(r"\bint\s+main\s*\([^)]*\)\s*\{", self.text)
         if not main:
@@ -502,9 +533,29 @@ class Driver:
     def line_of(self, offset):
         return self.text.count("\n", 0, offset) + 1
 
+    def read_functions(self):
+        """Reads functions that return a tensor, outside of classes."""
+        depth = 0
+        for found in re.finditer(
+            r"[{}]|\b(?:torch|at)::Tensor\s+(\w+)\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)\s*(?=\{)",
+            self.text,
+        ):
+            depth += {"{": 1, "}": -1}.get(found.group(0), 0)
+            if not found.group(1) or depth:
+                continue
+            start, line = found.end(), self.line_of(found.start())
+            parameters = parameters_of(found.group(2))
+            self.classes.append("def %s(%s):" % (found.group(1), ", ".join(parameters)))
+            for _, part in pieces(self.text[start + 1 : closing(self.text, start) - 1]):
+                self.classes += ["    " + each for each in method_line(part, [], line, parameters)]
+            self.classes += ["", ""]
+            self.functions.add(found.group(1))
+
     def read_classes(self):
-        for found in re.finditer(r"\b(?:struct|class)\s+(\w+)\s*(?:final\s*)?:[^{;]*\{", self.text):
+        for found in re.finditer(r"\b(?:struct|class)\s+(\w+)\s*(?:final\s*)?(?::[^{;]*)?\{", self.text):
             start = found.end() - 1
+            if not re.search(r"\bforward\s*\(", self.text[start : closing(self.text, start)]):
+                continue
             self.class_names.append(found.group(1))
             self.classes += class_of(
                 found.group(1),
@@ -519,7 +570,14 @@ class Driver:
                 self.classes += ["%s = %sImpl" % (found.group(1), found.group(1)), "", ""]
 
     def read(self, statement, line):
-        compared = re.search(r"\ballclose\s*\((.*)$", statement, re.S)
+        if re.match(r"catch\b", statement):
+            return
+        tried = re.match(r"try\s*\{", statement)
+        if tried:
+            for _, part in pieces(statement[tried.end() : closing(statement, tried.end() - 1) - 1]):
+                self.read(part, line)
+            return
+        compared = re.search(r"\ballclose\w*\s*\((.*)$", statement, re.S)
         if compared and self.call:
             start = statement.index("allclose") + len("allclose")
             start = statement.index("(", start)
@@ -540,7 +598,7 @@ class Driver:
             for _, part in pieces(inner):
                 self.read(part, line)
             return
-        if re.match(r"(if|for|while|else|do|try)\b|\{", statement):
+        if re.match(BLOCK, statement):
             self.statements.append(Statement(line, None, statement, "block"))
             return
         for name in self.class_names:
@@ -576,7 +634,16 @@ class Driver:
     def read_one(self, statement, line):
         target, code, kind = declared(statement)
         if target is None:
-            self.statements.append(Statement(line, None, python(statement), "call"))
+            code = python(statement)
+            owner = re.match(r"\w*", code).group(0)
+            settings = {s.target for s in self.statements if s.kind == "setup"}
+            if owner in settings:  # options.stride(2); changes the options themselves
+                self.statements.append(Statement(line, owner, code, "setup"))
+                return
+            # A tensor of a module gets other numbers.
+            given = re.match(r"^(\w+(?:\.\w+)+)\s*=(?!=)\s*(.*)$", code, re.S)
+            code = "set_data(%s, %s)" % given.groups() if given else code
+            self.statements.append(Statement(line, None, code, "call"))
             return
         if (
             is_constant(code, self.constants)
@@ -590,14 +657,17 @@ class Driver:
             code = "%s(%s)" % shared.groups()
         for name in self.class_names:
             code = re.sub(r"^%s\[(.*)\]$" % name, r"%s(\1)" % name, code)
-        if FACTORY.match(code):
+        settings = {s.target for s in self.statements if s.kind == "setup"}
+        if FACTORY.match(code) or (
+            DRAWS.search(code) and names_in(code) <= GIVEN | settings | set(self.constants)
+        ):
             role = "tensor"
+        elif re.match(r"^(torch\.(k\w+|Device|TensorOptions|dtype|device)\b|nn\.\w+Options)", code):
+            role = "setup"
         elif re.match(r"^nn\.\w+\(", code) or any(
             code.startswith(n + "(") for n in self.class_names
         ):
             role = "module"
-        elif re.match(r"^(torch\.(k\w+|Device|TensorOptions|dtype|device)\b|nn\.\w+Options)", code):
-            role = "setup"
         else:
             role = "compute"
         self.statements.append(Statement(line, target, code, role))
@@ -702,7 +772,8 @@ def translate(bundle):
                     "compute it without if and for",
                 )
             continue
-        moved = statement.kind == "call" and names_in(statement.code) & needed
+        late = statement.line > driver.call[2] and re.match(r"\w+\(", statement.code)
+        moved = statement.kind == "call" and names_in(statement.code) & needed and not late
         if statement.target in needed or moved:
             chosen.insert(0, statement)
             needed |= statement.names
@@ -715,9 +786,11 @@ def translate(bundle):
     read = set().union(*(s.names for s in init)) if init else set()
     inputs = [s for s in chosen if s.kind == "tensor" and s.target not in read]
     init += [s for s in chosen if s.kind == "tensor" and s.target in read]
-    init.sort(key=lambda s: s.line)
+    init.sort(key=driver.statements.index)
     drawn = {s.target for s in inputs}
     compute = [s for s in chosen if s.kind == "compute" or (s.kind == "call" and s not in init)]
+    init = sorted(with_values(init, compute, drawn), key=driver.statements.index)
+    compute = leading_to(driver.reference, compute)
     constants = {n: c for n, c in driver.constants.items()}
     text = write(bundle, driver, constants, inputs, init, compute, drawn, modules)
     tolerance = None
@@ -730,8 +803,41 @@ def translate(bundle):
         "doc": bundle["folder"].lstrip("0123456789_").replace("_", " "),
         "solution": None,
         "notes": [],
-        "finish": lambda description: seed_of(files["init.cu"], driver, constants, description),
+        "finish": lambda description: finish(files["init.cu"], driver, constants, description),
     }
+
+
+def finish(text, driver, constants, description):
+    """Returns the further files, and a note."""
+    from formats import libtorch
+
+    made, note = seed_of(text, driver, constants, description)
+    widened = ", ".join(sorted(libtorch.WIDENED))
+    if widened:
+        words = "this processor has no half precision for %s: computed in float32 and rounded"
+        note = "; ".join([words % widened] + ([note] if note else []))
+    return made, note
+
+
+def with_values(init, compute, drawn):
+    """Returns the statements of the constructor with those that compute values for them, without
+    inputs: weight = bn.weight.clone() of bn.weight.set_data(weight)."""
+    read, found = set().union(*(s.names for s in init)) if init else set(), list(init)
+    for statement in reversed(compute):
+        if statement.target in read and not statement.names & drawn:
+            read |= statement.names
+            found.append(statement)
+    return found
+
+
+def leading_to(reference, compute):
+    """Returns the statements of forward that the reference needs."""
+    needed, found = names_in(reference), []
+    for statement in reversed(compute):
+        if statement.target in needed or statement.target is None:
+            needed |= statement.names
+            found.insert(0, statement)
+    return found
 
 
 def libtorch_div(a, b):
@@ -766,7 +872,7 @@ def write(bundle, driver, constants, inputs, init, compute, drawn, modules):
         "",
         "import torch as python_torch",
         "import torch.nn as python_nn",
-        "from formats.libtorch import F, div, module_to, nn, set_data, std_get, to, torch",
+        "from formats.libtorch import F, div, index, module_to, nn, set_data, std_get, to, torch",
         "",
     ]
     lines += ["%s = %s" % item for item in constants.items()]

@@ -9,6 +9,7 @@ A workload that cannot be described, or has other arguments than the measured on
 a note.
 """
 
+import full_shapes
 import load
 import meta
 import shrink
@@ -17,6 +18,7 @@ from problem_measure import Arguments, Unfit, draw_inputs, flatten_outputs, make
 MOST_WORKLOADS = 64
 MOST_PARAMS = 60
 MOST_REAL_ELEMENTS = 1 << 26  # of a workload that needs a call of forward for its shapes
+REAL_SECONDS = 4.0  # of processor time for that call
 # Kinds with numbers that follow the shapes: the page numbers of a page table, for one.
 DEPENDENT = ("integers", "offsets", "permutation", "sorted", "constant")
 
@@ -64,12 +66,27 @@ def sized(path, patches, options, shrinks):
         return patches, size, ""
     if size is not None and size.broken:
         return patches, None, load.words_of(size.broken)
-    if size is not None and size.elements > MOST_REAL_ELEMENTS:
-        return patches, None, "its shapes are unknown without running it, and it is large"
-    size = size or meta.Size([], {})
-    if meta.run_for_real(problem, options, size) and size.outputs is not None:
-        return patches, size, ""
-    return patches, None, why_not(problem, options)
+    slow = size is not None and size.elements > MOST_REAL_ELEMENTS
+    made = size or meta.Size([], {})
+    try:
+        if not slow and not meta.run_for_real(problem, options, made, REAL_SECONDS):
+            return patches, None, why_not(problem, options)
+    except meta.TooSlow:
+        slow = True
+    if slow and size is not None:
+        made.outputs = from_smaller(path, patches, options)
+    if made.outputs is not None:
+        return patches, made, ""
+    return patches, None, "its shapes are unknown without running it, and it is large"
+
+
+def from_smaller(path, patches, options):
+    """Returns the outputs of a problem with slow calls, from smaller sizes; None if they do
+    not follow."""
+    found = shrink.shrink(
+        path, patches, options, shrink.REAL_ELEMENTS, 256 * shrink.REAL_ELEMENTS, keep_names=True
+    )
+    return full_shapes.predicted(path, patches, found.patches, options)
 
 
 def why_not(problem, options):

@@ -34,6 +34,18 @@ def specs(found):
 
 
 class Distributions(unittest.TestCase):
+    def test_positive_definite(self):
+        found = described(
+            "a",
+            "torch.linalg.cholesky(a)",
+            "a = torch.randn(3, 8, 8)\n    return [a @ a.transpose(1, 2) + 0.1 * torch.eye(8)]",
+        )
+        self.assertEqual(specs(found)[0]["kind"], "positive_definite")
+        self.assertEqual(
+            specs(described("a", "a + 1", "a = torch.randn(8, 8)\n    return [a + a.T]"))[0]["kind"],
+            "symmetric",
+        )
+
     def test_own_seeds_count_for_nothing(self):
         for draw in (
             "torch.manual_seed(0)\n    return [torch.randn(64, 8)]",

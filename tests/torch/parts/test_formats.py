@@ -1,11 +1,15 @@
 """Tests the translators of evaluator/torch/formats for gpu-mode, kernelbench.com and raw."""
 
+import tempfile
+import types
 import unittest
+from unittest import mock
 
 import describe
 import load
+import shrink
 from formats import workloads
-from formats import gpu_mode, kernelbench_com, raw_cuda, translate
+from formats import gpu_mode, kernelbench_com, libtorch, raw_cuda, translate
 
 TASK = "files: [{name: reference.py, source: reference.py}]\nbenchmarks: [{n: 8, seed: 3}]\n"
 REFERENCE = """import torch
@@ -70,6 +74,36 @@ class GpuMode(unittest.TestCase):
         )
         self.assertIsNone(gpu_mode.tolerance_of("check = make(f, rtol=r, atol=a)"))
 
+    def test_own_check(self):
+        def noted(*lines):
+            made = gpu(TASK, REFERENCE + "\ndef check_implementation(data, output):\n" + "\n".join(
+                "    " + line for line in lines
+            ))
+            return "checks=True" in made["text"], " ".join(made["notes"])
+
+        good = ("x, y = data", "return torch.allclose(output, ref_kernel(data)), ''")
+        self.assertEqual(noted(*good)[0], True)
+        self.assertIn("accepts are right", noted(*good)[1])
+        self.assertEqual(noted("return '' if (output > 1e9).any() else 'small'")[0], False)
+        for lines, words in (
+            (("return False, 'never'",), "refuses the reference's own result"),
+            (("return True, ''",), "it accepts zeros"),
+            (("return bool((output != 0).any()), ''",), "the result for other data"),
+            (("return 1 / 0",), "ZeroDivisionError"),
+        ):
+            checks, notes = noted(*lines)
+            self.assertFalse(checks)
+            self.assertIn(words, notes)
+
+    def test_container_of_results(self):
+        for returned, several in (
+            ("torch.geqrf(x.view(2, 2))", "'tuple'"),
+            ("[x + 1, x]", "'list'"),
+            ("x + 1", "None"),
+        ):
+            reference = REFERENCE.replace("    y[...] = x + 1\n    return y", "    return " + returned)
+            self.assertIn("several=%s," % several, gpu(TASK.replace("n: 8", "n: 4"), reference)["text"])
+
     def test_text_with_quotes_survives(self):
         for text in ("x = '''a'''\n", "x = 'a\\\\'", "a\r\n", 'r"""b"""'):
             self.assertEqual(eval(gpu_mode.literal(text)), text)
@@ -96,6 +130,56 @@ class KernelbenchCom(unittest.TestCase):
         self.assertIn("'patches': {'M': 2, 'N': 3}", text)
 
 
+    def test_problem_without_inputs_is_a_call_of_run(self):
+        reference = "def steps(): pass\ndef run(n, count, seed, model=None): pass\n"
+        reference += "def get_inputs():\n    return []\n"
+        files = {"reference.py": reference, "shapes.py": "SHAPES = [{'n': 2, 'steps': 3}]"}
+        made = kernelbench_com.translate({"folder": "own", "files": files})
+        self.assertIn("lambda: [n, steps_]", made["text"])
+        self.assertIn("'patches': {'n': 2, 'steps_': 3}", made["text"])
+        self.assertIn("all of it is timed", made["notes"][0])
+        for other in (("seed", "start"), ("model=None", "net=None"), ("return []", "return [1]")):
+            files["reference.py"] = reference.replace(*other)
+            made = kernelbench_com.translate({"folder": "own", "files": files})
+            self.assertNotIn("bind_run", made["text"])
+
+    def test_missing_package_has_a_remedy(self):
+        with self.assertRaises(load.LoadError) as caught:
+            load.execute("import nothing_of_this_name", "own.py", "own")
+        self.assertIn("nothing_of_this_name", str(caught.exception))
+        self.assertIn("KFORGE_PYTHON", str(caught.exception))
+
+
+class Slow(unittest.TestCase):
+    """A module without shape rules, with calls that take too long at its own size."""
+
+    TEXT = """
+import torch
+rows, steps = 64, 1 << 40
+class Model(torch.nn.Module):
+    def forward(self, x):
+        for _ in range(steps):
+            x = x + float(x[0, 0])
+        return x.sum(1)
+def get_inputs():
+    return [torch.randn(rows, 3)]
+KFORGE_WORKLOADS = [{"name": "long", "patches": {"steps": 1 << 41}}]
+"""
+
+    def test_shapes_follow_from_smaller_sizes(self):
+        options = types.SimpleNamespace(class_name="Model", mode="train", max_elements=0)
+        with tempfile.TemporaryDirectory() as folder:
+            path = folder + "/own.py"
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(self.TEXT)
+            with mock.patch.object(workloads, "REAL_SECONDS", 0.05), mock.patch.object(
+                shrink, "REAL_SECONDS", 0.05
+            ):
+                patches, size, why = workloads.sized(path, {"steps": 1 << 41}, options, False)
+            self.assertEqual((why, list(size.outputs[0].shape)), ("", [64]))
+            self.assertEqual(patches, {"steps": 1 << 41})
+
+
 class Raw(unittest.TestCase):
     def test_statements(self):
         for cpp, python in (
@@ -107,8 +191,72 @@ class Raw(unittest.TestCase):
             ("torch::Tensor ref; if (n > 4) { ref = x * 2; } else { ref = x; }", "ref = x * 2"),
             ("auto ref = torch::nn::functional::gelu(x);", "ref = F.gelu(x)"),
             ("auto in = x; auto ref = in.pow(2);", "ref = in_.pow(2)"),
+            ('auto ref = torch::einsum("i->i", {x});', 'ref = torch.einsum("i->i", [x])'),
+            ("at::Tensor ref = x + 1;", "ref = x + 1"),
+            ("auto ref = x * M_PI;", "ref = x * math.pi"),
+            ("auto ref = x.index({Slice(), 0});", "ref = index(x, [slice(None), 0])"),
+            ("auto ref = x.defined() ? x : x + 1;", "(x) if ((x is not None)) else"),
+            (
+                "torch::nn::Linear l(n, n); l->weight = torch::zeros({n, n}); "
+                "auto ref = l->forward(x);",
+                "        set_data(l.weight, torch.zeros([n, n]))",
+            ),
+            ("try { auto ref = x + 1; } catch (...) { return 1; }", "ref = x + 1"),
+            (
+                "auto up = torch::triu(torch::randn({n, n})); auto ref = up * x;",
+                "    return [x, up]",
+            ),
+            (
+                "auto o = torch::nn::Conv1dOptions(n, n, 1); o.bias(false); "
+                "torch::nn::Conv1d conv(o); auto ref = conv->forward(x);",
+                "\no = o.bias(False)\n",
+            ),
         ):
             self.assertIn(python, driver(cpp)["text"])
+
+    def test_values_of_weights_are_made_in_the_constructor(self):
+        text = driver(
+            "torch::nn::BatchNorm1d bn(n); auto w = bn->weight.clone(); bn->weight.set_data(w); "
+            "auto ref = bn->forward(x);"
+        )["text"]
+        self.assertIn("        w = bn.weight.clone()\n        set_data(bn.weight, w)", text)
+        self.assertNotIn("w = ", text[text.index("def forward") :])
+
+    def test_comparison_of_its_own(self):
+        self.assertIn("return ref", driver("auto ref = x;", " 1e-3, 1e-3")["text"])
+        files = {"driver.cpp": DRIVER % "auto ref = x;", "init.cu": ""}
+        files["driver.cpp"] = files["driver.cpp"].replace("torch::allclose", "allclose_fp16")
+        self.assertIn("return ref", raw_cuda.translate({"folder": "o", "files": files})["text"])
+
+    def test_functions_and_structs_without_base(self):
+        before = "torch::Tensor half(torch::Tensor x) { return x / 2; }\n"
+        before += "struct Own { float by = 3.0f; torch::Tensor forward(torch::Tensor x) "
+        before += "{ return x * by; } };\n"
+        text = before + DRIVER % "Own own; auto ref = half(own.forward(x));"
+        files = {"driver.cpp": text, "init.cu": ""}
+        made = raw_cuda.translate({"folder": "own", "files": files})["text"]
+        for line in ("def half(x):", "    return div(x, 2)", "self.by = 3.0", "return x * self.by"):
+            self.assertIn(line, made)
+        self.assertIn("ref = half(own(x))", made)
+
+    def test_half_precision_that_a_processor_lacks(self):
+        torch = libtorch.python_torch
+
+        def lacking(x):
+            if x.dtype == torch.float16:
+                raise NotImplementedError("\"own\" not implemented for 'Half'")
+            return x + 1
+
+        made = libtorch.rounded(lacking, [torch.ones(2).half()], {})
+        self.assertEqual((made.dtype, made.tolist()), (torch.float16, [2, 2]))
+        self.assertIn("lacking", libtorch.WIDENED)
+        pool = libtorch.nn.AvgPool3d(2)
+        libtorch.to(pool, torch.float16)
+        self.assertEqual(pool(torch.ones(1, 1, 2, 2, 2).half()).item(), 1)
+        with self.assertRaises(TypeError):
+            libtorch.rounded(lacking, [], {})
+        self.assertIsNone(libtorch.torch.Tensor())
+        self.assertEqual(libtorch.index(torch.arange(4).view(2, 2), ["...", 1]).tolist(), [1, 3])
 
     def test_refuses(self):
         for line, cut, words in (
