@@ -84,9 +84,9 @@ class Problem:
         self.command, self.level = entry.get("import"), str(entry.get("level", ""))
         need(not self.command or entry.get("name"), f"{where}: an import needs a name")
         self.task = entry.get("task")
-        near = os.path.join(here, self.task or "")
-        if self.task and os.path.exists(near):
-            self.task = near
+        for folder in (here, os.path.join(ROOT, "tasks")):
+            if self.task and os.path.exists(os.path.join(folder, self.task)):
+                self.task = os.path.join(folder, self.task)
         self.name = entry.get("name") or os.path.basename(os.path.normpath(self.task))
         self.folder = os.path.join(out, "problems", re.sub(r"[^\w.-]", "_", self.name))
         self.import_file = os.path.join(self.folder, "import.json")
@@ -133,8 +133,7 @@ class Problem:
         """Names of the further baselines: those of the entry, else all of the task."""
         if self.named_baselines is not None:
             return self.named_baselines
-        file = os.path.join(self.task, "task.json") if os.path.isdir(self.task) else self.task
-        file = file if os.path.exists(file) else os.path.join(ROOT, "tasks", file, "task.json")
+        file = os.path.join(self.task, "task.json")
         return list(read_json(file).get("baselines", {})) if os.path.exists(file) else []
 
 
@@ -274,6 +273,7 @@ def call(command, log_path, until, spool=None):
                 elif not interrupted and (stop.is_set() or time.time() >= until):
                     process.send_signal(signal.SIGINT)
                     interrupted = time.time()
+                    print("campaign.py: interrupted", file=log, flush=True)
     killed = process.returncode == -signal.SIGKILL and interrupted
     return INTERRUPTED if killed else process.returncode, output
 

@@ -138,9 +138,12 @@ def author_says(cell, program):
         return None, None
     with open(cell.best, encoding="utf-8") as file:
         source = file.read()
-    rows = [row for row in attempts_of(cell, program) if row["source"].strip() in source]
-    rows = [row for row in rows if row["source"]]
-    proposer = rows[0]["proposer"] if rows else None
+    rows = [row for row in attempts_of(cell, program) if (row["source"] or "-").strip() in source]
+    if not rows:
+        return None, None
+    # Above its source, kforge's file has a comment of its own.
+    source, proposer = rows[0]["source"], rows[0]["proposer"]
+    proposer = cell.model["name"] if proposer == cell.model["spec"] else proposer
     for row in rows:
         move = re.search(r"^[*_# >-]*Move:[* ]*(.+)", row.get("reply") or "", re.M)
         if move:

@@ -4,6 +4,7 @@
 # carried back, after every job. A second call goes on.
 #
 # DEVICES: one worker for each, as in "cuda:0 cuda:1". Default: kforge's default device.
+# XDG_CACHE_HOME: keep it between parts, with the builds of oracles and baselines in it.
 # KFORGE: the program, if the part was packed without one. KFORGE_PYTHON: a Python with PyTorch.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -29,7 +30,7 @@ work() { # work [--device DEVICE]
     now=$(left)
     [ "$now" -gt 0 ] || return 0
     LD_LIBRARY_PATH=$libraries timeout -k 30 -s TERM "$now" "$kforge" worker "$@" \
-        --spool "$results" --once --cache "$here/cache"
+        --spool "$results" --once
 }
 if [ -z "${DEVICES:-}" ]; then
     work || echo "the worker ended with status $?" >&2
