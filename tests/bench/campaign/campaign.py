@@ -1,14 +1,17 @@
-"""A campaign: many problems, models and strategies with equal budgets, and one table of the results.
+"""A campaign: many problems, models and strategies with equal budgets, and one table.
 
-    campaign.py run SPEC OUT [--minutes M] [--only PATTERN] [--parallel N]
-    campaign.py verify SPEC OUT [--as LABEL] [--device DEVICE] [--only PATTERN]
-    campaign.py report SPEC OUT
+    campaign.py check  SPEC OUT                     imports the problems; says which ones fail
+    campaign.py run    SPEC OUT [--minutes M]       searches; the next call goes on
+    campaign.py verify SPEC OUT [--as LABEL]        measures winners and baselines again
+    campaign.py table  SPEC OUT                     writes OUT/table.md, table.json and the pages
+    campaign.py pack   SPEC OUT PART [--as LABEL]   copies waiting jobs into the new folder PART
+    campaign.py unpack SPEC OUT RESULTS             takes the results of PART/work.sh back
 
 `run` makes a cell of each problem, model, strategy and seed: one `kforge optimize` with a store of
 its own, because no cell may use what another one has judged. It begins no cell after M minutes, and
-interrupts those that still run. The next call continues them. `verify` measures each winner again,
-in fresh processes, also against the further baselines. Call it on another day or card, and name that
-with --as. `report` writes OUT/table.md and OUT/table.html. README.md describes SPEC.
+interrupts those that still run. The next call continues them. `verify` measures each winner in
+fresh processes, also against the further baselines, and the baselines themselves. Call it on
+another day or card, and name that with --as. README.md describes SPEC and the parts.
 
 Exit status: 0 all is done, 1 something failed, 2 bad input, 5 something is left for the next call.
 """
@@ -16,86 +19,151 @@ Exit status: 0 all is done, 1 something failed, 2 bad input, 5 something is left
 import argparse
 import concurrent.futures
 import contextlib
+import fcntl
 import fnmatch
-import html
 import json
 import math
 import os
 import re
-import shutil
+import shlex
 import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
+import campaign_carry
+import campaign_table
+from campaign_carry import ROOT, BadInput, need, read_json, write_whole
+
 # of kforge: a candidate was correct, none was, the budget ended before one was
 RESULTS = (0, 1, 4)
-INTERRUPTED, BAD_INPUT, LEFT = 130, 2, 5
-# of fast_p: the share of cells with a speedup above p that stands
-THRESHOLDS = (0, 1, 1.5, 2)
+INTERRUPTED, LEFT = 130, 5
 # from an interrupt to the end of a run that waits for its verdicts
 GRACE = 120
 LIMITS = {
     "replies": "--replies",
-    "candidates": "--candidates",
+    "evals": "--candidates",
+    "seconds": "--time",
+    "device_seconds": "--gpu-seconds",
     "cost": "--cost",
-    "time": "--time",
     "tokens": "--tokens",
 }
+# Of SPEC, with their defaults.
 KEYS = {
-    "name",
-    "kforge",
-    "problems",
-    "models",
-    "strategies",
-    "seeds",
-    "budget",
-    "baselines",
-    "arguments",
-    "eval_arguments",
-    "notes",
+    "name": "campaign",
+    "kforge": None,
+    "folders": {},
+    "problems": None,
+    "models": None,
+    "strategies": ["sample", "auto"],
+    "seeds": [1],
+    "budget": {},
+    "device": None,
+    "jobs": {},
+    "arguments": [],
+    "eval_arguments": [],
+    "notes": {},
 }
-
 
 stop = threading.Event()
 
 
-class BadInput(Exception):
-    pass
+# ---- the specification ---------------------------------------------------------------------------
 
 
-def need(good, text):
-    if not good:
-        raise BadInput(text)
+class Problem:
+    def __init__(self, entry, where, here, out):
+        entry = {"task": entry} if isinstance(entry, str) else entry
+        need(
+            isinstance(entry, dict) and ("task" in entry) != ("import" in entry),
+            f"{where}: expected a task, or an object with `task` or `import`",
+        )
+        self.command, self.level = entry.get("import"), str(entry.get("level", ""))
+        need(not self.command or entry.get("name"), f"{where}: an import needs a name")
+        self.task = entry.get("task")
+        for folder in (here, os.path.join(ROOT, "tasks")):
+            if self.task and os.path.exists(os.path.join(folder, self.task)):
+                self.task = os.path.join(folder, self.task)
+        self.name = entry.get("name") or os.path.basename(os.path.normpath(self.task))
+        self.folder = os.path.join(out, "problems", re.sub(r"[^\w.-]", "_", self.name))
+        self.import_file = os.path.join(self.folder, "import.json")
+        self.from_kernelbench = bool(self.command) and self.command.split()[0] == "kernelbench"
+        self.named_baselines = entry.get("baselines")
+        if self.command and os.path.exists(self.import_file):
+            self.take(read_json(self.import_file))
+
+    def take(self, made):
+        if made.get("task"):
+            self.task = os.path.join(self.folder, made["task"])
+
+    def missing(self):
+        """The reason why there is no task; None if there is one."""
+        if self.task:
+            return None
+        if not os.path.exists(self.import_file):
+            return "not imported"
+        return read_json(self.import_file).get("why", "not imported")
+
+    def import_it(self, program, folders):
+        """Imports the problem, unless an earlier call did. A refused problem is tried again."""
+        if self.task:
+            return
+        try:
+            words = [word.format(**folders) for word in shlex.split(self.command)]
+        except KeyError as why:
+            raise BadInput(
+                f"{self.name}: {{{why.args[0]}}} is not known; add --folder {why.args[0]}=DIR"
+            ) from why
+        os.makedirs(self.folder, exist_ok=True)
+        done = subprocess.run(
+            [program, "import", *words, "--output", self.folder, "--force", "--json"],
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+        made = import_result(done)
+        write_whole(self.import_file, json.dumps(made) + "\n")
+        self.take(made)
+
+    def baselines(self):
+        """Names of the further baselines: those of the entry, else all of the task."""
+        if self.named_baselines is not None:
+            return self.named_baselines
+        file = os.path.join(self.task, "task.json")
+        return list(read_json(file).get("baselines", {})) if os.path.exists(file) else []
 
 
-def read_json(path):
+def import_result(done):
+    """Reads the output of `kforge import`, which has to make one task."""
     try:
-        with open(path, encoding="utf-8") as file:
-            return json.load(file)
-    except (OSError, ValueError) as why:
-        raise BadInput(f"{path}: {why}") from why
-
-
-def write_whole(path, text):
-    """A cut call leaves the old file or the new one."""
-    with open(path + ".part", "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(path + ".part", path)
+        entries = json.loads(done.stdout)["problems"]
+    except (ValueError, KeyError):
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        return {"why": f"exit status {done.returncode}: {last}"}
+    if len(entries) != 1:
+        return {"why": f"the command imports {len(entries)} problems; expected one"}
+    entry = entries[0]
+    if entry["status"] in ("made", "unchanged"):
+        return {"task": entry["task"], "notes": entry.get("notes", "")}
+    return {"why": ": ".join(entry[key] for key in ("status", "rule", "reason") if entry.get(key))}
 
 
 class Cell:
     def __init__(self, spec, out, problem, model, strategy, seed):
         self.problem, self.model, self.strategy, self.seed = problem, model, strategy, seed
-        self.name = re.sub(r"[^\w.-]", "_", f"{problem['name']}.{model['name']}.{strategy}.{seed}")
+        self.name = re.sub(r"[^\w.-]", "_", f"{problem.name}.{model['name']}.{strategy}.{seed}")
         self.folder = os.path.join(out, "cells", self.name)
-        self.store = os.path.join(self.folder, "kforge.db")
-        self.best = os.path.join(self.folder, "best.cu")
-        self.result_file = os.path.join(self.folder, "result.json")
+        self.store = self.path("kforge.db")
+        self.best = self.path("best.cu")
+        self.result_file = self.path("result.json")
         self.spec = spec
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
 
     def result(self):
         return read_json(self.result_file) if os.path.exists(self.result_file) else None
@@ -108,77 +176,50 @@ class Cell:
             row = store.execute("select key from run order by rowid desc limit 1").fetchone()
         return row and row[0]
 
-    def command(self, program):
-        budget = []
-        for key, value in self.spec["budget"].items():
-            budget += [LIMITS[key], str(value)]
-        run_id = self.run_id()
-        if run_id:
-            begin = ["--resume", run_id]
-        else:
-            begin = [
-                self.problem["task"],
-                "--model",
-                self.model["spec"],
-                "--strategy",
-                self.strategy,
-                "--seed",
-                str(self.seed),
-            ]
-        return [
-            program,
-            "optimize",
-            *begin,
-            *budget,
-            "--store",
-            self.store,
-            "--output",
-            self.best,
-            *self.spec["arguments"],
-            "--json",
-        ]
+    def command(self, program, workers):
+        budget, model = dict(self.model.get("budget", self.spec["budget"])), self.model["spec"]
+        if self.strategy == "agent" and "evals" in budget:
+            # An episode has a limit of its own.
+            model = re.sub("^agent", f"agent,evals={budget.pop('evals')}", model)
+        begin = ["--resume", self.run_id()]
+        if not begin[1]:
+            begin = [self.problem.task, "--model", model, "--strategy", self.strategy]
+            begin += ["--seed", str(self.seed)]
+        for key, value in budget.items():
+            begin += [LIMITS[key], f"{value}s" if key.endswith("seconds") else str(value)]
+        files = ["--store", self.store, "--output", self.best]
+        return [program, "optimize", *begin, *files, *workers, *self.spec["arguments"], "--json"]
+
+    def jobs(self):
+        """The number of jobs at a time in a carried campaign."""
+        jobs = self.spec["jobs"]
+        return jobs.get(self.strategy, 4) if isinstance(jobs, dict) else jobs
 
 
-def read_spec(path):
+def read_spec(path, out):
     spec = read_json(path)
     need(isinstance(spec, dict), f"{path}: expected an object")
-    unknown = set(spec) - KEYS
+    unknown = set(spec) - set(KEYS)
     need(not unknown, f"{path}: unknown keys {sorted(unknown)}; known are {sorted(KEYS)}")
     for key in ("problems", "models"):
         need(
             isinstance(spec.get(key), list) and spec[key],
             f"{path}: {key}: expected a list that is not empty",
         )
-    spec = {
-        "strategies": ["sample", "auto"],
-        "seeds": [1],
-        "baselines": [],
-        "arguments": [],
-        "eval_arguments": [],
-        "notes": {},
-        "budget": {},
-        "name": "campaign",
-    } | spec
-    for key in spec["budget"]:
-        need(key in LIMITS, f"{path}: budget: {key} is unknown; known are {sorted(LIMITS)}")
-    here = os.path.dirname(os.path.abspath(path))
-    for i, problem in enumerate(spec["problems"]):
-        if isinstance(problem, str):
-            problem = spec["problems"][i] = {"task": problem}
-        need(
-            isinstance(problem, dict) and problem.get("task"),
-            f"{path}: problems[{i}]: expected a task",
-        )
-        near = os.path.join(here, problem["task"])
-        if os.path.exists(near):
-            problem["task"] = near
-        problem.setdefault("name", os.path.basename(os.path.normpath(problem["task"])))
-        problem.setdefault("level", "")
+    spec = KEYS | spec
     for i, model in enumerate(spec["models"]):
         need(
             isinstance(model, dict) and model.get("name") and model.get("spec"),
             f"{path}: models[{i}]: expected name and spec",
         )
+    for budget in (spec["budget"], *[model.get("budget", {}) for model in spec["models"]]):
+        for key in budget:
+            need(key in LIMITS, f"{path}: budget: {key} is unknown; known are {sorted(LIMITS)}")
+    here = os.path.dirname(os.path.abspath(path))
+    spec["problems"] = [
+        Problem(entry, f"{path}: problems[{i}]", here, out)
+        for i, entry in enumerate(spec["problems"])
+    ]
     return spec
 
 
@@ -200,24 +241,20 @@ def cells_of(spec, out, only):
 
 
 def program_of(spec):
-    own = os.path.join(ROOT, "build", "bin", "kforge")
-    return spec.get("kforge") or (own if os.access(own, os.X_OK) else "kforge")
+    own = os.path.join(ROOT, "build", "release", "bin", "kforge")
+    return spec["kforge"] or (own if os.access(own, os.X_OK) else "kforge")
 
 
-# ---- running -------------------------------------------------------------------------------------
+# ---- commands of kforge --------------------------------------------------------------------------
 
 
-def make_cell(cell, program, until):
-    """Returns "done", "left" or what failed."""
-    if cell.result():
-        return "done"
-    if stop.is_set() or time.time() >= until:
-        return "left"
-    os.makedirs(cell.folder, exist_ok=True)
-    with open(os.path.join(cell.folder, "log"), "a", encoding="utf-8") as log:
+def call(command, log_path, until, spool=None):
+    """Runs kforge until it ends, or is interrupted at the time `until`. Returns its exit status and
+    output; the status is INTERRUPTED for a command that goes on in the next call."""
+    with open(log_path, "a", encoding="utf-8") as log:
         # A session of its own: an interrupt of the terminal reaches this program alone.
         process = subprocess.Popen(
-            cell.command(program),
+            command,
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,
@@ -227,6 +264,8 @@ def make_cell(cell, program, until):
         output, interrupted = None, 0
         while output is None:
             try:
+                if spool:
+                    spool.tend()
                 output, _ = process.communicate(timeout=0.2)
             except subprocess.TimeoutExpired:
                 if interrupted and time.time() > interrupted + GRACE:
@@ -234,358 +273,355 @@ def make_cell(cell, program, until):
                 elif not interrupted and (stop.is_set() or time.time() >= until):
                     process.send_signal(signal.SIGINT)
                     interrupted = time.time()
-    if process.returncode == INTERRUPTED or process.returncode == -signal.SIGKILL and interrupted:
-        return "left"
-    if process.returncode not in RESULTS:
-        with open(os.path.join(cell.folder, "log"), encoding="utf-8") as log:
-            last = (log.read().splitlines() or ["no message"])[-1]
-        return f"exit status {process.returncode}: {last}"
-    write_whole(cell.result_file, json.dumps(json.loads(output), indent=1) + "\n")
-    return "done"
+                    print("campaign.py: interrupted", file=log, flush=True)
+    killed = process.returncode == -signal.SIGKILL and interrupted
+    return INTERRUPTED if killed else process.returncode, output
 
 
-def run(spec, cells, options):
-    program = program_of(spec)
-    until = time.time() + options.minutes * 60
+def last_line(path):
+    with open(path, encoding="utf-8") as log:
+        return (log.read().splitlines() or ["no message"])[-1]
+
+
+def workers_of(options, spec, group, key, jobs):
+    """The options that name the workers, and the spool folder of a carried command."""
+    if not options.carried:
+        device = options.device or spec["device"]
+        return (["--device", device] if device else []), None
+    spool = campaign_carry.Spool(options.out, group, key)
+    return ["--workers", f"spool:{os.path.abspath(spool.folder)}*{jobs}"], spool
+
+
+def in_parallel(options, work, items):
+    """Prints and returns the state of each item: "done", "left", or a failure."""
     states = {}
-    with concurrent.futures.ThreadPoolExecutor(options.parallel) as pool:
-        jobs = {pool.submit(make_cell, cell, program, until): cell for cell in cells}
+    with concurrent.futures.ThreadPoolExecutor(options.parallel or 1) as pool:
+        jobs = {pool.submit(work, item): item for item in items}
         for job in concurrent.futures.as_completed(jobs):
             states[jobs[job].name] = state = job.result()
             print(f"{jobs[job].name}: {state}", flush=True)
-    kinds = list(states.values())
-    print(f"{kinds.count('done')} of {len(cells)} cells are done, {kinds.count('left')} are left")
+    return list(states.values())
+
+
+def status_of(kinds, of):
+    print(f"{kinds.count('done')} of {of} are done, {kinds.count('left')} are left")
     if set(kinds) - {"done", "left"}:
         return 1
     return LEFT if "left" in kinds else 0
 
 
+# ---- running -------------------------------------------------------------------------------------
+
+
+def slower_best(cell, program):
+    """The best correct candidate of a search without a winner, which the table lists as a loss."""
+    shown = subprocess.run(
+        [program, "show", cell.run_id(), "--store", cell.store, "--json"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found = json.loads(shown.stdout)["candidates"] if shown.returncode == 0 else []
+    if not found:
+        return None
+    source = subprocess.run(
+        [program, "show", found[0]["id"], "--source", "--store", cell.store],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    write_whole(cell.best, source.stdout)
+    return found[0]
+
+
+def make_cell(cell, program, options, until):
+    if cell.result():
+        return "done"
+    if cell.problem.missing():
+        return f"no task: {cell.problem.missing()}"
+    if stop.is_set() or time.time() >= until:
+        return "left"
+    os.makedirs(cell.folder, exist_ok=True)
+    workers, spool = workers_of(options, cell.spec, "search", cell.name, cell.jobs())
+    log = cell.path("log")
+    status, output = call(cell.command(program, workers), log, until, spool)
+    if status == INTERRUPTED:
+        return "left"
+    if status not in RESULTS:
+        return f"exit status {status}: {last_line(log)}"
+    result = json.loads(output)
+    if not result["best"]:
+        result["loss"] = slower_best(cell, program)
+    write_whole(cell.result_file, json.dumps(result, indent=1) + "\n")
+    return "done"
+
+
+def run(spec, cells, options):
+    program = program_of(spec)
+    import_all(spec, cells, options)
+    until = time.time() + options.minutes * 60
+    kinds = in_parallel(options, lambda cell: make_cell(cell, program, options, until), cells)
+    return status_of(kinds, f"{len(cells)} cells")
+
+
+def import_all(spec, cells, options):
+    program, folders = program_of(spec), spec["folders"] | dict(options.folder)
+    problems = {cell.problem.name: cell.problem for cell in cells}.values()
+    for problem in problems:
+        if not stop.is_set() and problem.command:
+            problem.import_it(program, folders)
+    return problems
+
+
+def check(spec, cells, options):
+    problems = import_all(spec, cells, options)
+    for problem in problems:
+        print(f"{problem.name}: {problem.missing() or 'ready'}")
+    failed = sum(bool(problem.missing()) for problem in problems)
+    print(f"{len(problems) - failed} of {len(problems)} problems are ready")
+    return 1 if failed else 0
+
+
 # ---- verifying -----------------------------------------------------------------------------------
 
 
-def judge(program, cell, options, baseline):
-    command = [
-        program,
-        "eval",
-        cell.problem["task"],
-        cell.best,
-        "--verify",
-        "--json",
-        "--no-keep",
-        *cell.spec["eval_arguments"],
-    ]
-    for flag in cell.result()["best"].get("flags", []):
-        command.append(f"--flag={flag}")
-    command += ["--baseline", baseline] if baseline else []
-    command += ["--device", options.device] if options.device else []
-    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    try:
-        return json.loads(done.stdout)
-    except ValueError:
-        return {
-            "status": "failed",
-            "message": (done.stderr.strip().splitlines() or ["no output"])[-1],
-        }
+class Measurement:
+    """Verdicts of one candidate, against the task's baseline and the further ones. A finished one
+    is the file `path`; verdicts before that are files with the name of their baseline."""
 
+    def __init__(self, name, task, source, flags, baselines, path):
+        self.name, self.task, self.source, self.flags = name, task, source, flags
+        self.baselines, self.path = baselines, path
 
-def verify(spec, cells, options):
-    program, failed = program_of(spec), 0
-    need(
-        re.fullmatch(r"[\w.-]+", options.label),
-        f"--as {options.label}: expected letters, digits, . _ -",
-    )
-    for cell in cells:
-        result, path = cell.result(), os.path.join(cell.folder, f"verify.{options.label}.json")
-        if (
-            not result
-            or not result.get("best")
-            or not os.path.exists(cell.best)
-            or os.path.exists(path)
-        ):
-            continue
-        verdicts = {
-            name or "baseline": judge(program, cell, options, name)
-            for name in [None, *cell.problem.get("baselines", spec["baselines"])]
-        }
+    def one(self, spec, options, baseline, until):
+        part = f"{self.path}.{baseline or 'baseline'}"
+        if os.path.exists(part):
+            return read_json(part)
+        if stop.is_set() or time.time() >= until:
+            return None
+        key = f"{self.name}.{baseline or 'baseline'}"
+        workers, spool = workers_of(options, spec, options.label, key, 1)
+        command = [program_of(spec), "eval", self.task, self.source, "--verify", "--json"]
+        command += ["--no-keep", *workers, *spec["eval_arguments"]]
+        command += [f"--flag={flag}" for flag in self.flags]
+        command += ["--baseline", baseline] if baseline else []
+        log = self.path + ".log"
+        status, output = call(command, log, until, spool)
+        if status == INTERRUPTED:
+            return None
+        try:
+            verdict = json.loads(output)
+        except ValueError:
+            verdict = {"status": "failed", "message": last_line(log)}
+        if verdict.get("blame") not in ("machine", "judge") and verdict["status"] != "failed":
+            write_whole(part, json.dumps(verdict) + "\n")
+        return verdict
+
+    def make(self, spec, options, until):
+        if os.path.exists(self.path):
+            return "done"
+        verdicts = {}
+        for baseline in self.baselines:
+            verdict = self.one(spec, options, baseline, until)
+            if verdict is None:
+                return "left"
+            verdicts[baseline or "baseline"] = verdict
         wrong = [
             f"{n}: {v['status']}: {v.get('message', '')}"
             for n, v in verdicts.items()
             if v["status"] != "correct"
         ]
-        print(f"{cell.name}: {'; '.join(wrong) or 'correct'}", flush=True)
-        failed += bool(wrong)
-        write_whole(path, json.dumps(verdicts, indent=1) + "\n")
-    return 1 if failed else 0
+        write_whole(self.path, json.dumps(verdicts, indent=1) + "\n")
+        return "; ".join(wrong) or "done"
 
 
-# ---- the table -----------------------------------------------------------------------------------
-
-
-def number(value):
-    """A figure of kforge's JSON, in which an unknown one is null or a string."""
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return math.nan
-
-
-def interval(speedup):
-    values = [number((speedup or {}).get(key)) for key in ("value", "low", "high")]
-    return values if all(map(math.isfinite, values)) else None
-
-
-def words(speedup):
-    return "–" if not speedup else "{:.3g} [{:.3g}, {:.3g}]".format(*speedup)
-
-
-def share_of_floor(verdict):
-    """The geometric mean over timed workloads of the physical least time over the candidate's."""
-    shares = [
-        number(w.get("floor_seconds")) / number(w.get("candidate_seconds"))
-        for w in verdict.get("workloads", [])
-        if w.get("timed")
-        and number(w.get("floor_seconds")) > 0
-        and number(w.get("candidate_seconds")) > 0
-    ]
-    return math.exp(sum(map(math.log, shares)) / len(shares)) if shares else math.nan
-
-
-def wilson(hits, of, z=1.959964):
-    """The 95 % score interval of a share."""
-    if not of:
-        return math.nan, math.nan
-    share, square = hits / of, z * z
-    middle = (share + square / (2 * of)) / (1 + square / of)
-    half = z * math.sqrt(share * (1 - share) / of + square / (4 * of * of)) / (1 + square / of)
-    return max(0.0, middle - half), min(1.0, middle + half)
-
-
-def verified_files(cell):
-    names = sorted(os.listdir(cell.folder)) if os.path.isdir(cell.folder) else []
-    return {
-        name[len("verify.") : -len(".json")]: read_json(os.path.join(cell.folder, name))
-        for name in names
-        if name.startswith("verify.") and name.endswith(".json")
-    }
-
-
-def row_of(cell):
-    result = cell.result()
-    if not result:
+def baseline_as_candidate(problem):
+    """Writes the task's own baseline as a candidate, to measure it against the others. None: it is
+    no file of the task's folder."""
+    if not os.path.isdir(problem.task):
         return None
-    best = result.get("best") or {}
-    row = {
-        "cell": cell,
-        "searched": interval(best.get("speedup")),
-        "replies": result.get("replies", result.get("model_calls")),
-        "correct": result.get("correct", 0),
-        "tokens": result.get("tokens"),
-        "cost": number(result.get("cost_usd")),
-        "seconds": number(result.get("seconds")),
-        "verified": {},
-        "against": {},
-        "floor": math.nan,
-    }
-    for label, verdicts in verified_files(cell).items():
-        for baseline, verdict in verdicts.items():
-            figure = interval(verdict.get("speedup")) if verdict["status"] == "correct" else None
-            row["verified" if baseline == "baseline" else "against"][
-                label if baseline == "baseline" else (label, baseline)
-            ] = (verdict["status"], figure)
-        row["floor"] = share_of_floor(verdicts["baseline"])
-    return row
+    entry = read_json(os.path.join(problem.task, "task.json"))["baseline"]
+    with open(os.path.join(problem.task, entry["file"]), encoding="utf-8") as file:
+        text = file.read()
+    if entry.get("kind") == "torch":
+        text += "\n\nModelNew = Model\n"
+    os.makedirs(problem.folder, exist_ok=True)
+    path = os.path.join(problem.folder, "baseline" + os.path.splitext(entry["file"])[1])
+    write_whole(path, text)
+    return path
 
 
-def standing(row):
-    """The speedup that counts: the lowest of all verifications; None if one was not correct."""
-    if not row["verified"] or any(not figure for _, figure in row["verified"].values()):
-        return None
-    return min((figure for _, figure in row["verified"].values()), key=lambda figure: figure[0])
+def measurements(cells, label):
+    for problem in {cell.problem.name: cell.problem for cell in cells}.values():
+        own = None if problem.missing() else baseline_as_candidate(problem)
+        if own:
+            baselines = problem.baselines() or [None]
+            path = os.path.join(problem.folder, f"baselines.{label}.json")
+            yield Measurement(problem.name, problem.task, own, [], baselines, path)
+    for cell in cells:
+        best = campaign_table.best_of(cell.result() or {})
+        if best and os.path.exists(cell.best):
+            baselines = [None, *cell.problem.baselines()]
+            path = cell.path(f"verify.{label}.json")
+            flags = best.get("flags", [])
+            yield Measurement(cell.name, cell.problem.task, cell.best, flags, baselines, path)
 
 
-def solved(row, p):
-    """True if the speedup that stands is above p. A search that found correct candidates, all slower
-    than the baseline, has no winner. It solved the problem for p = 0 alone."""
-    stands = standing(row)
-    return stands[0] > p if stands else p == 0 and row["correct"] > 0 and not row["searched"]
-
-
-def geometric_mean(values):
-    return math.exp(sum(map(math.log, values)) / len(values)) if values else math.nan
-
-
-def summary(spec, rows):
-    yield f"{len(rows)} cells."
-    for model in spec["models"]:
-        answered = model.get("answered_by", "not said")
-        yield f"Model {model['name']}: answered by {answered}."
-    reference = spec["strategies"][0]
-    for strategy in spec["strategies"][1:]:
-        pairs = {}
-        for row in rows:
-            cell = row["cell"]
-            if cell.strategy in (reference, strategy) and standing(row):
-                pairs.setdefault((cell.problem["name"], cell.model["name"], cell.seed), {})[
-                    cell.strategy
-                ] = standing(row)[0]
-        ratios = [p[strategy] / p[reference] for p in pairs.values() if len(p) == 2]
-        alone = sum(set(p) == {strategy} for p in pairs.values()), sum(
-            set(p) == {reference} for p in pairs.values()
+def exports(cells, program, label):
+    """Yields (cell, problem file, ModelNew) of each KernelBench problem with a candidate that its
+    evaluator has not seen under this label."""
+    for cell in cells:
+        if not cell.problem.from_kernelbench or not os.path.exists(cell.best):
+            continue
+        if not cell.result() or os.path.exists(cell.path(f"kernelbench.{label}.json")):
+            continue
+        made = cell.path("model_new.py")
+        done = subprocess.run(
+            [program, "export", "--format", "modelnew", "--task", cell.problem.task]
+            + ["--candidate", cell.best, "--output", made, "--force"],
+            capture_output=True,
+            text=True,
+            check=False,
         )
-        yield (
-            f"{strategy} over {reference}: geometric mean {geometric_mean(ratios):.3f} "
-            f"of {len(ratios)} pairs. "
-            f"{strategy} alone verified {alone[0]}, {reference} alone {alone[1]}."
+        if done.returncode == 0:
+            yield cell, os.path.join(cell.problem.task, "problem.py"), made
+        else:
+            print(f"{cell.name}: no ModelNew: {done.stderr.strip()}")
+
+
+def by_kernelbench(cell, problem, solution, checkout, label):
+    """Runs KernelBench's own evaluator in a process of its own. It needs a GPU."""
+    side = os.path.join(ROOT, "tests", "gpu", "kernelbench_side.py")
+    python = os.environ.get("KFORGE_PYTHON", "python3")
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            [python, side, checkout, problem, solution, folder],
+            env=dict(os.environ, TORCH_EXTENSIONS_DIR=folder),
+            capture_output=True,
+            text=True,
+            check=False,
         )
+    lines = [line for line in done.stdout.splitlines() if line.startswith("kforge: ")]
+    if not lines:
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        print(f"{cell.name}: KernelBench's evaluator: {last}")
+        return False
+    write_whole(cell.path(f"kernelbench.{label}.json"), lines[-1][len("kforge: ") :] + "\n")
+    return True
 
 
-def fast_table(rows):
-    def place(row):
-        return row["cell"].problem["level"], row["cell"].strategy
-
-    lines = [["level", "strategy", "cells", *[f"fast_{p:g}" for p in THRESHOLDS]]]
-    for level, strategy in sorted(set(map(place, rows))):
-        these = [row for row in rows if place(row) == (level, strategy)]
-        line = [level or "–", strategy, str(len(these))]
-        for p in THRESHOLDS:
-            hits = sum(solved(row, p) for row in these)
-            low, high = wilson(hits, len(these))
-            line.append(f"{100 * hits / len(these):.0f} % [{100 * low:.0f}, {100 * high:.0f}]")
-        lines.append(line)
-    return lines
+def verify(spec, cells, options):
+    until = time.time() + options.minutes * 60
+    found = list(measurements(cells, options.label))
+    kinds = in_parallel(options, lambda one: one.make(spec, options, until), found)
+    if options.kernelbench and not options.carried:
+        for cell, problem, solution in exports(cells, program_of(spec), options.label):
+            if stop.is_set() or time.time() >= until:
+                kinds.append("left")
+                break
+            good = by_kernelbench(cell, problem, solution, options.kernelbench, options.label)
+            kinds.append("done" if good else "failed")
+    return status_of(kinds, f"{len(kinds)} measurements")
 
 
-def table(spec, rows):
-    labels = sorted({label for row in rows for label in row["verified"]})
-    against = sorted({key for row in rows for key in row["against"]})
-    heading = [
-        "problem",
-        "level",
-        "model",
-        "strategy",
-        "seed",
-        "search",
-        *[f"verified: {l}" for l in labels],
-        *[f"over {b}: {l}" for l, b in against],
-        "share of floor",
-        "replies",
-        "tokens",
-        "USD",
-        "time",
-        "kernel",
-    ]
-    lines = [heading]
-    for row in rows:
-        cell = row["cell"]
-
-        def shown(entry):
-            return "–" if not entry else words(entry[1]) if entry[1] else entry[0]
-
-        lines.append(
-            [
-                cell.problem["name"],
-                cell.problem["level"] or "–",
-                cell.model["name"],
-                cell.strategy,
-                str(cell.seed),
-                words(row["searched"]),
-                *[shown(row["verified"].get(l)) for l in labels],
-                *[shown(row["against"].get(key)) for key in against],
-                "–" if math.isnan(row["floor"]) else f"{100 * row['floor']:.0f} %",
-                str(row["replies"]),
-                str(row["tokens"]),
-                "–" if math.isnan(row["cost"]) else f"{row['cost']:.2f}",
-                "–" if math.isnan(row["seconds"]) else f"{row['seconds']:.0f} s",
-                spec["notes"].get(cell.name, "–"),
-            ]
-        )
-    return lines
+# ---- parts ---------------------------------------------------------------------------------------
 
 
-STYLE = """body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:80rem;padding:0 1rem;color:#222;background:#fff}
-div{overflow-x:auto;margin:2rem 0}table{border-collapse:collapse;font-variant-numeric:tabular-nums}
-th,td{padding:.3rem .7rem;border-bottom:1px solid #ddd;text-align:left;vertical-align:top}
-@media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}th,td{border-color:#444}}"""
-
-
-def markdown(lines):
-    rows = [
-        "| " + " | ".join(c.replace("|", "\\|").replace("\n", " ") for c in line) + " |"
-        for line in lines
-    ]
-    return "\n".join(["", rows[0], "|" + "---|" * len(lines[0]), *rows[1:], ""])
-
-
-def page(title, text, tables):
-    def row(line, tag):
-        return "<tr>" + "".join(f"<{tag}>{html.escape(c)}</{tag}>" for c in line) + "</tr>"
-
-    title = html.escape(title)
-    parts = [
-        "<!doctype html><html lang=en><meta charset=utf-8>"
-        "<meta name=viewport content='width=device-width'>"
-        f"<title>{title}</title><style>{STYLE}</style><h1>{title}</h1><ul>",
-        *[f"<li>{html.escape(t)}" for t in text],
-        "</ul>",
-    ]
-    for lines in tables:
-        parts += [
-            "<div><table><thead>",
-            row(lines[0], "th"),
-            "</thead><tbody>",
-            *[row(line, "td") for line in lines[1:]],
-            "</tbody></table></div>",
+def pack(spec, cells, options):
+    group, solutions = options.group or "search", []
+    if options.kernelbench:
+        need(options.group, "--kernelbench: name the verification with --as")
+        solutions = [
+            (cell.name, problem, solution)
+            for cell, problem, solution in exports(cells, program_of(spec), group)
         ]
-    return "".join(parts) + "</html>\n"
-
-
-def report(spec, cells, out):
-    rows = [row for row in map(row_of, cells) if row]
-    need(rows, f"{out}: no cell is done; call `run` first")
-    text, tables = list(summary(spec, rows)), [fast_table(rows), table(spec, rows)]
-    write_whole(
-        os.path.join(out, "table.md"),
-        "\n".join(
-            [f"# {spec['name']}", "", *[f"- {t}" for t in text], *[markdown(t) for t in tables]]
-        ),
+    need(options.place, "pack: expected SPEC OUT PART")
+    jobs, count = campaign_carry.pack(
+        options.out, group, options.place, options.build, (solutions, options.kernelbench)
     )
-    write_whole(os.path.join(out, "table.html"), page(spec["name"], text, tables))
-    kernels = os.path.join(out, "kernels")
-    os.makedirs(kernels, exist_ok=True)
-    for row in rows:
-        if os.path.exists(row["cell"].best):
-            shutil.copyfile(row["cell"].best, os.path.join(kernels, row["cell"].name + ".cu"))
-    print("\n".join(text))
-    return 0 if len(rows) == len(cells) else LEFT
+    print(f"{jobs} jobs and {count} exports; there: sh {options.place}/work.sh SECONDS [RESULTS]")
+    return 0
+
+
+def unpack(spec, cells, options):
+    need(options.place, "unpack: expected SPEC OUT RESULTS")
+    group, given, kept, found = campaign_carry.unpack(options.out, options.place)
+    for cell in cells_of(spec, options.out, "*"):
+        if cell.name in found:
+            path = cell.path(f"kernelbench.{group}.json")
+            write_whole(path, json.dumps(found[cell.name]) + "\n")
+    print(f"{given} verdicts for waiting jobs, {kept} kept, {len(found)} of KernelBench")
+    return 0
+
+
+def table(spec, cells, options):
+    done = campaign_table.write(spec, cells, options.out, program_of(spec))
+    return 0 if done == len(cells) else LEFT
+
+
+# ---- the command line ----------------------------------------------------------------------------
+
+ACTIONS = {f.__name__: f for f in (check, run, verify, table, pack, unpack)}
+
+
+def parse():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("action", choices=ACTIONS)
+    parser.add_argument("spec")
+    parser.add_argument("out")
+    parser.add_argument("place", nargs="?", help="PART of pack, RESULTS of unpack")
+    parser.add_argument("--minutes", type=float, default=math.inf)
+    parser.add_argument("--only", default="*", help="a pattern for the names of cells")
+    parser.add_argument("--parallel", type=int, help="cells at a time (1; 64 if carried)")
+    parser.add_argument("--carried", action="store_true", help="jobs are judged by packed parts")
+    parser.add_argument("--as", dest="group", help="the verification's name (the date)")
+    parser.add_argument("--device", help="replaces SPEC's device")
+    parser.add_argument("--build", help="pack: the build folder of a kforge to pack")
+    parser.add_argument("--kernelbench", help="a checkout of KernelBench, for its own evaluator")
+    parser.add_argument(
+        "--folder",
+        action="append",
+        default=[],
+        metavar="NAME=DIR",
+        type=lambda text: text.split("=", 1),
+        help="the folder that {NAME} in an import means",
+    )
+    options = parser.parse_args()
+    options.label = options.group or time.strftime("%Y-%m-%d")
+    options.minutes = min(options.minutes, 1e6)
+    options.parallel = options.parallel or (64 if options.carried else 1)
+    return options
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("action", choices=("run", "verify", "report"))
-    parser.add_argument("spec")
-    parser.add_argument("out")
-    parser.add_argument("--minutes", type=float, default=math.inf)
-    parser.add_argument("--only", default="*")
-    parser.add_argument("--parallel", type=int, default=1)
-    parser.add_argument("--as", dest="label", default=time.strftime("%Y-%m-%d"))
-    parser.add_argument("--device")
-    options = parser.parse_args()
-    options.minutes = min(options.minutes, 1e6)
-    if options.action == "run":
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: stop.set())
+    options = parse()
     try:
         need(options.parallel > 0, "--parallel: expected 1 or more")
-        spec = read_spec(options.spec)
+        need(
+            re.fullmatch(r"[\w.-]+", options.label) and options.group != "search",
+            f"--as {options.label}: expected letters, digits, . _ -, and not “search”",
+        )
+        need(all(len(f) == 2 for f in options.folder), "--folder: expected NAME=DIR")
+        spec = read_spec(options.spec, options.out)
         cells = cells_of(spec, options.out, options.only)
         need(cells, f"--only {options.only}: no cell has such a name")
         os.makedirs(options.out, exist_ok=True)
-        if options.action == "report":
-            return report(spec, cells, options.out)
-        return (run if options.action == "run" else verify)(spec, cells, options)
+        if options.action not in ("check", "run", "verify"):
+            return ACTIONS[options.action](spec, cells, options)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: stop.set())
+        lock_path = os.path.join(options.out, f"{options.action}.lock")
+        with open(lock_path, "w", encoding="utf-8") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as why:
+                raise BadInput(f"{options.out}: another `{options.action}` runs there") from why
+            return ACTIONS[options.action](spec, cells, options)
     except BadInput as why:
         print(f"campaign.py: {why}", file=sys.stderr)
-        return BAD_INPUT
+        return 2
 
 
 if __name__ == "__main__":

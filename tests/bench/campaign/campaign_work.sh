@@ -1,0 +1,64 @@
+#!/bin/sh
+# campaign_work.sh SECONDS [RESULTS]: judges the jobs of a packed part, for SECONDS at most, on the
+# machine with the device. RESULTS (default: results, next to this script) holds all that has to be
+# carried back, after every job. A second call goes on.
+#
+# DEVICES: one worker for each, as in "cuda:0 cuda:1". Default: kforge's default device.
+# XDG_CACHE_HOME: keep it between parts, with the builds of oracles and baselines in it.
+# KFORGE: the program, if the part was packed without one. KFORGE_PYTHON: a Python with PyTorch.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+seconds=$1 results=${2:-$here/results}
+end=$(($(date +%s) + seconds))
+left() { echo $((end - $(date +%s))); }
+kforge=${KFORGE:-$here/kforge/bin/kforge}
+plain=${LD_LIBRARY_PATH:-}
+libraries=$here/kforge/lib${plain:+:$plain}
+mkdir -p "$results/jobs" "$results/taken" "$results/verdicts" "$results/kernelbench"
+cp "$here/index.json" "$results/"
+# A job that a killed worker had taken is judged again.
+rm -f "$results"/taken/*
+for job in "$here"/jobs/*.json; do
+    [ ! -e "$job" ] || [ -e "$results/verdicts/${job##*/}" ] || cp "$job" "$results/jobs/"
+done
+
+work() { # work [--device DEVICE]
+    if [ ! -s "$results/hello.json" ]; then
+        LD_LIBRARY_PATH=$libraries "$kforge" worker "$@" </dev/null | head -n 1 >"$results/hello.$$"
+        mv "$results/hello.$$" "$results/hello.json"
+    fi
+    now=$(left)
+    [ "$now" -gt 0 ] || return 0
+    LD_LIBRARY_PATH=$libraries timeout -k 30 -s TERM "$now" "$kforge" worker "$@" \
+        --spool "$results" --once
+}
+if [ -z "${DEVICES:-}" ]; then
+    work || echo "the worker ended with status $?" >&2
+else
+    for device in $DEVICES; do
+        work --device "$device" &
+    done
+    wait
+fi
+
+# KernelBench's own evaluator, in a process for each winner, without the libraries of kforge.
+for folder in "$here"/kernelbench/*/; do
+    name=$(basename "$folder")
+    now=$(left)
+    [ -d "$folder" ] && [ "$now" -gt 0 ] && [ ! -s "$results/kernelbench/$name.json" ] || continue
+    build=$(mktemp -d)
+    TORCH_EXTENSIONS_DIR=$build timeout -k 10 "$now" "${KFORGE_PYTHON:-python3}" \
+        "$here/kernelbench_side.py" "$here/checkout" "$folder/problem.py" "$folder/solution.py" \
+        "$build" >"$build/log" 2>&1 || true
+    sed -n 's/^kforge: //p' "$build/log" | tail -n 1 >"$results/kernelbench/$name.part"
+    if [ -s "$results/kernelbench/$name.part" ]; then
+        mv "$results/kernelbench/$name.part" "$results/kernelbench/$name.json"
+    else
+        mv "$build/log" "$results/kernelbench/$name.log"
+        rm "$results/kernelbench/$name.part"
+    fi
+    rm -rf "$build"
+done
+jobs=$(find "$here/jobs" -name '*.json' | wc -l)
+verdicts=$(find "$results/verdicts" -name '*.json' | wc -l)
+echo "$verdicts of $jobs jobs are judged"
