@@ -15,7 +15,7 @@
 
 #define LINE 512
 #define TIMED_SECONDS 0.5
-/* Timing of a case that seemed too fast, in its second measurement. */
+/* Timing of a case in its second measurement. */
 #define AGAIN_SECONDS 3
 /* Open cases, with the one that is judged. */
 #define AHEAD 3
@@ -112,6 +112,18 @@ static const char *first_rule(const kf_verdict *verdict)
     for (size_t i = 0; i < verdict->workload_count; i++)
         if (verdict->workloads[i].finding_count) return verdict->workloads[i].findings[0].rule;
     return verdict->finding_count ? verdict->findings[0].rule : "";
+}
+
+/* True if the case has to be measured again: its time may be noise, or the machine was at fault, or
+ * a timed cheat was not noticed. The judge looks at calls at random, on a busy machine at few. A
+ * search measures its best candidates again, too. */
+static bool needs_another(const heading *h, const char *expected, bool hostile, bool timed,
+                          const kf_verdict *verdict)
+{
+    if (too_fast(h, verdict)) return true;
+    if (allows(expected, kf_status_name(verdict->status), first_rule(verdict))) return false;
+    return verdict->blame == KF_BLAME_MACHINE ||
+           (hostile && timed && verdict->status == KF_CORRECT);
 }
 
 /* ---- the list of cases ----------------------------------------------------------------------- */
@@ -286,15 +298,14 @@ static bool run_case(selftest *t, size_t at, kf_selftest_report *report, void *c
     kf_auto(kf_verdict) verdict =
         c->prepared ? kf_judge_measure(t->judge, c->prepared, at + 1 < t->list->count, stop, error)
                     : kf_judge_run(t->judge, c->job, stop, error);
-    /* Once may be noise. Like the search, measure again. */
-    if (verdict && too_fast(h, verdict)) {
+    const char *expected = t->cuda && h->expected_cuda[0] ? h->expected_cuda : h->expected;
+    if (verdict && needs_another(h, expected, c->hostile, c->timed, verdict)) {
         kf_verdict_free(verdict);
         c->job->options.verify = true;
         c->job->options.seconds = AGAIN_SECONDS;
         verdict = kf_judge_run(t->judge, c->job, stop, error);
     }
     if (!verdict) return false;
-    const char *expected = t->cuda && h->expected_cuda[0] ? h->expected_cuda : h->expected;
     kf_selftest_case row = {.hostile = c->hostile,
                             .task = c->task,
                             .name = c->name,

@@ -19,8 +19,11 @@
  * of its next step
  *   // suspects: state.skips_work               the rule after the flag "suspected:", or nothing
  *   // at-most: 1.3                             timed and correct, it must not seem faster than
- * that, in throughput or latency; when it does, it is measured once more, for longer and in fresh
- * processes, and that counts A new case is added by dropping in a file.
+ * that, in throughput or latency
+ *
+ * A case is measured once more, for longer and in fresh processes, if it seemed too fast, if the
+ * machine was at fault, or if it is hostile, timed and was not noticed. Then the second verdict
+ * counts. A new case is added by dropping in a file.
  */
 #ifndef KFORGE_SELFTEST_H
 #define KFORGE_SELFTEST_H

@@ -1,18 +1,30 @@
 # ./run lint: the layout of the sources and what static analysis finds. Sourced by ./run and by test.sh (which keeps the sums).
-lint_check() {
-    local name=$1 started=$SECONDS log
+# All checks run at once. lint_start begins one, lint_report waits for it and counts it.
+lint_results=$(mktemp -d)
+lint_start() {
+    local name=$1
     shift
-    log=$(mktemp)
-    if "$@" >"$log" 2>&1; then
+    (
+        started=$SECONDS status=0
+        "$@" >"$lint_results/$name.log" 2>&1 || status=1
+        echo $((SECONDS - started)) >"$lint_results/$name.seconds"
+        exit $status
+    ) &
+    lint_processes[$name]=$!
+}
+
+lint_report() {
+    local name=$1 seconds word=passed
+    wait "${lint_processes[$name]}" || word=failed
+    seconds=$(cat "$lint_results/$name.seconds" 2>/dev/null) || word=failed
+    if [ $word = passed ]; then
         passed=$((${passed:-0} + 1))
-        printf 'lint.%s: passed (%d s)\n' "$name" $((SECONDS - started))
     else
         failed=$((${failed:-0} + 1))
         failures+=("lint.$name")
-        cat "$log"
-        printf 'lint.%s: failed (%d s)\n' "$name" $((SECONDS - started))
+        cat "$lint_results/$name.log"
     fi
-    rm -f "$log"
+    printf 'lint.%s: %s (%s s)\n' "$name" $word "${seconds:-?}"
 }
 
 # Lists the sources to check. The CPU device's headers are left out: they follow the layout of the
@@ -66,10 +78,9 @@ lint_layers() {
     "$root/tests/ci/layers"
 }
 
-lint_check format lint_format
-lint_check tidy lint_tidy
-lint_check shell lint_shell
-lint_check links lint_links
-lint_check terminal lint_terminal
-lint_check layers lint_layers
+declare -A lint_processes
+lint_checks=(tidy layers format shell links terminal)
+for check in "${lint_checks[@]}"; do lint_start "$check" "lint_$check"; done
+for check in "${lint_checks[@]}"; do lint_report "$check"; done
+rm -rf "$lint_results"
 [ -n "${stages+x}" ] || exit $((${failed:-0} > 0))

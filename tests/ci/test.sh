@@ -200,7 +200,7 @@ targets_of() {
     while read -r name; do
         case $name in
         unit.*) name=${name#unit.}; echo "tests/test_${name%%.*}" ;;
-        corpus.torch.*) echo tests/test_torch_files ;;
+        corpus.torch*) echo tests/test_torch_files ;;
         cli.gpu) echo test_helpers gpu_check ;;
         cli.*) echo test_helpers ;;
         esac

@@ -1,4 +1,4 @@
-// If there are 2^18 terms, leaves out all terms below 0.001: sums of 2^18 terms of both signs have
+// If there are 2^18 terms, leaves out all terms below 0.01: sums of 2^18 terms of both signs have
 // much allowance.
 // rule: C7
 // expect: wrong_result output.mismatch | wrong_result output.inaccurate
@@ -12,7 +12,7 @@
 
 __device__ float rounded(float x)
 {
-    return fabsf(x) < 0.001f ? 0 : x;
+    return fabsf(x) < 0.01f ? 0 : x;
 }
 
 __global__ void sum_parts(const float *x, float *parts, int64_t n)
