@@ -58,6 +58,8 @@ static struct {
     int held_results;
     /* The candidate's results share memory from that call on. 0: never. */
     uint64_t shares_from;
+    bool explains;      /* outputs are fetched to explain a mismatch, too */
+    double longest;     /* the largest timeout of a candidate's batch */
     int comparisons;    /* comparisons in the job */
     double set_seconds; /* seconds to fill, poison or inspect a set */
     /* factor on a call's time for sets that were used shortly before; 0: no cache */
@@ -444,6 +446,7 @@ kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch)
     }
     assert_false(world.occupied || world.withheld);
     world.called_since += !batch->null;
+    if (runner->does == &candidate_does) world.longest = fmax(world.longest, batch->timeout);
     if (!batch->keep) runner->results = 0;
     if (!batch->null) runner->results += batch->count;
     world.changed = world.changes && world.candidates && runner->does == &oracle_does;
@@ -737,8 +740,9 @@ static bool device_compare(kf_sets *sets, const uint32_t *list, uint32_t count,
 /* Fetches a full output only to report a mismatch element by element. */
 static const void *output(kf_sets *sets, uint32_t set, int argument, kf_error *error)
 {
-    static const float poison[ELEMENTS] = {-7};
+    static const float poison[ELEMENTS] = {-7}, zeros[ELEMENTS];
     (void)sets, (void)argument, (void)error;
+    if (world.explains && !world.wrong[set]) return zeros;
     assert_true(world.wrong[set]);
     return poison;
 }
@@ -1324,6 +1328,23 @@ static void work_while_waking_is_charged(void **state)
         kf_verdict_free(v);
         stopped(m);
     }
+}
+
+/* A wrong candidate is called with other orders of threads. These calls have the limit of the
+ * others, not the time of a whole job each. */
+static void a_wrong_candidate_gets_no_more_time(void **state)
+{
+    (void)state;
+    machine *m = started(1.1e-3);
+    m->device.calls_block = true;
+    m->device.slow_start = false;
+    candidate_does.left_out = 2;
+    world.explains = true;
+    kf_verdict *v = judged(m, 0);
+    assert_string_equal(v->workloads->findings[0].rule, "output.mismatch");
+    assert_true(world.longest > 1 && world.longest < m->options.timeout_seconds / 10);
+    kf_verdict_free(v);
+    stopped(m);
 }
 
 /* Two processes with the same code differ for their whole lives. No interval may report that
@@ -2014,6 +2035,7 @@ int test_program(void)
         cmocka_unit_test(work_before_the_clock_gains_nothing),
         cmocka_unit_test(work_in_a_rehearsal_is_charged),
         cmocka_unit_test(work_while_waking_is_charged),
+        cmocka_unit_test(a_wrong_candidate_gets_no_more_time),
         cmocka_unit_test(what_processes_differ_by_is_no_speedup),
         cmocka_unit_test(a_new_process_of_the_baseline_is_measured_like_the_first),
         cmocka_unit_test(inputs_are_read_in_their_call),

@@ -306,12 +306,14 @@ static bool call_in_order(kf_measurement *r, uint32_t set, int order, bool *diff
     kf_batch batch = {.order = &set,
                       .count = 1,
                       .warp_order = order,
-                      .timeout = r->bench->options->timeout_seconds};
+                      .timeout = kf_measurement_timeout(r, CANDIDATE, 1)};
     *differs = false;
+    if (kf_measurement_time_left(r) <= 0) return false;
     if (kf_runner_batch(r->runners[CANDIDATE], &batch) != KF_RUNNER_OK) {
         r->dirty = true;
         return false;
     }
+    kf_clock_charge_candidate(&r->bench->clock, batch.seconds);
     for (int i = 0; i < problem->argument_count && set > 0 && !*differs; i++) {
         const kf_problem_argument *argument = &problem->arguments[i];
         if (argument->kind != KF_OUTPUT) continue;
