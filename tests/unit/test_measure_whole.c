@@ -318,6 +318,14 @@ void kf_runner_explain(const kf_runner *runner, kf_runner_event event, const cha
     snprintf(explanation->text, sizeof explanation->text, "an error while %s", doing);
 }
 
+/* Only a problem's own check maps buffers past the device. */
+kf_runner_event kf_runner_map(kf_runner *runner, const kf_runner_buffer *buffers, size_t count)
+{
+    (void)runner, (void)buffers, (void)count;
+    fail_msg("a buffer was mapped");
+    return KF_RUNNER_MACHINE;
+}
+
 void kf_runner_begin_kill(kf_runner *runner)
 {
     (void)runner;
