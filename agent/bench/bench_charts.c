@@ -203,6 +203,13 @@ static int compare_rows(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
+/* of the axis, as a factor of the speedup */
+#define LONGEST_WHISKER 8
+/* least distance of two labels in percent of the axis */
+#define LABEL_PERCENT 19
+/* the tick of 1 */
+#define FOREST_ONE 18
+
 static forest forest_of(const kf_bench_result *result)
 {
     forest f = {.rows = calloc(result->count + 1, sizeof(kf_bench_row *)), .low = 1, .high = 1};
@@ -210,9 +217,9 @@ static forest forest_of(const kf_bench_result *result)
         const kf_interval *speedup = &result->rows[i].best.speedup;
         if (!(speedup->value > 0)) continue;
         f.rows[f.count++] = &result->rows[i];
-        /* An interval without an end keeps the axis as it is. */
-        f.low = fmin(f.low, speedup->low > speedup->value / 4 ? speedup->low : speedup->value / 4);
-        f.high = fmax(f.high, speedup->high < speedup->value * 4 ? speedup->high : speedup->value);
+        /* A longer whisker is cut, so that one wide interval does not press the others together. */
+        f.low = fmin(f.low, fmax(speedup->value / LONGEST_WHISKER, speedup->low));
+        f.high = fmax(f.high, fmin(speedup->value * LONGEST_WHISKER, speedup->high));
     }
     f.low /= 1.1, f.high *= 1.1;
     if (f.rows) qsort(f.rows, f.count, sizeof *f.rows, compare_rows);
@@ -238,9 +245,15 @@ static double forest_tick(const forest *f, int index)
 
 static void forest_ticks(const forest *f, bool labels, kf_buffer *out)
 {
+    double last = -LABEL_PERCENT, one = forest_place(f, 1);
     for (int i = 0; i < 48; i++) {
         double tick = forest_tick(f, i), x = tick > 0 ? forest_place(f, tick) : 0;
         if (!(tick > 0)) continue;
+        /* Labels have room on a narrow page, too. That of 1 always stands. */
+        if (labels && i != FOREST_ONE &&
+            (x - last < LABEL_PERCENT || fabs(x - one) < LABEL_PERCENT))
+            continue;
+        if (labels) last = x;
         if (labels)
             kf_buffer_format(out, "<text x=\"%.2f%%\" y=\"16\" text-anchor=\"middle\">%gx</text>",
                              x, tick);
@@ -248,7 +261,7 @@ static void forest_ticks(const forest *f, bool labels, kf_buffer *out)
             kf_buffer_format(out,
                              "<line class=\"%s\" x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"0\" "
                              "y2=\"100%%\"/>",
-                             i == 18 ? "one" : "grid", x, x);
+                             i == FOREST_ONE ? "one" : "grid", x, x);
     }
 }
 
@@ -261,13 +274,15 @@ static void write_forest_row(const forest *f, const kf_bench_row *row, kf_buffer
     kf_html_text(out, row->task);
     kf_buffer_string(out, "</th><td><svg class=\"forest\" aria-hidden=\"true\">");
     forest_ticks(f, false, out);
-    kf_buffer_format(out,
-                     "<line class=\"whisker\" x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"50%%\" "
-                     "y2=\"50%%\"/><circle class=\"dot%s\" cx=\"%.2f%%\" cy=\"50%%\" r=\"4.5\"/>"
-                     "</svg></td><td class=\"number\">%s <small>%s</small></td></tr>\n",
-                     forest_place(f, low), forest_place(f, high), low > 1 ? "" : " unsure",
-                     forest_place(f, s.value), kf_figure_speedup(s, value),
-                     kf_figure_interval(s, interval));
+    kf_buffer_format(
+        out,
+        "<line class=\"whisker\" x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"50%%\" "
+        "y2=\"50%%\"/><circle class=\"dot%s\" cx=\"%.2f%%\" cy=\"50%%\" r=\"4.5\"/>"
+        "%s%s</svg></td><td class=\"number\">%s <small>%s</small></td></tr>\n",
+        forest_place(f, low), forest_place(f, high), low > 1 ? "" : " unsure",
+        forest_place(f, s.value), low < f->low ? "<text x=\"0\" y=\"16\">\xe2\x80\xb9</text>" : "",
+        high > f->high ? "<text x=\"100%\" y=\"16\" text-anchor=\"end\">\xe2\x80\xba</text>" : "",
+        kf_figure_speedup(s, value), kf_figure_interval(s, interval));
 }
 
 void kf_chart_forest(const kf_bench_result *result, kf_buffer *out)

@@ -258,8 +258,11 @@ static void list_scores(const kf_bench_result *r, score_line line, void *context
              "%zu of %zu Python solutions are correct; kforge says otherwise of %zu", claimed,
              claims, differ);
     if (claims) list_text(&l, "KernelBench would say", value);
-    snprintf(value, sizeof value, "$%.2f, %lld calls, %lld tokens; %s of devices",
-             r->spent.cost_usd, (long long)r->spent.calls, (long long)r->spent.tokens,
+    char cost[KF_FIGURE];
+    bool unknown = r->spent.unpriced > 0 && !(r->spent.cost_usd > 0);
+    snprintf(value, sizeof value, "%s, %lld call%s, %lld tokens; %s of devices",
+             unknown ? "unknown" : kf_figure_cost(r->spent.cost_usd, r->spent.unpriced > 0, cost),
+             (long long)r->spent.calls, r->spent.calls == 1 ? "" : "s", (long long)r->spent.tokens,
              kf_figure_seconds(r->spent.device_seconds, figure));
     list_text(&l, "cost", value);
 }

@@ -495,6 +495,7 @@ static bool load_run(kf_bench_result *result, kf_store *store, const kf_store_ru
     row->spent.cost_usd = spent.cost_usd;
     row->spent.device_seconds = spent.device_seconds;
     row->spent.calls = spent.calls;
+    row->spent.unpriced = spent.unpriced;
     row->spent.tokens = spent.prompt_tokens + spent.completion_tokens;
     kf_auto(kf_store_cursor) cursor = kf_store_attempts(store, run->id, 1, error);
     kf_autoresult kf_store_attempt attempt = {0};
@@ -683,6 +684,7 @@ bool kf_bench_score(kf_bench_result *result, kf_error *error)
         result->spent.cost_usd += row->spent.cost_usd;
         result->spent.device_seconds += row->spent.device_seconds;
         result->spent.calls += row->spent.calls;
+        result->spent.unpriced += row->spent.unpriced;
         result->spent.tokens += row->spent.tokens;
     }
     result->surely_faster = result->frozen = 0;

@@ -117,7 +117,8 @@ typedef struct kf_bench_extra_baseline {
 /* Cost of one run, or of all of them. */
 typedef struct kf_bench_spent {
     double cost_usd, device_seconds;
-    int64_t calls, tokens;
+    /* unpriced: calls of which the cost is unknown */
+    int64_t calls, tokens, unpriced;
 } kf_bench_spent;
 
 /* One problem of the bench. */

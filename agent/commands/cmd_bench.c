@@ -246,7 +246,8 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     if (plan.source && !kf_bench_solutions_load(plan.source, &plan.suite, &solutions, error))
         return -1;
     tell_faults(&plan, &solutions, invocation->log);
-    fprintf(invocation->log, "bench %s: %s, %zu tasks\n", plan.id, plan.name, plan.suite.count);
+    fprintf(invocation->log, "bench %s: %s, %zu task%s\n", plan.id, plan.name, plan.suite.count,
+            plan.suite.count == 1 ? "" : "s");
     kf_bench_event_start(events, &plan);
     kf_bench_outcome outcome = {0};
     bool correct = false;
@@ -283,8 +284,8 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
         fprintf(invocation->log, "continue with: kforge bench --resume %s%s\n", plan.id, other);
     if (outcome.interrupted) return KF_EXIT_INTERRUPTED;
     if (outcome.failed) {
-        fprintf(invocation->log, "kforge: %zu tasks failed; the last: %s\n", outcome.failed,
-                outcome.why.text);
+        fprintf(invocation->log, "kforge: %zu task%s failed; the last: %s\n", outcome.failed,
+                outcome.failed == 1 ? "" : "s", outcome.why.text);
         return KF_EXIT_MACHINE;
     }
     return correct ? KF_EXIT_DONE : outcome.spent ? KF_EXIT_BUDGET : KF_EXIT_NOTHING;

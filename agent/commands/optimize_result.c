@@ -169,7 +169,10 @@ static void print_text(const kf_optimize_result *o, FILE *out)
         print_best(o, out);
     else
         fprintf(out, "no correct candidate%s: %s\n",
-                r->progress.correct > 1 ? " with a measured speed" : "", r->why.text);
+                r->progress.correct > 1    ? " with a measured speed"
+                : r->progress.correct == 1 ? " but the baseline"
+                                           : "",
+                r->why.text);
     if (o->quiet) return;
     if (*r->question.text) fprintf(out, "check     %s\n", r->question.text);
     if (*r->left_out.text) fprintf(out, "left out  %s\n", r->left_out.text);

@@ -161,7 +161,7 @@ static bool is_idle(const kf_search *s)
     return !s->models.count && !s->progress.judged && !s->progress.known;
 }
 
-/* True if models were called, and no one ever replied. */
+/* True if models were called, and no reply came. */
 static bool is_silent(const kf_search *s)
 {
     return s->models.count && s->progress.calls && !s->calls.answered &&

@@ -14,9 +14,9 @@ says "3 of 3 problems"
 python3 - out err page.html <<'END' || fail "log, table and page differ: $out $err"
 import re, sys
 table, log, page = (open(name, encoding="utf-8").read() for name in sys.argv[1:])
-told = re.findall(r"(\w+) +best (\S+) (\[[^]]*\]), samples: (.+?)  \(\d of 3\)", log)
-assert len(told) == 3, log
-for task, best, interval, samples in told:
+logged = re.findall(r"(\w+) +best (\S+) (\[[^]]*\]), samples: (.+?)  \(\d of 3\)", log)
+assert len(logged) == 3, log
+for task, best, interval, samples in logged:
     assert re.search("(?m)^%s  +%s  +%s  +%s  " % tuple(map(re.escape, (task, best, interval, samples))), table), task
     assert ">%s</td>" % samples in page, (task, samples)
 for name, words in re.findall(r"(?m)^(samples|compile rate|correctness rate|cheat rate)  +(\d[^[\n%]*)", table):

@@ -203,7 +203,7 @@ case $err in *"kforge: "*"status 9: broken"*) ;; *) fail "$err" ;; esac
 expect 2 optimize "$task" --workers 'trap "touch asked-to-end; exit" TERM; yes | head -n 5000; sleep 100 & wait'
 [ -e asked-to-end ] || fail "a worker was killed at once"
 expect 4 optimize "$task" --workers "$fake" --candidates 1 --store one.db
-says "no correct candidate"
+says "no correct candidate but the baseline"
 
 # An output that can't be written is an error at the start. No model is called, no store is made,
 # and existing files stay.

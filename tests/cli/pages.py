@@ -4,6 +4,7 @@ No errors on the console, no requests elsewhere, no scrolling to the side, hosti
 the keyboard, and frames with 10,000 candidates. Times are processor time of the page's thread, so
 that other work on the machine does not count. They are printed, and only their order is checked.
 """
+import json
 import os
 import re
 import shutil
@@ -207,6 +208,10 @@ def check_bench(browser, folder):
     kforge("bench", os.path.join(ROOT, "tasks"), "--only", "axpy", "--only", "transpose", "--samples", "2", "--model",
            f"replay:{ROOT}/tests/replay/{{task}}.jsonl", "--workers", fake, "--store", store, "--html", page)
     check_look(browser, "file://" + page, "bench", folder, "document.querySelector('#problems td')")
+    # The labels of the intervals' axis do not touch, on the narrow page that was looked at last.
+    places = browser.value("JSON.stringify([...document.querySelectorAll('thead svg.forest text')].map(t => t.getBoundingClientRect()).map(r => [r.left, r.right]))")
+    places = sorted(json.loads(places))
+    assert places and all(a[1] < b[0] for a, b in zip(places, places[1:])), places
     browser.value("document.querySelectorAll('details').forEach(d => d.open = true)")
     text = browser.value("document.body.innerText")
     assert re.search(r"95 % \[\d+, \d+\]", text) and "```cuda" in text and "--- the baseline" in text

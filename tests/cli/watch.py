@@ -129,6 +129,16 @@ def file(folder):
     assert text.count("</script>") == 3 and "\u2028" not in text and "\u202e" not in text
     data, details = json.loads(page.parts["data"]), json.loads(page.parts["details"])
     assert data["run"]["attempts"] == 60 == len(data["attempts"]) and len(details) == 60
+    # The page ranks by the keys that it gets. That is the order of the store.
+    rank = {}
+    for a in data["attempts"]:
+        if a.get("c") and a["step"] != "baseline" and "status" in a:
+            rank[a["c"]] = a.get("rank")
+    page_order = sorted((c for c in rank if rank[c]), key=lambda c: ([-key for key in rank[c]], c))
+    shown = json.loads(kforge(folder, "show", "last", "--json", "--top", "1000"))["candidates"]
+    baseline = {f"c{a['c']}" for a in data["attempts"] if a["step"] == "baseline"}
+    assert [f"c{c}" for c in page_order] == [c["id"] for c in shown if c["id"] not in baseline], (page_order, shown)
+    assert len(page_order) > 10 and data["run"]["best"] == page_order[0]
     with_code = next(d for d in details.values() if "reply" in d and d.get("parents"))
     assert "</script><img src=x" in with_code["prompt"] and "```cuda" in with_code["reply"]
     assert with_code["parents"][0]["diff"].startswith("--- c") and with_code["verdict"]["status"]
