@@ -353,7 +353,10 @@ def figure(value, form="{:.3g}"):
 
 
 def speedup_text(values):
-    return "–" if not values else "{:.3g} [{:.3g}, {:.3g}]".format(*values)
+    if not values:
+        return "–"
+    # An interval that says nothing ends at infinity, which JSON does not have.
+    return "{} [{}, {}]".format(*(f"{v:.3g}" if math.isfinite(v) else "?" for v in values))
 
 
 def share_text(entry):
