@@ -140,7 +140,7 @@ FAKE_FREE=2 FAKE_GO=$work/never sh cut_part/work.sh 600 >work.out 2>&1 &
 worker=$!
 cut_there() { [ "$(find cut_part/results/verdicts -name '*.json' | wc -l)" = 2 ] && [ "$(wc -l <judged)" = 3 ]; }
 await cut_there
-pkill -9 -f "^$fake --spool $work/cut_part/results" # this test's own folder
+kill -9 "$(pgrep -P "$(pgrep -P $worker)")" # work.sh, timeout, worker
 wait $worker
 killed=$(pgrep -P $search -f optimize)
 kill -9 $search $killed
