@@ -26,6 +26,7 @@ set_tests_properties(cli.install cli.install_all PROPERTIES TIMEOUT 300)
 kf_tier(full cli.install_all)
 # Programs from elsewhere take most of their time, or they wait.
 kf_tier(full cli.campaign)
+set_tests_properties(cli.campaign PROPERTIES TIMEOUT 900)
 kf_tier(plain cli.campaign cli.completion cli.docs cli.gpu_faults cli.gpu_silent cli.install cli.install_all cli.redteam)
 # Fetches packages from PyPI once. Status 77 means that it could not.
 add_test(NAME cli.event_trackers COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/event_trackers.sh ${CMAKE_BINARY_DIR}/bin)

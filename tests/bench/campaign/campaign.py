@@ -126,6 +126,8 @@ class Problem:
             check=False,
         )
         made = import_result(done)
+        if made.get("task"):
+            add_max_autotune(os.path.join(self.folder, made["task"]))
         write_whole(self.import_file, json.dumps(made) + "\n")
         self.take(made)
 
@@ -150,6 +152,30 @@ def import_result(done):
     if entry["status"] in ("made", "unchanged"):
         return {"task": entry["task"], "notes": entry.get("notes", "")}
     return {"why": ": ".join(entry[key] for key in ("status", "rule", "reason") if entry.get(key))}
+
+
+# The mode max-autotune-no-cudagraphs of torch.compile. torch._inductor reads these variables when
+# it is imported, after the problem file was run.
+MAX_AUTOTUNE = """
+
+import os
+
+os.environ["TORCHINDUCTOR_MAX_AUTOTUNE"] = "1"
+os.environ["TORCHINDUCTOR_COORDINATE_DESCENT_TUNING"] = "1"
+"""
+
+
+def add_max_autotune(folder):
+    """Adds a further baseline to an imported task: torch.compile that tries more kernels."""
+    path = os.path.join(folder, "task.json")
+    task = read_json(path)
+    compiled = task.get("baselines", {}).get("compiled")
+    if compiled:
+        with open(os.path.join(folder, compiled["file"]), encoding="utf-8") as file:
+            write_whole(os.path.join(folder, "max_autotune.py"), file.read() + MAX_AUTOTUNE)
+        entry = {"kind": "torch", "file": "max_autotune.py", "compile": True}
+        task["baselines"]["max-autotune"] = entry
+        write_whole(path, json.dumps(task, indent=1) + "\n")
 
 
 class Cell:
@@ -366,6 +392,7 @@ def run(spec, cells, options):
 
 def import_all(spec, cells, options):
     program, folders = program_of(spec), spec["folders"] | dict(options.folder)
+    folders = {name: os.path.expanduser(folder) for name, folder in folders.items()}
     problems = {cell.problem.name: cell.problem for cell in cells}.values()
     for problem in problems:
         if not stop.is_set() and problem.command:

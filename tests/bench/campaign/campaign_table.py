@@ -353,7 +353,10 @@ def figure(value, form="{:.3g}"):
 
 
 def speedup_text(values):
-    return "–" if not values else "{:.3g} [{:.3g}, {:.3g}]".format(*values)
+    if not values:
+        return "–"
+    # An interval that says nothing ends at infinity, which JSON does not have.
+    return "{} [{}, {}]".format(*(f"{v:.3g}" if math.isfinite(v) else "?" for v in values))
 
 
 def share_text(entry):
@@ -477,12 +480,18 @@ def write_pages(cells, out, program):
             shutil.copyfile(cell.best, os.path.join(kernels, cell.name + ".cu"))
         run = cell.run_id()
         page = os.path.join(pages, cell.name + ".html")
-        if run and subprocess.run(
-            [program, "show", run, "--store", cell.store, "--html", page, "--quiet"],
+        if not run:
+            continue
+        done = subprocess.run(
+            [program, "show", run, "--store", cell.store, "--html", page],
             capture_output=True,
+            text=True,
             check=False,
-        ).returncode == 0:
+        )
+        if done.returncode == 0:
             made.append(cell.name)
+        else:
+            print(f"{cell.name}: no page: {done.stderr.strip()}")
     return made
 
 
