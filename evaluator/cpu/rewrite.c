@@ -152,9 +152,17 @@ static bool body_waits(rewriter *r, uint32_t open)
     return r->next_wait < close_of(r, open);
 }
 
+static bool is_empty(const rewriter *r, uint32_t open)
+{
+    uint32_t at = open + 1;
+    while (kind_of(r, at) == KF_TOKEN_DIRECTIVE) at++;
+    return at == close_of(r, open);
+}
+
 /* Turns a kernel into a stub around its own body. */
 static void edit_kernel(rewriter *r, const kf_function *function)
 {
+    r->result->empty_kernels += is_empty(r, function->body_open);
     kf_autobuffer list = {0}, names = {0}, text = {0};
     kf_parameters_read(&r->tokens, function->params_open, &r->edits, &list, &names);
     kf_buffer_format(&text, " struct kfcpu_body { %sstatic KFCPU_BODY void run(%s) {",

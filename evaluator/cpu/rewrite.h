@@ -62,6 +62,8 @@ typedef struct kf_rewrite_result {
     kf_rewrite_finding findings[KF_REWRITE_FINDINGS];
     size_t finding_count;
     size_t kernels, launches;
+    /* Kernels without a statement. */
+    size_t empty_kernels;
 } kf_rewrite_result;
 
 /* Rewrites the text. Malformed code passes through, so that the compiler reports it. Errors:

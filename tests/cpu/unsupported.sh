@@ -40,6 +40,9 @@ refused '__device__ __nv_fp4_e2m1 x;' '4-bit'
 refused '__device__ void f(__nv_fp6_e2m3 *x);' '4-bit and 6-bit'
 refused '__global__ void k(float *x) { x[0] = cooperative_groups::tiled_partition<64>(cooperative_groups::this_thread_block()).size(); }' 'tiles of more than 32'
 refused 'void f(cooperative_groups::block_tile_memory<64> m) { (void)sizeof m; }' 'tiles of more than 32'
+# Without the macro this kernel would be empty.
+kernel=$(printf '__global__ void k() {\n#if __CUDA_ARCH__ >= 800\n#line 4\nasm("exit;");\n#endif\n}')
+refused "$kernel" PTX
 refused 'template <int n> __global__ void k() { asm("exit;"); } void f() { k<1><<<1, 1>>>(); }' PTX
 refused 'static __device__ void f() { asm("exit;"); } __global__ void k() { f(); }' 'inline PTX'
 
