@@ -47,8 +47,9 @@ typedef struct driver {
     kf_rewrite_finding suspects[SUSPECTS];
     int suspect_count;
     kf_host_use host_use; /* the first one of all files */
-    /* True while __CUDA_ARCH__ is defined. A failure then shows nothing: it is tried without. */
-    bool architecture;
+    /* __CUDA_ARCH__ is defined; a failure shows nothing, because another attempt follows. */
+    bool defines_architecture, silent;
+    size_t empty_kernels;
 } driver;
 
 /* Finds the library folder: PREFIX/lib/kforge for the program PREFIX/bin/kforge-cpucc. */
@@ -217,7 +218,7 @@ static bool write_defines(driver *d, kf_error *error)
         kf_buffer_format(&text, "#define %.*s %s\n", (int)strcspn(define, "="), define,
                          value ? value + 1 : "1");
     }
-    if (d->architecture) kf_buffer_string(&text, "#define __CUDA_ARCH__ 860\n");
+    if (d->defines_architecture) kf_buffer_string(&text, "#define __CUDA_ARCH__ 860\n");
     if (text.failed) return kf_fail(error, KF_ERROR_MEMORY, "no memory for the macros");
     kf_autofree char *path = kf_path_join(d->folder, "defines.h");
     return path && write_file(path, &text, error);
@@ -235,7 +236,7 @@ static int run(driver *d, const kf_cpucc_command *command, kf_buffer *messages, 
 
 static int show_finding(const driver *d, const kf_rewrite_finding *finding)
 {
-    if (d->architecture) return KF_CPUCC_UNSUPPORTED;
+    if (d->silent) return KF_CPUCC_UNSUPPORTED;
     fprintf(stderr, "%s:%ld: unsupported on the CPU device: %s (%s)\n", finding->file,
             finding->line, finding->construct, finding->advice);
     return KF_CPUCC_UNSUPPORTED;
@@ -247,7 +248,7 @@ static int show_messages(const driver *d, const char *text, kf_places *const *pl
 {
     kf_cpucc_messages messages = {.headers = "/lib/kforge/cpu/", .count = d->options.file_count};
     kf_autobuffer output = {0};
-    if (d->architecture) return KF_CPUCC_COMPILE_ERROR;
+    if (d->silent) return KF_CPUCC_COMPILE_ERROR;
     for (int i = 0; i < messages.count; i++) messages.places[i] = places ? places[i] : NULL;
     kf_cpucc_messages_write(&messages, text ? text : "", &output);
     fwrite(output.data ? output.data : "", 1, output.size, stderr);
@@ -357,6 +358,7 @@ static int prepare(driver *d, int number, kf_error *error)
         kf_fail_prefix(error, "%s", d->options.files[number]);
         return -1;
     }
+    d->empty_kernels += result.empty_kernels;
     for (size_t i = 0; i < result.finding_count && status == 0; i++) {
         if (result.findings[i].certain) status = show_finding(d, &result.findings[i]);
         if (d->suspect_count < SUSPECTS) d->suspects[d->suspect_count++] = result.findings[i];
@@ -489,10 +491,10 @@ static int compile(driver *d, kf_error *error)
         if (is_blamed(messages.data, d->suspects[i].word)) return show_finding(d, &d->suspects[i]);
     char line[2048];
     if (messages.size && kf_cpucc_unsupported_use(messages.data, line, sizeof line)) {
-        if (!d->architecture) fprintf(stderr, "%s\n", line);
+        if (!d->silent) fprintf(stderr, "%s\n", line);
         return KF_CPUCC_UNSUPPORTED;
     }
-    return d->architecture ? KF_CPUCC_COMPILE_ERROR : show_traced(d, messages.data);
+    return d->silent ? KF_CPUCC_COMPILE_ERROR : show_traced(d, messages.data);
 }
 
 /* Compiles the file of --plain, and adds it to the link, if there is one. */
@@ -518,6 +520,7 @@ static int build_once(driver *d, kf_error *error)
     kf_cpucc_command_free(&d->compile);
     d->suspect_count = 0;
     d->host_use.line = 0;
+    d->empty_kernels = 0;
     if (!write_defines(d, error)) return -1;
     add_flags(d, &d->compile);
     add_header(d, "-include", &d->compile);
@@ -551,16 +554,20 @@ static bool any_differs_on_gpu(const driver *d)
 }
 
 /* Kernels may have their only code behind `#if __CUDA_ARCH__ >= 800`. Others have PTX there, and
- * plain code for a processor without that macro. So the second attempt leaves it out. */
+ * plain code for a processor without that macro. So the second attempt leaves it out. If a kernel
+ * loses all its code by that, the first attempt's failure is the result. */
 static int build(driver *d, kf_error *error)
 {
-    if (any_differs_on_gpu(d)) {
-        d->architecture = true;
-        int status = build_once(d, error);
-        d->architecture = false;
-        if (status == KF_CPUCC_OK || (status < 0 && error->code == KF_ERROR_BUSY)) return status;
-        *error = (kf_error){0};
-    }
+    if (!any_differs_on_gpu(d)) return build_once(d, error);
+    d->defines_architecture = d->silent = true;
+    int status = build_once(d, error);
+    if (status == KF_CPUCC_OK || (status < 0 && error->code == KF_ERROR_BUSY)) return status;
+    size_t empty = d->empty_kernels;
+    *error = (kf_error){0};
+    d->defines_architecture = d->silent = false;
+    status = build_once(d, error);
+    if (status != KF_CPUCC_OK || d->empty_kernels <= empty) return status;
+    d->defines_architecture = true;
     return build_once(d, error);
 }
 

@@ -152,9 +152,17 @@ static bool body_waits(rewriter *r, uint32_t open)
     return r->next_wait < close_of(r, open);
 }
 
+static bool is_empty(const rewriter *r, uint32_t open)
+{
+    uint32_t at = open + 1;
+    while (kind_of(r, at) == KF_TOKEN_DIRECTIVE) at++;
+    return at == close_of(r, open);
+}
+
 /* Turns a kernel into a stub around its own body. */
 static void edit_kernel(rewriter *r, const kf_function *function)
 {
+    r->result->empty_kernels += is_empty(r, function->body_open);
     kf_autobuffer list = {0}, names = {0}, text = {0};
     kf_parameters_read(&r->tokens, function->params_open, &r->edits, &list, &names);
     kf_buffer_format(&text, " struct kfcpu_body { %sstatic KFCPU_BODY void run(%s) {",
@@ -437,6 +445,21 @@ static bool is_specifier_list(const rewriter *r, uint32_t start, uint32_t index)
     return true;
 }
 
+/* Moves an alignas behind __shared__ to the declaration's first token `start`: nvcc takes it behind
+ * its own specifier, C++ takes it first. */
+static void move_alignas(rewriter *r, uint32_t start, uint32_t index)
+{
+    uint32_t close = is(r, index, "alignas") ? close_of(r, index + 1) : KF_NO_TOKEN;
+    kf_autobuffer text = {0};
+    if (close == KF_NO_TOKEN) return;
+    kf_flatten(&r->tokens, index, close + 1, &text);
+    kf_buffer_string(&text, " ");
+    r->failed = r->failed || text.failed;
+    if (r->failed) return;
+    kf_edit_add(&r->edits, KF_EDIT_BEFORE, start, 0, text.data, text.size);
+    kf_edit_add(&r->edits, KF_EDIT_REPLACE, index, close, "", 0);
+}
+
 static uint32_t read_shared(rewriter *r, uint32_t index)
 {
     uint32_t start = declaration_start(r, index), end = index;
@@ -460,6 +483,7 @@ static uint32_t read_shared(rewriter *r, uint32_t index)
     /* The macro __shared__ contains `static`. */
     for (uint32_t i = start; i < end && !is(r, i, "=") && !is(r, i, "["); i++)
         if (is(r, i, "static")) kf_edit_add(&r->edits, KF_EDIT_REPLACE, i, i, "", 0);
+    move_alignas(r, start, index + 1);
     return index + 1;
 }
 

@@ -71,6 +71,8 @@ typedef struct kf_rewrite_result {
     size_t finding_count;
     size_t kernels, launches;
     kf_host_use host_use; /* the first one (rewrite_host.h) */
+    /* Kernels without a statement. */
+    size_t empty_kernels;
 } kf_rewrite_result;
 
 /* Rewrites the text. Malformed code passes through, so that the compiler reports it. Errors:

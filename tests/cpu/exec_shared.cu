@@ -34,7 +34,7 @@ template <class T> __global__ void typed(T *out)
 }
 __global__ void two(int *out)
 {
-    __shared__ int a[33], counter;
+    __shared__ alignas(16) int a[33], counter;
     __shared__ double b[33];
     if (threadIdx.x == 0) counter = 0;
     a[threadIdx.x] = threadIdx.x;

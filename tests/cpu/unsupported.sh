@@ -39,8 +39,12 @@ refused 'void load(const void *image) { CUmodule m; cuModuleLoadData(&m, image);
 refused '__device__ __nv_fp4_e2m1 x;' '4-bit'
 refused '__device__ void f(__nv_fp6_e2m3 *x);' '4-bit and 6-bit'
 refused '__global__ void k(float *x) { x[0] = cooperative_groups::tiled_partition<64>(cooperative_groups::this_thread_block()).size(); }' 'tiles of more than 32'
-refused 'template <int n> __global__ void k(float *x) { asm("bar.sync 0;"); } void f() { k<1><<<1, 1>>>(nullptr); }' 'inline PTX'
-refused 'static __device__ int lane() { int x; asm("mov.u32 %0, %%laneid;" : "=r"(x)); return x; } __global__ void k(int *x) { if (*x) asm volatile("" ::: "memory"); else x[0] = lane(); }' 'inline PTX'
+refused 'void f(cooperative_groups::block_tile_memory<64> m) { (void)sizeof m; }' 'tiles of more than 32'
+# Without the macro this kernel would be empty.
+kernel=$(printf '__global__ void k() {\n#if __CUDA_ARCH__ >= 800\n#line 4\nasm("exit;");\n#endif\n}')
+refused "$kernel" PTX
+refused 'template <int n> __global__ void k() { asm("exit;"); } void f() { k<1><<<1, 1>>>(); }' PTX
+refused 'static __device__ void f() { asm("exit;"); } __global__ void k() { f(); }' 'inline PTX'
 
 # A header alone is no use of its feature: what compiles without it is fine.
 compiles() { # SOURCE
@@ -75,7 +79,9 @@ using namespace nvcuda;
 using namespace cub;
 '"$add"
 # PTX that no kernel in use reaches, in more places than the rewriter has findings.
-fine "template <int n> __device__ void wait(int x) { if (x) asm volatile(\"cp.async.wait_group %0;\" ::\"n\"(n)); else asm(\"exit;\"); }
+fine "template <int n> __device__ void wait(int x) {
+    if (x) asm volatile(\"cp.async.wait_group %0;\" ::\"n\"(n));
+    else asm(\"exit;\"); }
 template <int n> __global__ void other(float *x) {
     $(for i in $(seq 60); do echo 'asm("bar.sync 0;");'; done)
     wait<n>(1); }

@@ -100,6 +100,14 @@ inline thread_block this_thread_block()
 {
     return thread_block();
 }
+// The memory of tiles of more than 32 threads.
+template <unsigned Threads = 1024> struct block_tile_memory {
+    static_assert(Threads == 0, "kforge-unsupported: tiles of more than 32 threads");
+};
+template <unsigned Threads> thread_block this_thread_block(block_tile_memory<Threads> &)
+{
+    return this_thread_block();
+}
 
 class grid_group : public thread_group
 {

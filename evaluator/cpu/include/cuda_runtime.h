@@ -15,8 +15,7 @@
 #include "kfcpu/device.h"
 #endif
 
-// A candidate is no device code of any architecture. Its #ifdef __CUDA_ARCH__ branches, which hold
-// inline PTX, are left out.
+// kforge-cpucc defines it for candidates that compile with it.
 #undef __CUDA_ARCH__
 #undef __global__
 #define __global__ KFCPU_KERNEL

@@ -18,12 +18,12 @@ __global__ void softmax_row(const float *x, float *y, int64_t cols)
     const float *row = x + blockIdx.x * cols;
     float most = -INFINITY, sum = 0;
     for (int64_t j = block.thread_rank(); j < cols; j += block.size()) most = fmaxf(most, row[j]);
-    for (int other = 16; other > 0; other /= 2) most = fmaxf(most, __shfl_xor_sync(~0u, most, other));
+    for (int n = 16; n > 0; n /= 2) most = fmaxf(most, __shfl_xor_sync(~0u, most, n));
     if (lane == 0) slots[warp] = most;
     block.sync();
     for (int i = 0; i < 8; i++) most = fmaxf(most, slots[i]);
     for (int64_t j = block.thread_rank(); j < cols; j += block.size()) sum += expf(row[j] - most);
-    for (int other = 16; other > 0; other /= 2) sum += __shfl_xor_sync(~0u, sum, other);
+    for (int n = 16; n > 0; n /= 2) sum += __shfl_xor_sync(~0u, sum, n);
     if (lane == 0) slots[warp] = sum;
     block.sync();
     sum = 0;
