@@ -76,13 +76,13 @@ static void worker_is_silent(void **state)
     kf_error error = {0};
     const char *spec = FAKE_WORKER;
     kf_auto(kf_workers) workers = kf_workers_open(
-        &spec, 1, &(kf_workers_options){.grace_seconds = 600, .alive_seconds = 0.5}, &error);
+        &spec, 1, &(kf_workers_options){.grace_seconds = 600, .alive_seconds = 2}, &error);
     assert_non_null(workers);
     submit(workers, "job", 1, source);
     kf_workers_result result = next(workers);
     assert_int_equal(result.outcome, KF_WORKERS_JUDGED);
     const char *news = kf_workers_news(workers);
-    assert_true(news && says(news, "no sign of life for 2 s while it was reading"));
+    assert_true(news && says(news, "no sign of life for 6 s while it was reading"));
     kf_workers_result_free(&result);
 }
 
@@ -95,10 +95,10 @@ static void slow_worker_lives(void **state)
     kf_error error = {0};
     const char *spec = FAKE_WORKER;
     kf_auto(kf_workers) workers = kf_workers_open(
-        &spec, 1, &(kf_workers_options){.grace_seconds = 600, .alive_seconds = 0.7}, &error);
+        &spec, 1, &(kf_workers_options){.grace_seconds = 600, .alive_seconds = 1.5}, &error);
     assert_non_null(workers);
-    submit(workers, "a", 1, "// fake: sleep 5\n");
-    submit(workers, "b", 2, "// fake: build 4\n// fake: sleep 3\n");
+    submit(workers, "a", 1, "// fake: sleep 6\n");
+    submit(workers, "b", 2, "// fake: build 6\n// fake: sleep 5\n");
     for (int i = 0; i < 2; i++) {
         kf_workers_result result = next(workers);
         assert_int_equal(result.outcome, KF_WORKERS_JUDGED);
@@ -580,7 +580,7 @@ static void cancelled_jobs_are_not_repeated(void **state)
     kf_error error = {0};
     const char *spec = FAKE_WORKER;
     kf_auto(kf_workers) workers = kf_workers_open(
-        &spec, 1, &(kf_workers_options){.grace_seconds = 600, .alive_seconds = 0.5}, &error);
+        &spec, 1, &(kf_workers_options){.grace_seconds = 600, .alive_seconds = 2}, &error);
     assert_non_null(workers);
     submit(workers, "a", 1, source);
     await_file(workers, "x");
