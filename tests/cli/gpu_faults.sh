@@ -79,7 +79,7 @@ for command in "eval $axpy $axpy/baseline.cu --check-only" "optimize $axpy --can
     FAKE_CUDA_ERROR=803 "$program" $command >/dev/null 2>err &
     process=$!
     await grep -q reboot err # what the CPU makes of it is not looked at
-    kill $process
+    kill $process 2>/dev/null
     wait $process 2>/dev/null
     err=$(cat err)
     tells_of "on the CPU, since the NVIDIA driver does not start: cuInit says CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"
