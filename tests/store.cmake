@@ -5,6 +5,8 @@ kf_test(store_memory kf_store PkgConfig::SQLITE)
 target_link_options(test_store_memory PRIVATE
   -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=strdup -Wl,--wrap=strndup)
 kf_test(store_checksum kf_store PkgConfig::SQLITE)
+# Most of their time is that of processes that are started and killed.
+kf_tier(slow unit.store_faults unit.store_checksum)
 kf_test(store_damage kf_store PkgConfig::SQLITE)
 add_test(NAME unit.store_damage_500 COMMAND test_store_damage)
 set_tests_properties(unit.store_damage_500 PROPERTIES TIMEOUT 600 ENVIRONMENT KFORGE_TEST_FLIPS=500)

@@ -76,12 +76,17 @@ unset FAKE_CUDA_ERROR
 # Without --device, kforge uses the CPU and reports the GPU's fault. On a machine without a GPU, it
 # reports nothing.
 for command in "eval $axpy $axpy/baseline.cu --check-only" "optimize $axpy --candidates 1 --time 60"; do
-    err=$(FAKE_CUDA_ERROR=803 "$program" $command 2>&1 >/dev/null) # what the CPU makes of it is not looked at
+    FAKE_CUDA_ERROR=803 "$program" $command >/dev/null 2>err &
+    process=$!
+    await grep -q reboot err # what the CPU makes of it is not looked at
+    kill $process 2>/dev/null
+    wait $process 2>/dev/null
+    err=$(cat err)
     tells_of "on the CPU, since the NVIDIA driver does not start: cuInit says CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"
-    tells_of reboot
     err=$(FAKE_CUDA_ERROR=100 "$program" $command 2>&1 >/dev/null)
     case $err in *cuInit*) fail "a machine without a GPU: $err" ;; esac
 done
+nothing_is_left
 
 # ---- it shows none, not that one, or one that is too old ----
 FAKE_CUDA_NONE=1 all_say "cuda: the driver shows 0 GPUs" "CUDA_VISIBLE_DEVICES"

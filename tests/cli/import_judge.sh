@@ -43,11 +43,10 @@ extern "C" void many(const float *x, {arguments}, float *out, cudaStream_t strea
 }}
 """)
 END
-expect_judged 0 eval tasks/many right.cu --device cpu --json
-json 'o["status"] == "correct"'
 # A mapping keeps no descriptor: a thousand of them are no question of how many files a process may have open.
-(ulimit -n 256 && expect_judged 0 eval tasks/many right.cu --device cpu --json && exit $failures) || failures=$?
-expect 1 eval tasks/many forgets.cu --device cpu --json
+(ulimit -n 256 && expect_judged 0 eval tasks/many right.cu --device cpu --check-only --json && exit $failures) || failures=$?
+json 'o["status"] == "correct"'
+expect 1 eval tasks/many forgets.cu --device cpu --check-only --json
 json 'o["status"] == "wrong_result"'
 expect 0 import kernelbench "$root/tests/kernelbench/bad" --ids 20 -o tasks --unchecked
 cat >structure.cu <<'END'
@@ -64,23 +63,37 @@ extern "C" void level1_20_Signs_And_Matrices(const float *triangular, const floa
     multiply<<<32, 32, 0, stream>>>(triangular, symmetric, signs, out);
 }
 END
-expect_judged 0 eval tasks/level1_20_Signs_And_Matrices structure.cu --device cpu --json
+expect_judged 0 eval tasks/level1_20_Signs_And_Matrices structure.cu --device cpu --check-only --json
 json 'o["status"] == "correct"'
 # Kinds of problems. The first line of each file says what the import does. It has judged the
-# module of a made task. Some need a part of PyTorch that older ones lack.
+# module of a made task. Some need a part of PyTorch that older ones lack. One import takes them all,
+# so that they share processes that have loaded PyTorch.
 python=$("$program" doctor 2>/dev/null | sed -n 's/^ok  *pytorch .*(\(.*\))$/\1/p')
+mkdir problems
+unfit=
 for file in "$root"/tests/torch/problems/*.py; do
-    name=$(basename "$file" .py)
     needed=$(sed -n 's/^# needs: //p' "$file")
-    [ -z "$needed" ] || "$python" -c "import torch; torch.$needed" 2>/dev/null || { echo "left out: $name needs torch.$needed"; continue; }
+    [ -z "$needed" ] || "$python" -c "import torch; torch.$needed" 2>/dev/null || { echo "left out: $(basename "$file") needs torch.$needed"; continue; }
+    cp "$file" problems/
     read -r _ _ wanted what < <(head -n 1 "$file")
+    [ "$wanted" != unfit ] || unfit=$file
+done
+expect 0 import torch problems -o kinds --device cpu --json
+cp out all.json
+json "len(o['problems']) == $(ls problems | wc -l)"
+for file in problems/*.py; do
+    name=$(basename "$file" .py)
+    read -r _ _ wanted what < <(head -n 1 "$file")
+    python3 -c 'import json, sys
+o = json.load(open("all.json"))
+o["problems"] = [p for p in o["problems"] if p["task"] == sys.argv[1]]
+json.dump(o, open("out", "w"))' "$name"
     if [ "$wanted" = unfit ]; then
-        expect 1 import torch "$file" -o kinds --json
         json "o['problems'][0]['status'] == 'unfit' and o['problems'][0]['rule'] == '$what'"
         continue
     fi
-    expect 0 import torch "$file" -o kinds --device cpu --json
-    json "o['problems'][0]['check_seconds'] > 0 and 'not judged' not in o['problems'][0]['notes']"
+    json "o['problems'][0]['status'] == 'made' and o['problems'][0]['check_seconds'] > 0 and 'not judged' not in o['problems'][0]['notes']"
     [ -z "$what" ] || grep -q "\"$what\"" "kinds/$name/task.json" || fail "$name is not $what"
 done
+[ -z "$unfit" ] || expect 1 import torch "$unfit" -o alone --json
 finish
