@@ -37,7 +37,7 @@ SKIPPED = re.compile(
     r"^(namespace |struct |class |using |torch::NoGradGuard|torch::InferenceMode|c10::|at::(?!Tensor\b)|"
     r"torch::manual_seed|torch::cuda::|torch::set_default|cudaDeviceSynchronize|cudaSetDevice|"
     r"srand|std::cout|std::cerr|"
-    r"printf|return\b|\w+(\.|->)(eval|train|zero_grad)\(\)$|static_assert|assert\()"
+    r"printf|return\b|\w+(\.|->)(train|zero_grad)\(\)$|static_assert|assert\()"
 )
 TYPES = (
     r"(?:unsigned\s+)?(?:auto|int|long|int64_t|int32_t|uint32_t|size_t|float|double|bool|"
@@ -951,7 +951,7 @@ def seed_of(text, driver, constants, description):
             given.append("(void *)" + name)
         else:
             value = resolve(code, constants, description["patches"])
-            if code.endswith("else (None)"):
+            if code.endswith("else (None)") or is_null(driver, code):
                 code = "None"
             if code == "None" or value is None and code == "nullptr":
                 given.append("nullptr")
@@ -974,6 +974,12 @@ def seed_of(text, driver, constants, description):
     ]
     includes = "#include <cstdint>\n#include <cuda_fp16.h>\n"
     return {"init.cu": includes + text.rstrip("\n") + "\n" + "\n".join(lines)}, ""
+
+
+def is_null(driver, name):
+    """True if a pointer's last value is nullptr."""
+    values = [s.code for s in driver.statements if s.target == name]
+    return values[-1:] == ["None"]
 
 
 def alias(driver, source):
