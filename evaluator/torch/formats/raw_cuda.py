@@ -34,7 +34,8 @@ NUMBERS = {
 # Names of the problem file that no statement of the driver defines.
 GIVEN = {"torch", "nn", "F", "math", "to", "div", "std_get", "slice", "min", "max", "abs", "pow"}
 SKIPPED = re.compile(
-    r"^(namespace |struct |class |using |torch::NoGradGuard|torch::InferenceMode|c10::|at::(?!Tensor\b)|"
+    r"^(namespace |struct |class |using |torch::NoGradGuard|torch::InferenceMode|c10::|"
+    r"at::(?!Tensor\b)|"
     r"torch::manual_seed|torch::cuda::|torch::set_default|cudaDeviceSynchronize|cudaSetDevice|"
     r"srand|std::cout|std::cerr|"
     r"printf|return\b|\w+(\.|->)(train|zero_grad)\(\)$|static_assert|assert\()"
@@ -552,7 +553,8 @@ class Driver:
             self.functions.add(found.group(1))
 
     def read_classes(self):
-        for found in re.finditer(r"\b(?:struct|class)\s+(\w+)\s*(?:final\s*)?(?::[^{;]*)?\{", self.text):
+        heads = r"\b(?:struct|class)\s+(\w+)\s*(?:final\s*)?(?::[^{;]*)?\{"
+        for found in re.finditer(heads, self.text):
             start = found.end() - 1
             if not re.search(r"\bforward\s*\(", self.text[start : closing(self.text, start)]):
                 continue
