@@ -98,7 +98,7 @@ refused() { # FORMAT FOLDER WORDS
     json "o['problems'][0]['status'] == 'failed' and o['problems'][0]['rule'] == 'file' and '$3' in o['problems'][0]['reason']"
 }
 faulty() { # FILE OLD NEW: a copy of the problem with one change
-    rm -rf faulty && mkdir faulty && cp -r checkout/. faulty && rm -rf faulty/in_place
+    rm -rf faulty && mkdir faulty && cp -r checkout/. faulty && rm -rf faulty/in_place faulty/own_check
     sed -i "s|$2|$3|" "faulty/scaled_sum/$1"
 }
 faulty task.yml '^tests:' 'tests: ['
