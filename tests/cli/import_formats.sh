@@ -64,6 +64,8 @@ expect 0 task show com/affine --json
 json '[w["params"] for w in o["task"]["workloads"]] == [{"BATCH": 16, "FEATURES": 32, "workload": 0}, {"BATCH": 5, "FEATURES": 64, "workload": 1}, {"BATCH": 16, "FEATURES": 33, "workload": 2}]'
 json 'o["task"]["torch"]["patches"] == {"BATCH": "BATCH", "FEATURES": "FEATURES", "SLOPE": "workload == 0 ? 0.5 : workload == 1 ? 0.25 : 0.5"}'
 expect 0 eval com/affine "$formats/kernelbench_com/affine/solution.py" --device cpu --check-only --no-keep
+# A problem without inputs is a call of run.
+expect 0 eval com/rollout "$formats/kernelbench_com/rollout/solution.py" --device cpu --check-only --no-keep
 sed 's/scaled_sum(const float \*a, const float \*b,/affine(const float *x, const float *weight, const float *bias,/; s/rows, int64_t columns/FEATURES, int64_t BATCH/; /<<</d' sum.cu >affine.cu
 expect 0 export --format modelnew -t com/affine --candidate affine.cu -o sized.py
 grep -q 'kforge_run(given + outputs, \[\], \[[0-9]*, [0-9]*\]' sized.py || fail "sized.py: $(tail -5 sized.py)"
@@ -96,7 +98,7 @@ refused() { # FORMAT FOLDER WORDS
     json "o['problems'][0]['status'] == 'failed' and o['problems'][0]['rule'] == 'file' and '$3' in o['problems'][0]['reason']"
 }
 faulty() { # FILE OLD NEW: a copy of the problem with one change
-    rm -rf faulty && mkdir faulty && cp -r checkout/. faulty && rm -rf faulty/in_place
+    rm -rf faulty && mkdir faulty && cp -r checkout/. faulty && rm -rf faulty/in_place faulty/own_check
     sed -i "s|$2|$3|" "faulty/scaled_sum/$1"
 }
 faulty task.yml '^tests:' 'tests: ['

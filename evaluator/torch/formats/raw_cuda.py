@@ -34,10 +34,11 @@ NUMBERS = {
 # Names of the problem file that no statement of the driver defines.
 GIVEN = {"torch", "nn", "F", "math", "to", "div", "std_get", "slice", "min", "max", "abs", "pow"}
 SKIPPED = re.compile(
-    r"^(namespace |struct |class |using |torch::NoGradGuard|torch::InferenceMode|c10::|at::(?!Tensor\b)|"
+    r"^(namespace |struct |class |using |torch::NoGradGuard|torch::InferenceMode|c10::|"
+    r"at::(?!Tensor\b)|"
     r"torch::manual_seed|torch::cuda::|torch::set_default|cudaDeviceSynchronize|cudaSetDevice|"
     r"srand|std::cout|std::cerr|"
-    r"printf|return\b|\w+(\.|->)(eval|train|zero_grad)\(\)$|static_assert|assert\()"
+    r"printf|return\b|\w+(\.|->)(train|zero_grad)\(\)$|static_assert|assert\()"
 )
 TYPES = (
     r"(?:unsigned\s+)?(?:auto|int|long|int64_t|int32_t|uint32_t|size_t|float|double|bool|"
@@ -552,7 +553,8 @@ class Driver:
             self.functions.add(found.group(1))
 
     def read_classes(self):
-        for found in re.finditer(r"\b(?:struct|class)\s+(\w+)\s*(?:final\s*)?(?::[^{;]*)?\{", self.text):
+        heads = r"\b(?:struct|class)\s+(\w+)\s*(?:final\s*)?(?::[^{;]*)?\{"
+        for found in re.finditer(heads, self.text):
             start = found.end() - 1
             if not re.search(r"\bforward\s*\(", self.text[start : closing(self.text, start)]):
                 continue
@@ -951,7 +953,7 @@ def seed_of(text, driver, constants, description):
             given.append("(void *)" + name)
         else:
             value = resolve(code, constants, description["patches"])
-            if code.endswith("else (None)"):
+            if code.endswith("else (None)") or is_null(driver, code):
                 code = "None"
             if code == "None" or value is None and code == "nullptr":
                 given.append("nullptr")
@@ -974,6 +976,12 @@ def seed_of(text, driver, constants, description):
     ]
     includes = "#include <cstdint>\n#include <cuda_fp16.h>\n"
     return {"init.cu": includes + text.rstrip("\n") + "\n" + "\n".join(lines)}, ""
+
+
+def is_null(driver, name):
+    """True if a pointer's last value is nullptr."""
+    values = [s.code for s in driver.statements if s.target == name]
+    return values[-1:] == ["None"]
 
 
 def alias(driver, source):

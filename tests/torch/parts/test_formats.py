@@ -222,6 +222,21 @@ class Raw(unittest.TestCase):
         self.assertIn("        w = bn.weight.clone()\n        set_data(bn.weight, w)", text)
         self.assertNotIn("w = ", text[text.index("def forward") :])
 
+    def test_module_that_evaluates(self):
+        text = driver("torch::nn::BatchNorm1d bn(n); bn->eval(); auto ref = bn->forward(x);")["text"]
+        self.assertIn("        bn.eval()\n", text[: text.index("def forward")])
+
+    def test_pointer_without_a_tensor(self):
+        text = DRIVER % "auto ref = x; void* none = nullptr;"
+        text = text.replace("x.data_ptr(), n)", "x.data_ptr(), none, n)")
+        made = raw_cuda.translate({"folder": "own", "files": {"driver.cpp": text, "init.cu": ""}})
+        row = {"name": "x", "dtype": "f32"}
+        files, note = made["finish"](
+            {"inputs": [row], "state": [], "outputs": [dict(row, name="out")], "patches": {}}
+        )
+        self.assertEqual(note, "")
+        self.assertIn("(out, (void *)x, nullptr, 8);", files["init.cu"])
+
     def test_comparison_of_its_own(self):
         self.assertIn("return ref", driver("auto ref = x;", " 1e-3, 1e-3")["text"])
         files = {"driver.cpp": DRIVER % "auto ref = x;", "init.cu": ""}
@@ -241,6 +256,7 @@ class Raw(unittest.TestCase):
 
     def test_half_precision_that_a_processor_lacks(self):
         torch = libtorch.python_torch
+        self.addCleanup(libtorch.WIDENED.clear)
 
         def lacking(x):
             if x.dtype == torch.float16:
