@@ -13,9 +13,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "extract_code.h"
+#include "c_lexer.h"
 #include "extract_internal.h"
-#include "extract_python.h"
+#include "python_lexer.h"
 #include "kforge/buffer.h"
 #include "kforge/cleanup.h"
 

@@ -136,7 +136,7 @@ void kf_jobs_withdraw(kf_search *s);
 void kf_jobs_cancel_questions(kf_search *s);
 void kf_jobs_clear(kf_search_jobs *jobs);
 
-/* ---- search_propose.c ------------------------------------------------------------------------ */
+/* ---- search_next_candidate.c ----------------------------------------------------------------- */
 
 /* True if baseline and seeds have their verdicts. */
 bool kf_defaults_settled(const kf_tunable_sources *sources);
@@ -317,7 +317,7 @@ void kf_ensemble_useless(kf_models *models, int model, double cost_usd);
 void kf_ensemble_judged(kf_search *s, const kf_proposal *proposal, bool known, kf_status status,
                         kf_blame blame, double speedup);
 
-/* ---- search_choose.c ------------------------------------------------------------------------- */
+/* ---- search_next_request.c ------------------------------------------------------------------- */
 
 /* Fills in what the call asks for: step, parent, exemplars, island. */
 void kf_choose(kf_search *s, kf_call *call);
@@ -332,7 +332,7 @@ bool kf_choose_diagnosis(kf_search *s, const kf_call *call, kf_error *why, kf_er
 /* Makes a summary due, if it is time for one. */
 bool kf_choose_summary(kf_search *s, kf_error *error);
 
-/* ---- search_selection.c ---------------------------------------------------------------------- */
+/* ---- search_parents.c ------------------------------------------------------------------------ */
 
 bool kf_selection_take(kf_search *s, const kf_outcome *outcome, kf_error *error);
 /* Notes the share of the physical limit that the best reached when it was measured again. */

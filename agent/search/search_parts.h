@@ -246,7 +246,7 @@ typedef struct kf_calls {
     int64_t answered;
 } kf_calls;
 
-/* ---- search_selection.c, search_choose.c ----------------------------------------------------- */
+/* ---- search_parents.c, search_next_request.c ------------------------------------------------- */
 
 /* A judged attempt. */
 typedef struct kf_outcome {

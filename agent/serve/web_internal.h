@@ -93,7 +93,7 @@ struct kf_web {
     kf_web_watch watch;
 };
 
-/* ---- web_listen.c --------------------------------------------------------------------------- */
+/* ---- web_listen.c ---------------------------------------------------------------------------- */
 
 /* True for the form of an address. */
 bool kf_web_is_address(const char *text, kf_error *error);
@@ -101,13 +101,13 @@ bool kf_web_is_address(const char *text, kf_error *error);
 bool kf_web_listen(kf_web_listener *listener, const char *text, kf_error *error);
 void kf_web_unlisten(kf_web_listener *listener);
 
-/* ---- web_guard.c ---------------------------------------------------------------------------- */
+/* ---- web_access.c ---------------------------------------------------------------------------- */
 
 /* True if the request may pass: its token is right, and no web page of another site sent it.
  * Otherwise queues an answer for the exchange. */
 bool kf_web_guard(kf_exchange *exchange);
 
-/* ---- web_watch.c ---------------------------------------------------------------------------- */
+/* ---- web_watch.c ----------------------------------------------------------------------------- */
 
 bool kf_web_watch_start(kf_web *http, kf_error *error);
 void kf_web_watch_end(kf_web *http);
@@ -116,7 +116,7 @@ void kf_web_suspend(kf_exchange *exchange, double wake_at);
 /* With the lock held: resumes it. */
 void kf_web_resume(kf_exchange *exchange);
 
-/* ---- web_exchange.c ------------------------------------------------------------------------- */
+/* ---- web_answers.c --------------------------------------------------------------------------- */
 
 kf_exchange *kf_exchange_new(kf_web *http, kf_web_listener *listener,
                              struct MHD_Connection *connection, const char *url,

@@ -2,7 +2,7 @@
  * source.
  *
  * Declarations are found line by line in the text with comments and literals blanked out
- * (extract_code.h). So a `kforge:` inside a string or a block comment declares nothing, and a
+ * (c_lexer.h). So a `kforge:` inside a string or a block comment declares nothing, and a
  * #define inside a comment defines nothing. */
 #include <ctype.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "extract_code.h"
+#include "c_lexer.h"
 #include "kforge/buffer.h"
 #include "kforge/json.h"
 #include "nearest.h"

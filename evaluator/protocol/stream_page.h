@@ -1,5 +1,5 @@
 /* The stream page: device memory through which the judge holds the stream of a runner on a GPU, and
- * through which it learns what that stream sees (evaluator/judge/measure/measure_order.c).
+ * through which it learns what that stream sees (evaluator/judge/measure/measure_stream_order.c).
  *
  * Before each call of a batch the runner lets the stream wait until the call's gate has the value
  * KF_GATE_OPEN. No kernel begins under such a wait, so a dependent launch cannot reach across two

@@ -57,7 +57,7 @@
  * after a large one. There the second term is K * v * scale, the worst case of any order (Higham,
  * "The accuracy of floating point summation", SIAM J. Sci. Comput. 14, 1993).
  *
- * `order` is 0 for f64, and until the judge has run the oracle on moved inputs (measure_compare.c).
+ * `order` is 0 for f64, and until the judge has run the oracle on moved inputs (measure_results.c).
  * tests/unit/test_accuracy.c has tables of the arithmetic that passes and fails.
  *
  * `tf32` of the argument: c and u of an f32 output are those of tf32. cuDNN chooses a convolution's

@@ -293,7 +293,7 @@ static int64_t move(set *s, double share, int number, double *sample)
     return used;
 }
 
-/* Does what measure_compare.c does. */
+/* Does what measure_results.c does. */
 static void measure_change(set *s, uint64_t seed)
 {
     double *before = malloc(8 * KF_CONDITION_SAMPLE), *after = malloc(8 * KF_CONDITION_SAMPLE),

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "test_main.h"
-#include "extract_code.h"
+#include "c_lexer.h"
 #include "kforge/buffer.h"
 #include "kforge/cleanup.h"
 #include "extract.h"

@@ -9,7 +9,7 @@
 
 #include "test_main.h"
 
-#include "schedule.h"
+#include "timing_schedule.h"
 
 static const kf_set_limits limits = {.least = KF_MIN_SETS, .room = 10000, .most = 1024};
 

@@ -1,5 +1,5 @@
 /* The order of calls in the candidate's stream: gates that hold the stream, and samples of what it
- * sees (stream_page.h). evaluator/judge/measure/measure_order.c decides when. */
+ * sees (stream_page.h). evaluator/judge/measure/measure_stream_order.c decides when. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -9,11 +9,12 @@
  *      memory (memory_settle.h), poisons outputs and empties caches. After it the judge inspects
  *      inputs, guards and left-out sets, and compares the outputs of all calls. It compares the
  *      baseline's in the first two pairs. The first pair is a warm-up, compared like any other.
- *      After the first pair, and after some of the others, follow held batches (measure_order.c).
+ *      After the first pair, and after some of the others, follow held batches
+ *      (measure_stream_order.c).
  *   5. In some timed pairs each side makes a single call on a left-out set, for latency. Some are
  *      followed by a batch of the candidate that the judge watches (measure_watch.c).
- *   6. schedule.c ends the pairs. If the baseline was slower in pairs than alone, it is measured
- *      alone once more.
+ *   6. timing_schedule.c ends the pairs. If the baseline was slower in pairs than alone, it is
+ *      measured alone once more.
  *
  * At most one of the three runners runs at a time. The others are stopped. */
 #include "measure.h"

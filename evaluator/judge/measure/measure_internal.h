@@ -9,7 +9,7 @@
 #include "check_outputs.h"
 #include "kforge/file.h"
 #include "measure.h"
-#include "schedule.h"
+#include "timing_schedule.h"
 #include "timing_record.h"
 
 /* Arrays by set, except the first two, which list sets. */
@@ -194,7 +194,7 @@ bool kf_measurement_keep_candidate(kf_measurement *r, kf_error *error);
 /* Charges to the candidate what its runner was late. */
 void kf_measurement_charge_lateness(kf_measurement *r);
 
-/* ---- measure_known.c ------------------------------------------------------------------------- */
+/* ---- measure_baseline_cache.c ---------------------------------------------------------------- */
 
 /* True if an earlier job measured this baseline, and its runner still lives. */
 bool kf_measurement_recall(kf_measurement *r);
@@ -292,7 +292,7 @@ bool kf_measurement_empty_batch(kf_measurement *r, kf_side side, uint32_t count,
 /* Runs one of the baseline right after another batch of its process, as before a single call. */
 bool kf_measurement_empty_again(kf_measurement *r, kf_error *error);
 
-/* ---- measure_compare.c ----------------------------------------------------------------------- */
+/* ---- measure_results.c ----------------------------------------------------------------------- */
 
 /* Copies what a runner in Python computed into the sets. */
 bool kf_measurement_fetch(kf_measurement *r, kf_side side, const uint32_t *list, uint32_t count,
@@ -312,7 +312,7 @@ bool kf_measurement_find_wrong(kf_measurement *r, const uint32_t *list, uint32_t
 bool kf_measurement_run_baseline_on(kf_measurement *r, uint32_t doubtful, kf_doubts *doubts,
                                     uint32_t *list, uint32_t *count, kf_error *error);
 
-/* ---- measure_solo.c -------------------------------------------------------------------------- */
+/* ---- measure_baseline_alone.c ---------------------------------------------------------------- */
 
 /* Runs one or two calls of the candidate, which show how many calls its batches may have. */
 bool kf_measurement_first_calls(kf_measurement *r, kf_error *error);
@@ -333,7 +333,7 @@ bool kf_measurement_check_side(kf_measurement *r, kf_side side, uint32_t called,
 bool kf_measurement_pair(kf_measurement *r, const kf_pair_plan *plan, kf_pair_times times[2],
                          kf_error *error);
 
-/* ---- measure_order.c ------------------------------------------------------------------------- */
+/* ---- measure_stream_order.c ------------------------------------------------------------------ */
 
 /* Runs held batches of the candidate after a pair, on the sets and in the order of that pair. Adds
  * a finding if work began before its turn in the call's stream. */

@@ -1,7 +1,7 @@
 /* A small lexer that separates code from comments and literals. It knows only what that needs:
  * comment starts, escapes, raw strings, line continuations, and digit separators (1'000 is no
  * character literal). */
-#include "extract_code.h"
+#include "c_lexer.h"
 
 #include <stdlib.h>
 #include <string.h>

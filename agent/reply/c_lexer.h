@@ -1,7 +1,7 @@
 /* Separates code from comments and literals in a C, C++ or CUDA source. For reply extraction and
  * the tuner. Internal to agent/. */
-#ifndef KFORGE_AGENT_EXTRACT_CODE_H
-#define KFORGE_AGENT_EXTRACT_CODE_H
+#ifndef KFORGE_AGENT_C_LEXER_H
+#define KFORGE_AGENT_C_LEXER_H
 
 #include <stdbool.h>
 #include <stddef.h>

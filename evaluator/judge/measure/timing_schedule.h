@@ -7,8 +7,8 @@
  * it.
  *   3. kf_schedule_begin_pairs, then for each pair kf_schedule_next, kf_schedule_adapt,
  *      kf_schedule_judge, and for a pair that counts kf_schedule_is_done. */
-#ifndef KFORGE_SCHEDULE_H
-#define KFORGE_SCHEDULE_H
+#ifndef KFORGE_TIMING_SCHEDULE_H
+#define KFORGE_TIMING_SCHEDULE_H
 
 #include "input_secret.h"
 #include "kforge/stats.h"

@@ -1,6 +1,6 @@
 /* Separates Python from C in a block of a reply. For reply extraction. Internal to agent/reply. */
-#ifndef KFORGE_AGENT_EXTRACT_PYTHON_H
-#define KFORGE_AGENT_EXTRACT_PYTHON_H
+#ifndef KFORGE_AGENT_PYTHON_LEXER_H
+#define KFORGE_AGENT_PYTHON_LEXER_H
 
 #include <stdbool.h>
 #include <stddef.h>

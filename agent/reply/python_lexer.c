@@ -1,10 +1,10 @@
 /* A small lexer of Python's string literals, and the lines that only Python has. */
-#include "extract_python.h"
+#include "python_lexer.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "extract_code.h"
+#include "c_lexer.h"
 #include "extract_internal.h"
 
 static bool starts_with(kf_span line, const char *word)

@@ -1,4 +1,4 @@
-#include "schedule.h"
+#include "timing_schedule.h"
 
 #include <math.h>
 
