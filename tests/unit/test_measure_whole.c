@@ -138,6 +138,8 @@ typedef struct behaviour {
     /* The first call of a batch reads the inputs of all. With `claims` it says that all have begun,
      * and with `finishes` it has all outputs by then. */
     bool reads_all, claims, finishes;
+    /* It takes the number of calls that have begun back now and then. */
+    bool falls;
     double ahead; /* seconds of a batch's work that the process does in the single call before it */
     double early; /* and while it is woken for that call */
     double meanwhile; /* the part that another thread does while it is woken for a batch */
@@ -351,7 +353,7 @@ uint32_t kf_runner_begun(const kf_runner *runner)
 {
     (void)runner;
     world.looks++;
-    return world.begun;
+    return candidate_does.falls && world.looks % 3 == 2 ? 0 : world.begun;
 }
 
 bool kf_runner_has_answered(const kf_runner *runner)
@@ -1565,6 +1567,23 @@ static void one_launch_for_a_batch_is_impossible(void **state)
     }
 }
 
+static void a_number_of_calls_that_falls_is_found(void **state)
+{
+    (void)state;
+    kf_device_operations stoppable = operations;
+    stoppable.buffers.occupy = NULL;
+    machine *m = started(100e-6);
+    m->device.operations = &stoppable;
+    world.watchable = candidate_does.falls = true;
+    kf_verdict *v = judged(m, 1);
+    assert_int_equal(v->workloads->finding_count, 1);
+    assert_int_equal(v->workloads->findings[0].status, KF_CHEATING);
+    assert_string_equal(v->workloads->findings[0].rule, "calls.early");
+    assert_non_null(strstr(v->workloads->findings[0].text, "fell"));
+    kf_verdict_free(v);
+    stopped(m);
+}
+
 /* In some batches the judge overwrites inputs of later calls. A candidate that reads them in the
  * first call is found, also if it says that all calls have begun. An honest one is not. */
 static void calls_that_read_ahead_are_found(void **state)
@@ -2055,6 +2074,7 @@ int test_program(void)
         cmocka_unit_test(checks_do_not_wait),
         cmocka_unit_test(one_launch_for_a_batch_is_impossible),
         cmocka_unit_test(calls_that_read_ahead_are_found),
+        cmocka_unit_test(a_number_of_calls_that_falls_is_found),
         cmocka_unit_test(no_call_is_left_out_unnoticed),
         cmocka_unit_test(tf32_is_told_where_the_baseline_is_more_exact),
         cmocka_unit_test(a_baseline_too_coarse_in_tf32_is_told),

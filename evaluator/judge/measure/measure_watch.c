@@ -8,7 +8,8 @@
  *
  * A candidate can change the number. If it is too low, the judge overwrites inputs that were read.
  * If it is too high, calls count as ended that are not. So at each look the judge also copies a few
- * bytes of an output of an ended call, which must not change any more.
+ * bytes of an output of an ended call, which must not change any more. The runner only raises the
+ * number, so one that falls was written by the candidate.
  *
  * A call that begins while the judge overwrites its input may see either. It is not compared. */
 #include <math.h>
@@ -27,8 +28,10 @@
 #define LATEST 16.0
 /* On a busy machine the judge often misses a batch, and tries so many. */
 #define TRIES 3
-/* one of so many watched batches does not wait for the first call */
+/* One of so many watched batches does not wait for the first call, and one of so many after a batch
+ * in which the judge came too late. */
 #define AT_ONCE 8
+#define AT_ONCE_AGAIN 2
 /* The judge waits so long for the first call, which may never begin. */
 #define BEGIN_SECONDS 1.0
 /* bytes that the judge overwrites at a time, at most */
@@ -69,6 +72,9 @@ typedef struct kf_watch {
     int change_count, output_count;
     /* changes in the course of the calls */
     int telling;
+    /* the largest number of calls begun that was seen; a smaller one followed */
+    uint32_t most;
+    bool fell;
     bool failed;
     kf_error *error;
 } kf_watch;
@@ -129,9 +135,11 @@ static bool can_watch(const kf_measurement *r)
 
 /* ---- while the batch runs -------------------------------------------------------------------- */
 
-static uint32_t begun(const kf_watch *w)
+static uint32_t begun(kf_watch *w)
 {
     uint32_t number = kf_runner_begun(w->r->runners[CANDIDATE]);
+    if (number < w->most) w->fell = true;
+    if (number > w->most) w->most = number;
     return number < w->calls ? number : w->calls;
 }
 
@@ -315,6 +323,18 @@ static bool restore_inputs(kf_measurement *r, kf_error *error)
     return kf_measurement_inspect(r, CANDIDATE, error);
 }
 
+static bool check_number(kf_measurement *r, kf_error *error)
+{
+    if (!r->watching.watch->fell) return true;
+    r->over = true;
+    return kf_verdict_add_finding(r->bench->verdict, r->bench->result, KF_CHEATING,
+                                  KF_BLAME_CANDIDATE, "calls.early", NAN, NAN,
+                                  "the runner's number of calls that had begun fell in a batch. "
+                                  "Write to no memory of the runner, and read the inputs of a call "
+                                  "in it") != NULL ||
+           kf_fail_memory(error, "a finding");
+}
+
 static bool check_ended_calls(kf_measurement *r, kf_error *error)
 {
     const kf_watch *w = r->watching.watch;
@@ -450,6 +470,7 @@ static bool run(kf_measurement *r, kf_error *error)
     if (!kf_measurement_batch(r, CANDIDATE, 0, w->calls, 0, -1, &batch, error)) return false;
     if (w->failed) return false;
     r->watching.changes += w->telling;
+    if (!r->over && !check_number(r, error)) return false;
     if (!r->over && !check_ended_calls(r, error)) return false;
     if (!r->over && !restore_inputs(r, error)) return false;
     uint32_t compared = leave_out_raced(r);
@@ -460,13 +481,13 @@ static bool run(kf_measurement *r, kf_error *error)
 }
 
 /* Draws when the judge looks. */
-static void draw_moments(kf_watch *w)
+static void draw_moments(kf_watch *w, bool again)
 {
     const kf_measurement *r = w->r;
     const kf_series *batches = &r->record.batches[CANDIDATE];
     double batch = kf_quantile(batches->seconds, batches->count, 0) * w->calls,
            seconds = fmax(batch - r->schedule.empty_batch, batch / 4);
-    w->at_once = kf_choices_below(&w->choices, AT_ONCE) == 0;
+    w->at_once = kf_choices_below(&w->choices, again ? AT_ONCE_AGAIN : AT_ONCE) == 0;
     for (int i = 0; i < LOOKS; i++)
         w->moments[i] = seconds * (i < USUAL_LOOKS ? draw_part(&w->choices)
                                                    : pow(LATEST, draw_part(&w->choices)));
@@ -489,7 +510,7 @@ bool kf_measurement_watch(kf_measurement *r, int serial, kf_error *error)
                         .choices.state = kf_measurement_draw(r, "watched", number),
                         .calls = r->schedule.calls[CANDIDATE],
                         .error = error};
-        draw_moments(w);
+        draw_moments(w, i > 0);
         done = prepare(r, number, error) && run(r, error);
         telling = w->telling;
     }
