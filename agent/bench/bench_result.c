@@ -617,7 +617,8 @@ bool kf_bench_run_words(kf_store *store, const char *id, kf_buffer *words, kf_er
     const cJSON *bench = kf_bench_of_options(run.options, &memory);
     if (!describe(&result, &run, bench, error)) return false;
     kf_bench_row *row = row_named(&result, run.task_name);
-    if (!row || !load_run(&result, store, &run, bench, row, error)) return row;
+    if (!row) return kf_fail(error, KF_ERROR_INPUT, "run %s: its bench has no such task", id);
+    if (!load_run(&result, store, &run, bench, row, error)) return false;
     kf_figure_interval(row->best.speedup, interval);
     kf_buffer_format(words, "best %s%s%s, samples: %s", kf_figure_speedup(row->best.speedup, best),
                      *interval ? " " : "", interval, *row->statuses ? row->statuses : "none");

@@ -151,7 +151,8 @@ static void end_turn(kf_episode_server *server, int64_t id, const cJSON *result,
                        server->turns) if (kf_json_get_number(turn, "id", 0) == (double)id) break;
     const cJSON *text = cJSON_GetObjectItemCaseSensitive(result, "text");
     const char *feedback = cJSON_IsString(text) ? text->valuestring : reason ? reason : "";
-    if (!turn) return;
+    /* A call that was withdrawn as its verdict came has ended already. */
+    if (!turn || cJSON_GetObjectItemCaseSensitive(turn, "feedback")) return;
     cJSON_AddStringToObject(turn, "feedback", feedback);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         const cJSON *item = cJSON_GetObjectItemCaseSensitive(result, keys[i]);

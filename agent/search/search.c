@@ -179,7 +179,10 @@ static bool search(kf_search *s, kf_search_result *result, kf_error *error)
         if (interrupts(s) || (s->progress.ending && !has_begun(s))) kf_jobs_withdraw(s);
         if (interrupts(s)) kf_jobs_cancel_questions(s);
         if (interrupts(s) >= 2 || is_late(s, &ending_since)) break;
-        if (s->models.gone && is_silent(s)) break;
+        if (s->models.gone && is_silent(s)) {
+            kf_jobs_cancel(s);
+            break;
+        }
         if (!s->jobs.in_flight) {
             if (s->progress.ending || (stuck && !s->jobs.retries && !kf_ensemble_alive(&s->models)))
                 break;

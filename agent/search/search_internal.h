@@ -134,6 +134,8 @@ bool kf_jobs_handle(kf_search *s, kf_workers_result *result, kf_error *error);
 void kf_jobs_withdraw(kf_search *s);
 /* Stops the judging of what agents asked for. */
 void kf_jobs_cancel_questions(kf_search *s);
+/* Cancels all jobs in flight, for a run that ends at once. */
+void kf_jobs_cancel(kf_search *s);
 void kf_jobs_clear(kf_search_jobs *jobs);
 
 /* ---- search_next_candidate.c ----------------------------------------------------------------- */

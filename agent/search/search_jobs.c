@@ -215,6 +215,16 @@ void kf_jobs_withdraw(kf_search *s)
     }
 }
 
+/* Their workers may serve another run, which must not get these verdicts. */
+void kf_jobs_cancel(kf_search *s)
+{
+    for (kf_proposal *p = s->jobs.in_flight, *next; p; p = next) {
+        next = p->next;
+        kf_workers_cancel(s->workers, p->ticket);
+        kf_proposal_free(unlink_ticket(s, p->ticket));
+    }
+}
+
 /* After an interruption no agent waits for these answers, and the episode starts anew after a
  * resume. */
 void kf_jobs_cancel_questions(kf_search *s)

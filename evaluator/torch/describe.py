@@ -28,12 +28,13 @@ import time
 import traceback
 import warnings
 
+import load
+
 try:
     import torch
 
     import freezable
     import full_shapes
-    import load
     import meta
     import shrink
     import unseen

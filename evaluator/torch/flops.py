@@ -25,12 +25,16 @@ def _attention(args):
 
 
 class FlopCounter(TorchDispatchMode):
-    def __init__(self):
+    def __init__(self, limit=None):
+        """limit: each operation calls its check() first."""
         super().__init__()
+        self.limit = limit
         self.total = 0
         self.convolves = False  # in float32
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if self.limit:
+            self.limit.check()
         out = func(*args, **(kwargs or {}))
         name = str(func).split(".")[1] if "." in str(func) else str(func)
         first = out[0] if isinstance(out, (tuple, list)) and out else out

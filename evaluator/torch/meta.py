@@ -128,20 +128,35 @@ class TooSlow(Exception):
     """A call that took more processor time than it may."""
 
 
+class Limit:
+    """Of processor time. late: it is used up, so the next counted operation raises TooSlow."""
+
+    def __init__(self, seconds):
+        self.seconds, self.late = seconds, False
+
+    def check(self):
+        if self.late:
+            raise TooSlow("it takes more than %g s of processor time" % self.seconds)
+
+
 @contextlib.contextmanager
 def at_most(seconds):
-    """Raises TooSlow in its block after these seconds of processor time. 0: never."""
+    """Yields a Limit. Raises TooSlow in its block if no operation has checked the limit in the same
+    time once more. An exception at any moment would break PyTorch 1.13's stack of modes. 0: no
+    limit."""
+    limit = Limit(seconds)
 
     def stop(*_):
-        raise TooSlow("it takes more than %g s of processor time" % seconds)
+        limit.check()
+        limit.late = True
 
     if not seconds:
-        yield
+        yield limit
         return
     before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_PROF, seconds, seconds)
     try:
-        yield
+        yield limit
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
@@ -151,10 +166,10 @@ def run_for_real(problem, options, size_so_far, seconds=0):
     """Runs forward once with real tensors and completes `size_so_far`. False if it fails. Raises
     TooSlow after `seconds`, if given."""
     try:
-        with at_most(seconds):
+        with at_most(seconds) as limit:
             inputs = problem_measure.draw_inputs(problem, 42)
             model = problem_measure.make_model(problem, 42, options.mode)
-            counter = FlopCounter()
+            counter = FlopCounter(limit)
             with torch.no_grad(), counter:
                 outputs = problem_measure.flatten_outputs(model(*inputs))
     except problem_measure.Unfit:

@@ -69,16 +69,14 @@ class State:
         self.random = [(get, put, get()) for get, put in self._sources()]
         self.holders = []  # (attributes or a container, a copy of it)
         self.tensors = []  # (tensor, its version, its bytes or None)
-        left = KEPT_BYTES
+        self.left = KEPT_BYTES
         for part in module.modules() if module is not None else ():
             own = vars(part)
             for holder in [own, *(v for v in own.values() if type(v) in CONTAINERS)]:
                 self.holders.append((holder, copy.copy(holder)))
                 for tensor in holder.values() if isinstance(holder, dict) else holder:
                     if isinstance(tensor, torch.Tensor):
-                        left -= tensor.numel() * tensor.element_size()
-                        kept = self._copy(tensor, left)
-                        self.tensors.append((tensor, tensor._version, kept))
+                        self.tensors.append((tensor, tensor._version, self._copy(tensor)))
 
     def _sources(self):
         """Yields how the state of each source of random numbers is read and set."""
@@ -90,11 +88,13 @@ class State:
         if self.torch.cuda.is_initialized():
             yield self.torch.cuda.get_rng_state, self.torch.cuda.set_rng_state
 
-    def _copy(self, tensor, left):
+    def _copy(self, tensor):
         """Returns a copy in the host's memory. None: too large, a parameter, or of another kind."""
-        large = left < 0 or isinstance(tensor, self.torch.nn.Parameter)
+        size = tensor.numel() * tensor.element_size()
+        large = size > self.left or isinstance(tensor, self.torch.nn.Parameter)
         if large or tensor.layout is not self.torch.strided or tensor.is_quantized:
             return None
+        self.left -= size
         return tensor.detach().to("cpu", copy=True)
 
     def changed(self):

@@ -639,9 +639,10 @@ class Runner:
         argument, offset, size = self.loaded.arguments[number], command[7], command[10]
         data = bytearray(os.pread(fd, size, offset))
         dtype = self.loaded.load.torch_dtype(argument["dtype"])
-        return self.place.make(
-            lambda: self.torch.frombuffer(data, dtype=dtype).view(argument["shape"])
-        )
+        if not data:
+            return self.torch.empty(argument["shape"], dtype=dtype)
+        tensor = self.torch.frombuffer(data, dtype=dtype).view(argument["shape"])
+        return self.place.make(lambda: [tensor])[0]
 
     def _elements(self, argument):
         count = 1
@@ -654,7 +655,7 @@ class Runner:
         self.checked.clear()
         self.prepared.clear()
         self.buffers.clear()
-        self.ledger = self.calls_plan = None
+        self.ledger = self.calls_plan = self.calls_memory = None
         if self.loaded:
             self.loaded.drop_state()
         self.place.release()
@@ -825,7 +826,13 @@ class Runner:
         for target, tensor in state:
             target.data = tensor
         results = self.checked.pop(number)
-        accepted = self.loaded.accepts(given, [results[i] for i in self.loaded.outputs])
+        try:
+            accepted = self.loaded.accepts(given, [results[i] for i in self.loaded.outputs])
+        except Exception as error:
+            # The check took the reference's result, so it is the results that it cannot take.
+            if self.explain(error) == OUT_OF_MEMORY:
+                raise
+            return REFUSED
         return 0 if accepted else REFUSED
 
     def call(self, order, nonce):

@@ -330,8 +330,7 @@ static bool check_number(kf_measurement *r, kf_error *error)
     return kf_verdict_add_finding(r->bench->verdict, r->bench->result, KF_CHEATING,
                                   KF_BLAME_CANDIDATE, "calls.early", NAN, NAN,
                                   "the runner's number of calls that had begun fell in a batch. "
-                                  "Write to no memory of the runner, and read the inputs of a call "
-                                  "in it") != NULL ||
+                                  "Write to no memory of the runner") != NULL ||
            kf_fail_memory(error, "a finding");
 }
 

@@ -190,8 +190,8 @@ cJSON *kf_torch_tool_run(const kf_torch_tool *tool, const volatile int *stop, kf
     kf_auto(cJSON) answered = read_answer(answer, tool->name, secret, &forged);
     if (forged) {
         kf_fail(error, KF_ERROR_INPUT,
-                "%s: its code wrote to a descriptor that it did not open, so the description does "
-                "not count; let it write to files of its own",
+                "%s: its code wrote to a descriptor that it did not open. The description does "
+                "not count. Write to files of its own only",
                 tool->name);
         return NULL;
     }
