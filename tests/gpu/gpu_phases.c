@@ -139,7 +139,7 @@ WRAP(bool, kf_measure_workload, (kf_workbench * bench, kf_error *error))
     return done;
 }
 
-WRAP(uint64_t, kf_measurement_draw, (kf_measurement * r, const char *purpose, int number))
+WRAP(uint64_t, kf_measurement_draw, (const kf_measurement *r, const char *purpose, int number))
 {
     if (strcmp(purpose, "probe") == 0) enter(SIZING);
     if (strcmp(purpose, "warm") == 0) enter(number == CANDIDATE ? WARMING_C : WARMING_B);

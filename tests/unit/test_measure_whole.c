@@ -1260,7 +1260,7 @@ static void one_set_is_enough_in_python(void **state)
                 if (w->finding_count) fail_msg("%g times: %s", speedups[s], w->findings[0].text);
                 assert_int_equal(w->sets, python ? 1 : 2);
                 if (python)
-                    assert_true(world.held_results >= w->pairs);
+                    assert_true(world.held_results > 0);
                 else
                     assert_int_equal(world.held_results, 0);
                 assert_true(calls_of(w, 'b', NULL) == 1 && calls_of(w, 'c', NULL) == 1 &&

@@ -49,7 +49,7 @@ bool kf_measurement_add_sample(kf_measurement *r, char side, int pair, const kf_
     return kf_workload_add_sample(r->bench->result, &sample);
 }
 
-uint64_t kf_measurement_draw(kf_measurement *r, const char *purpose, int number)
+uint64_t kf_measurement_draw(const kf_measurement *r, const char *purpose, int number)
 {
     char label[48];
     snprintf(label, sizeof label, "%.24s/%d", purpose, r->bench->attempt);

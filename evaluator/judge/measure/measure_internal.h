@@ -224,7 +224,7 @@ bool kf_measurement_size_batches(kf_measurement *r, kf_error *error);
 
 /* Draws a random number of this workload and measurement, a different one for each purpose and
  * number. */
-uint64_t kf_measurement_draw(kf_measurement *r, const char *purpose, int number);
+uint64_t kf_measurement_draw(const kf_measurement *r, const char *purpose, int number);
 /* Returns how many seconds a batch of so many calls may take. */
 double kf_measurement_timeout(const kf_measurement *r, kf_side side, uint32_t calls);
 /* Returns the part of it that a slow call has whatever the baseline takes. Loading has it, too. */

@@ -202,7 +202,10 @@ static bool makes_second_call(const kf_measurement *r, const kf_pair_plan *plan,
         r->schedule.calls[CANDIDATE] > 1)
         return false;
     if (r->set_count == 1 && !r->device->python.hold_results) return false;
-    return plan->number == 0 ? r->set_count == 1 : !kf_task_allows_aliasing(r->bench->task);
+    if (plan->number == 0) return r->set_count == 1;
+    /* The candidate pays for it, and cannot know which pairs have it. */
+    return !kf_task_allows_aliasing(r->bench->task) &&
+           kf_measurement_draw(r, "second call", plan->number) % 4 == 0;
 }
 
 /* Makes that call, on a left-out set or on the only one. Later pairs compare no results of it: they
