@@ -107,10 +107,14 @@ build_ahead() {
     set +m
 }
 
-# Waits for the latter first.
+# Ends the latter first, since at that priority it hardly goes on beside other programs. What it has
+# compiled stays.
 build_now() {
     local started=$SECONDS
-    if [ -n "$ahead" ]; then wait "$ahead" || true; fi
+    if [ -n "$ahead" ]; then
+        kill -- "-$ahead" 2>/dev/null || true
+        wait "$ahead" 2>/dev/null || true
+    fi
     ahead=''
     build_stage "$1"
     printf '%s: built (%d s)\n' "$1" $((SECONDS - started))

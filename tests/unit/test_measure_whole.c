@@ -1274,7 +1274,7 @@ static void one_set_is_enough_in_python(void **state)
 
 /* Results that begin to share memory in a later pair are found, with one set and with two. A task
  * may allow that. */
-static void every_pair_looks_for_shared_results(void **state)
+static void later_pairs_look_for_shared_results(void **state)
 {
     (void)state;
     for (int two = 0; two < 2; two++) {
@@ -2057,7 +2057,7 @@ int test_program(void)
         cmocka_unit_test(both_sides_hand_over_what_they_computed),
         cmocka_unit_test(two_sets_are_enough),
         cmocka_unit_test(one_set_is_enough_in_python),
-        cmocka_unit_test(every_pair_looks_for_shared_results),
+        cmocka_unit_test(later_pairs_look_for_shared_results),
         cmocka_unit_test(a_faster_one_in_python_has_its_own_inputs_truth),
         cmocka_unit_test(work_before_the_clock_gains_nothing),
         cmocka_unit_test(work_in_a_rehearsal_is_charged),
