@@ -167,6 +167,19 @@ assert len(first) == 2, first
 assert set(first.values()) <= stored, (first, stored)
 for folder in later: assert not set(made(folder)) & set(first), (folder, first)
 END
+# A part leaves out a job that is about to be answered with a kept verdict, and takes its twin.
+python3 - "$root" <<'END'
+import json, os, sys
+sys.dont_write_bytecode = True
+sys.path.insert(0, sys.argv[1] + "/tests/bench/campaign")
+import campaign_carry as carry
+spool = carry.Spool("answered", "search", "cell")
+for name in ("a", "b", "c"):
+    carry.write_whole(spool.path("jobs", name + ".json"), json.dumps({"id": name, "source": "c" if name == "c" else "ab"}))
+carry.keep(spool.folder, "old", carry.digest({"source": "ab"}), {"id": "old", "blame": "nobody"})
+END
+campaign 0 pack far.json answered answered_part
+[ "$(ls answered_part/jobs)" = "$(printf '%s\n' b.json c.json)" ] || fail "a job with a kept verdict is packed: $(ls answered_part/jobs)"
 # Another card is refused for this search, and may verify it.
 export FAKE_CONDITIONS="another card"
 python3 "$script" verify far.json far --carried --as other >far.out 2>&1 &

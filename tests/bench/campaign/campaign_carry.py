@@ -97,8 +97,7 @@ class Spool:
             else:
                 with open(hello, encoding="utf-8") as file:
                     write_whole(worker, file.read())
-        answers = glob.glob(self.path("kept", "*.json"))
-        kept = {read_json(path)["content"]: path for path in answers}
+        kept = kept_verdicts(self.folder)
         for path in glob.glob(self.path("jobs", "*.json")) if kept else ():
             answer = self.path("verdicts", id_of(path) + ".json")
             try:
@@ -109,6 +108,12 @@ class Spool:
                 verdict = read_json(kept[content])["verdict"] | {"id": id_of(path)}
                 write_whole(answer, json.dumps(verdict) + "\n")
                 unlink(kept.pop(content))
+
+
+def kept_verdicts(folder):
+    """The paths of the verdicts without a waiting job, by the digest of their job."""
+    paths = glob.glob(os.path.join(folder, "kept", "*.json"))
+    return {read_json(path)["content"]: path for path in paths}
 
 
 def keep(folder, job_id, content, verdict):
@@ -127,7 +132,10 @@ def pack(out, group, part, build, extra):
     need(not os.path.exists(part), f"{part}: exists; name a new folder")
     index = {"group": group, "jobs": {}}
     os.makedirs(os.path.join(part, "jobs"))
-    for path in sorted(glob.glob(os.path.join(group_folder(out, group), "*", "jobs", "*.json"))):
+    # Kept verdicts are read first. `tend` answers a job before it removes one of them.
+    cells = glob.glob(os.path.join(group_folder(out, group), "*", "jobs"))
+    kept = {os.path.dirname(jobs): kept_verdicts(os.path.dirname(jobs)) for jobs in cells}
+    for path in sorted(path for jobs in cells for path in glob.glob(os.path.join(jobs, "*.json"))):
         folder = os.path.dirname(os.path.dirname(path))
         if os.path.exists(os.path.join(folder, "verdicts", id_of(path) + ".json")):
             continue
@@ -136,8 +144,11 @@ def pack(out, group, part, build, extra):
                 text = file.read()
         except FileNotFoundError:  # kforge has just withdrawn the job
             continue
+        content = digest(json.loads(text))
+        if kept[folder].pop(content, None):  # `tend` is about to answer this job
+            continue
         write_whole(os.path.join(part, "jobs", id_of(path) + ".json"), text)
-        index["jobs"][id_of(path)] = [os.path.basename(folder), digest(json.loads(text))]
+        index["jobs"][id_of(path)] = [os.path.basename(folder), content]
     for name, problem, solution in solutions:
         folder = os.path.join(part, "kernelbench", name)
         os.makedirs(folder)
