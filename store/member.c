@@ -43,6 +43,7 @@ bool kf_standing_replaces(const kf_standing *fresh, const kf_standing *old)
     if (fresh->status != KF_CORRECT) return true;
     if (convicted(old)) return false;
     if (old->status != KF_CORRECT) return true;
+    if (old->speedup > 0 && !(fresh->speedup > 0)) return false;
     if (fresh->reverified != old->reverified) return fresh->reverified;
     return width_of(fresh) <= VAGUE_FACTOR * fmax(width_of(old), LEAST_WIDTH);
 }

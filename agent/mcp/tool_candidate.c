@@ -66,7 +66,7 @@ cJSON *kf_tool_best(kf_mcp_call *call, const cJSON *arguments, kf_error *error)
         return NULL;
     if (!found) {
         kf_fail(error, KF_ERROR_INPUT,
-                "no candidate of %s is correct yet; write one and call kforge_eval",
+                "no candidate of %s has a speedup yet; write one and call kforge_eval",
                 kf_task_name(task));
         return NULL;
     }

@@ -506,10 +506,20 @@ static bool is_by_the_clock(const kf_verdict *verdict)
     return false;
 }
 
+/* True if a measured candidate is right and has no speedup. On a busy machine a batch without calls
+ * may take longer than one with calls. */
+static bool lacks_speedup(const kf_verdict *verdict)
+{
+    if (verdict->status != KF_CORRECT || !isnan(verdict->speedup.value)) return false;
+    for (size_t w = 0; w < verdict->workload_count; w++)
+        if (verdict->workloads[w].timed && verdict->workloads[w].pairs > 0) return true;
+    return false;
+}
+
 bool kf_judge_tries_again(kf_rounds *rounds, const kf_verdict *verdict, double seconds,
                           double timeout)
 {
-    bool disturbed = verdict->status == KF_INTERFERENCE, accused = is_by_the_clock(verdict),
+    bool disturbed = verdict->status == KF_INTERFERENCE || lacks_speedup(verdict), accused = is_by_the_clock(verdict),
          cleared = verdict->status == KF_CORRECT && rounds->accused > 0;
     rounds->made++;
     rounds->disturbed += disturbed;
@@ -525,7 +535,7 @@ bool kf_judge_tries_again(kf_rounds *rounds, const kf_verdict *verdict, double s
 static bool flag_rounds(const kf_rounds *rounds, kf_verdict *verdict)
 {
     /* Disturbed rounds with a round after them. */
-    int again = rounds->disturbed - (verdict->status == KF_INTERFERENCE);
+    int again = rounds->disturbed - (verdict->status == KF_INTERFERENCE || lacks_speedup(verdict));
     return (!again || kf_verdict_add_flag(verdict, "interference.again:%d", again)) &&
            (!rounds->accused ||
             kf_verdict_add_flag(verdict, "clock.accused:%d:%d", rounds->accused, rounds->made));

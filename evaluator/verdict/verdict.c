@@ -416,7 +416,14 @@ static void describe_correct(const kf_verdict *verdict, kf_buffer *message)
 {
     const kf_interval *s = &verdict->speedup;
     if (isnan(s->value)) {
-        kf_buffer_string(message, "correct; speed not measured");
+        bool measured = false;
+        for (size_t i = 0; i < verdict->workload_count; i++)
+            measured |= verdict->workloads[i].timed && verdict->workloads[i].pairs > 0;
+        kf_buffer_string(message, measured
+                                      ? "correct; no speedup: the calls took less time than the "
+                                        "machine's noise; judge it again while the machine is "
+                                        "idle, or give the task larger sizes"
+                                      : "correct; speed not measured");
         return;
     }
     kf_buffer_format(message, "correct; %.3g times the baseline's speed", s->value);

@@ -7,10 +7,11 @@
  * with compiler flags: one row for each task and content hash, which all runs share. It has as many
  * verdicts as it was measured. The candidates of a run that have a verdict are the *population* of
  * the run, from which the search draws parents. One verdict stands for a candidate: the latest,
- * with four exceptions:
+ * with five exceptions:
  *   - A verdict that blames the machine, the task or the judge replaces no other verdict.
  *   - An unverified `correct` never replaces a re-verified one.
  *   - Of two `correct`, one with a much wider interval never replaces the other.
+ *   - `correct` without a speedup never replaces one with a speedup.
  *   - `correct` never replaces a wrong result, a broken contract or cheating. One observation
  * proves these, and a run without them proves nothing.
  *

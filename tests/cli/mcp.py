@@ -72,13 +72,13 @@ def session_of_an_agent():
     verdict = judge(file="mine.cu", mode="check")
     assert verdict["ok"], verdict
     verdict = judge(file="mine.cu")
-    assert verdict["ok"] and verdict["candidate"], verdict
+    assert verdict["ok"] and verdict["candidate"] and verdict["speedup"], verdict
     mine = verdict["candidate"]
     profile = s.call("kforge_profile", candidate=mine)
     assert profile["candidate"] == mine and "counters" in profile and "floor_share" in profile, profile
     assert s.call("kforge_scan", file="mine.cu")["findings"] == []
     verdict = s.judge("kforge_submit", candidate=mine, note="one thread an element")
-    assert verdict["ok"] and verdict["candidate"] == mine, verdict
+    assert verdict["ok"] and verdict["candidate"] == mine and verdict["speedup"], verdict
     s.call("kforge_note", task=TASK, text="the baseline is near the floor")
     task = s.call("kforge_task", task=TASK, detail="full")
     assert task["notes"] == ["the baseline is near the floor", "one thread an element"], task

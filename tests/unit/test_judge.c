@@ -14,7 +14,7 @@ static const kf_finding *first_finding(const kf_verdict *verdict)
     return verdict->finding_count ? &verdict->findings[0] : NULL;
 }
 
-/* Simulates rounds with these statuses: "i" interference, "m" impossible, "c" correct, "w" wrong,
+/* Simulates rounds with these statuses: "i" interference, "n" correct without a speedup, "m" impossible, "c" correct, "w" wrong,
  * "g" cheating of another kind. Returns the number of rounds if each takes `seconds` of
  * 60 s. */
 static int rounds_made(const char *statuses, double seconds)
@@ -40,7 +40,9 @@ static int rounds_made(const char *statuses, double seconds)
         if (what == 'i')
             kf_verdict_add_finding(v, w, KF_INTERFERENCE, KF_BLAME_MACHINE, "baseline.disturbed", 1,
                                    0, "disturbed");
-        w->status = what == 'c' ? KF_CORRECT : w->status;
+        w->status = what == 'c' || what == 'n' ? KF_CORRECT : w->status;
+        w->pairs = 3;
+        if (what != 'n') w->speedup = (kf_interval){1, 1, 1};
         kf_verdict_conclude(v);
         if (!kf_judge_tries_again(&rounds, v, (rounds.made + 1) * seconds, 60)) return rounds.made;
         assert_true(statuses[rounds.made] != '\0');
@@ -55,6 +57,8 @@ static void what_is_disturbed_is_measured_again(void **state)
     assert_int_equal(rounds_made("g", 1), 1);
     assert_int_equal(rounds_made("ic", 1), 2);
     assert_int_equal(rounds_made("iii", 1), KF_DISTURBED_ROUNDS);
+    assert_int_equal(rounds_made("nc", 1), 2);
+    assert_int_equal(rounds_made("nin", 1), KF_DISTURBED_ROUNDS);
     assert_int_equal(rounds_made("ic", 29), 2); /* a second round ends in time */
     assert_int_equal(rounds_made("i", 31), 1);
     assert_int_equal(rounds_made("ii", 20.5), 2);

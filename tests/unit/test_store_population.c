@@ -49,7 +49,8 @@ static void standing_follows_the_rule(void **state)
     kf_error error;
     kf_verdict reverified = make_verdict(KF_CORRECT, 1.8), crash = make_verdict(KF_CRASH, 0);
     kf_verdict vague = make_verdict(KF_CORRECT, 3), vague_again = vague;
-    reverified.reverified = vague_again.reverified = true;
+    kf_verdict unmeasured_again = make_verdict(KF_CORRECT, NAN);
+    reverified.reverified = vague_again.reverified = unmeasured_again.reverified = true;
     vague.speedup.low = vague_again.speedup.low = 0.05;
     vague.speedup.high = vague_again.speedup.high = 42;
     struct {
@@ -71,6 +72,8 @@ static void standing_follows_the_rule(void **state)
         {vague, make_verdict(KF_CORRECT, 2), KF_CORRECT, 2},
         {make_verdict(KF_CORRECT, 2), make_verdict(KF_CORRECT, NAN), KF_CORRECT, 2},
         {reverified, vague_again, KF_CORRECT, 1.8},
+        {make_verdict(KF_CORRECT, 2), unmeasured_again, KF_CORRECT, 2},
+        {reverified, unmeasured_again, KF_CORRECT, 1.8},
     };
     kf_autoresult kf_store_candidate candidate = {0};
     int64_t correct = 0;
