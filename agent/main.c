@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "command_line.h"
+#include "shell_command.h"
 #include "episode.h"
 #include "help.h"
 #include "terminal.h"

@@ -135,7 +135,7 @@ bool kf_plan_build(const kf_sandbox_spec *spec, int layers, bool host_proc, kf_p
                    kf_error *error);
 void kf_plan_free(kf_plan *plan);
 
-/* paths.c: fills plan->mounts from the spec's paths and the private file systems. */
+/* visible_paths.c: fills plan->mounts from the spec's paths and the private file systems. */
 bool kf_plan_paths(const kf_sandbox_spec *spec, kf_plan *plan, kf_error *error);
 
 /* ThreadSanitizer takes the child of a raw clone for another thread of the parent, and then reports
@@ -196,7 +196,7 @@ uint64_t kf_cgroup_peak(const kf_cgroup *cgroup);
 double kf_cgroup_cpu_seconds(const kf_cgroup *cgroup);
 void kf_cgroup_remove(kf_cgroup *cgroup);
 
-/* tree.c: the descendants of a process, found by parent, process group and session. */
+/* process_tree.c: the descendants of a process, found by parent, process group and session. */
 typedef struct kf_tree {
     pid_t *pids;
     size_t count;
@@ -248,8 +248,8 @@ void kf_guard_dismiss(pid_t guard, int dismissal);
  * kf_sandbox_available. */
 bool kf_host_proc(void);
 
-/* watch.c: returns the time of the next check of the tree's CPU time: the earliest time at which
- * all processors together could use up the rest of the limit. */
+/* supervise.c: returns the time of the next check of the tree's CPU time: the earliest time at
+ * which all processors together could use up the rest of the limit. */
 double kf_next_cpu_check(const kf_sandbox *sandbox, double now);
 
 /* freeze.c: False if the child is certainly one process: a runner behind its filter, or settled. */

@@ -76,7 +76,7 @@ static void plan_limits(const kf_sandbox_spec *spec, kf_plan *plan)
     limit(plan, RLIMIT_NICE, 0);
     limit(plan, RLIMIT_RTPRIO, 0);
     if (limits->file_bytes) limit(plan, RLIMIT_FSIZE, limits->file_bytes);
-    /* A second above the limit of the tree, so that normally watch.c kills and reports, for one
+    /* A second above the limit of the tree, so that normally supervise.c kills and reports, for one
      * process as for many. */
     if (limits->cpu_seconds > 0) limit(plan, RLIMIT_CPU, (rlim_t)ceil(limits->cpu_seconds) + 1);
     /* Runtimes of agents reserve far more than they use. */

@@ -182,7 +182,7 @@ bool kf_row_sums_fill(kf_store *store, kf_error *error);
 /* Compares the rows of every table with their sum. */
 bool kf_row_sums_check(kf_store *store, kf_error *error);
 
-/* ---- functions.c ----------------------------------------------------------------------------- */
+/* ---- sql_functions.c ------------------------------------------------------------------------- */
 /* Adds kf_plain, kf_sound and kf_equal to the SQL of this connection. */
 bool kf_functions(kf_store *store, kf_error *error);
 
@@ -209,7 +209,7 @@ int64_t kf_task_row(kf_store *store, const char *hash, kf_error *error);
  * kf_write_begin. */
 int64_t kf_device_row(kf_store *store, const char *name, kf_error *error);
 
-/* ---- member.c -------------------------------------------------------------------------------- */
+/* ---- run_population.c ------------------------------------------------------------------------ */
 typedef struct kf_standing {
     int64_t verdict;
     kf_status status;

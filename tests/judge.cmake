@@ -46,12 +46,15 @@ kf_test(health_check kf_worker)
 kf_fuzz(elf kf_judge)
 kf_fuzz(build_archive kf_judge)
 kf_fuzz(runner_process kf_task)
-# It includes runner_process.c, with a sandbox of its own.
+# It has a sandbox of its own, so it links no kf_device.
 if(TARGET fuzz_runner_process)
-  target_include_directories(fuzz_runner_process PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/judge/timing
+  file(GLOB runner_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/evaluator/judge/device/runner_*.c)
+  list(FILTER runner_files EXCLUDE REGEX runner_pool)
+  set(timing ${CMAKE_SOURCE_DIR}/evaluator/judge/timing)
+  target_include_directories(fuzz_runner_process PRIVATE ${timing}
     ${CMAKE_SOURCE_DIR}/evaluator/judge/device ${CMAKE_SOURCE_DIR}/evaluator/judge/build)
-  target_sources(fuzz_runner_process PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/judge/timing/runner_timeout.c ${CMAKE_SOURCE_DIR}/evaluator/judge/timing/cpu_idle_guard.c
-                                    ${CMAKE_SOURCE_DIR}/evaluator/judge/timing/launch_affinity.c)
+  target_sources(fuzz_runner_process PRIVATE ${runner_files} ${timing}/runner_timeout.c
+    ${timing}/cpu_idle_guard.c ${timing}/launch_affinity.c)
 endif()
 kf_test(scan kf_scan)
 kf_fuzz(scan kf_scan)

@@ -28,7 +28,7 @@ extern const kf_variable kf_variables[];
 typedef struct kf_config_file {
     char *path, *folder;
     cJSON *json;
-    /* The project's file. Its commands run only if they are allowed (trust.h). */
+    /* The project's file. Its commands run only if they are allowed (trusted_commands.h). */
     bool foreign;
 } kf_config_file;
 

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "api_key.h"
-#include "command_line.h"
+#include "shell_command.h"
 #include "kforge/json.h"
-#include "trust.h"
+#include "trusted_commands.h"
 
 const char *kf_run_state(const kf_store_run *run)
 {

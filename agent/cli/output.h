@@ -69,7 +69,8 @@ void kf_add_run(cJSON *json, const kf_store_run *run);
 /* Opens the store for reading. *store stays NULL, without an error, if `path` is NULL and there is
  * no store at the default place. */
 bool kf_open_to_read(const char *path, kf_store **store, kf_error *error);
-/* False with KF_ERROR_INPUT if a model of a stored run is a command that is not allowed (trust.h).
+/* False with KF_ERROR_INPUT if a model of a stored run is a command that is not allowed
+ * (trusted_commands.h).
  */
 bool kf_check_commands(const char *store, const char *const *models, size_t count, kf_error *error);
 /* Allows commands that the user gave, so that their runs can be resumed. A failure only means that

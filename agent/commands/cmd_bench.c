@@ -7,7 +7,7 @@
 #include "bench_extra_baselines.h"
 #include "bench_result.h"
 #include "bench_solutions.h"
-#include "command_line.h"
+#include "shell_command.h"
 #include "devices.h"
 #include "kforge/counters.h"
 #include "kforge/judge.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "command_line.h"
+#include "shell_command.h"
 #include "devices.h"
 #include "eval_candidate.h"
 #include "eval_output.h"

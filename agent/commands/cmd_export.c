@@ -2,7 +2,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "command_line.h"
+#include "shell_command.h"
 #include "export_card.h"
 #include "export_memory.h"
 #include "export_flashinfer.h"

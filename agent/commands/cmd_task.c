@@ -1,7 +1,7 @@
 /* `kforge task new|lint|show`. */
 #include <string.h>
 
-#include "command_line.h"
+#include "shell_command.h"
 #include "kforge/judge.h"
 #include "kforge/lint.h"
 #include "named_task.h"

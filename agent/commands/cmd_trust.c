@@ -1,4 +1,5 @@
-/* kforge trust: allows the commands of a project's kforge.json or of a store's runs (trust.h). */
+/* kforge trust: allows the commands of a project's kforge.json or of a store's runs
+ * (trusted_commands.h). */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,7 +13,7 @@
 #include "kforge/store.h"
 #include "options.h"
 #include "search.h"
-#include "trust.h"
+#include "trusted_commands.h"
 
 typedef struct place {
     const kf_invocation *invocation;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "command_line.h"
+#include "shell_command.h"
 #include "show.h"
 #include "table.h"
 #include "verdict_brief.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "command.h"
-#include "command_line.h"
+#include "shell_command.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
 #include "output.h"

@@ -1,6 +1,6 @@
 /* The loop of a search: fills the workers, calls models, waits and records, until a budget is
- * spent, nothing is left to try, or the user interrupts. search_next_candidate.c decides the order
- * of candidates. */
+ * spent, nothing is left to try, or the user interrupts. search_choose_candidate.c decides the
+ * order of candidates. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -46,7 +46,7 @@ typedef struct kf_search_settings {
     /* specs of llm.h; without any the tuner works alone */
     const char *const *models;
     size_t model_count;
-    /* Calls are shared by the models' weights; else a bandit decides (search_ensemble.c). */
+    /* Calls are shared by the models' weights; else a bandit decides (search_choose_model.c). */
     bool by_share;
     /* Judges also candidates with a verdict of another run, as a replay does. */
     bool anew;

@@ -1,6 +1,6 @@
-/* Calls to models: when one is due, sending it, and storing its reply. search_next_request.c
- * chooses what a call asks for, search_ensemble.c which model gets it, and search_replies.c makes a
- * candidate of the reply.
+/* Calls to models: when one is due, sending it, and storing its reply. search_choose_request.c
+ * chooses what a call asks for, search_choose_model.c which model gets it, and search_replies.c
+ * makes a candidate of the reply.
  *
  * A reply is stored before it is used, together with the note that its candidate is still to be
  * judged. So a paid reply is never lost. */

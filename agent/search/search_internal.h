@@ -138,7 +138,7 @@ void kf_jobs_cancel_questions(kf_search *s);
 void kf_jobs_cancel(kf_search *s);
 void kf_jobs_clear(kf_search_jobs *jobs);
 
-/* ---- search_next_candidate.c ----------------------------------------------------------------- */
+/* ---- search_choose_candidate.c --------------------------------------------------------------- */
 
 /* True if baseline and seeds have their verdicts. */
 bool kf_defaults_settled(const kf_tunable_sources *sources);
@@ -301,7 +301,7 @@ void kf_episodes_clear(kf_calls *calls);
 char *kf_answer_json(const kf_search *s, kf_llm_wish wish, const kf_verdict *verdict,
                      const char *hash);
 
-/* ---- search_ensemble.c ----------------------------------------------------------------------- */
+/* ---- search_choose_model.c ------------------------------------------------------------------- */
 
 /* True if a model may still get calls. */
 bool kf_ensemble_alive(const kf_models *models);
@@ -319,7 +319,7 @@ void kf_ensemble_useless(kf_models *models, int model, double cost_usd);
 void kf_ensemble_judged(kf_search *s, const kf_proposal *proposal, bool known, kf_status status,
                         kf_blame blame, double speedup);
 
-/* ---- search_next_request.c ------------------------------------------------------------------- */
+/* ---- search_choose_request.c ----------------------------------------------------------------- */
 
 /* Fills in what the call asks for: step, parent, exemplars, island. */
 void kf_choose(kf_search *s, kf_call *call);

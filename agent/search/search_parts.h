@@ -143,7 +143,7 @@ typedef struct kf_search_jobs {
     int refusals;
 } kf_search_jobs;
 
-/* ---- search_models.c, search_ensemble.c ------------------------------------------------------ */
+/* ---- search_models.c, search_choose_model.c -------------------------------------------------- */
 
 typedef struct kf_model {
     char *spec, *name;
@@ -246,7 +246,7 @@ typedef struct kf_calls {
     int64_t answered;
 } kf_calls;
 
-/* ---- search_parents.c, search_next_request.c ------------------------------------------------- */
+/* ---- search_parents.c, search_choose_request.c ----------------------------------------------- */
 
 /* A judged attempt. */
 typedef struct kf_outcome {

@@ -17,7 +17,7 @@
 #include "kforge/file.h"
 #include "kforge/json.h"
 #include "measure.h"
-#include "prepare.h"
+#include "job_builds.h"
 #include "judge_sanitize.h"
 #include "torch_plan.h"
 
@@ -519,7 +519,8 @@ static bool lacks_speedup(const kf_verdict *verdict)
 bool kf_judge_tries_again(kf_rounds *rounds, const kf_verdict *verdict, double seconds,
                           double timeout)
 {
-    bool disturbed = verdict->status == KF_INTERFERENCE || lacks_speedup(verdict), accused = is_by_the_clock(verdict),
+    bool disturbed = verdict->status == KF_INTERFERENCE || lacks_speedup(verdict),
+         accused = is_by_the_clock(verdict),
          cleared = verdict->status == KF_CORRECT && rounds->accused > 0;
     rounds->made++;
     rounds->disturbed += disturbed;

@@ -7,7 +7,7 @@
 
 #include "judge_internal.h"
 #include "kforge/json.h"
-#include "python.h"
+#include "python_installation.h"
 
 /* ---- the device ------------------------------------------------------------------------------ */
 

@@ -1,5 +1,5 @@
-/* The output directory: shared memory in which a runner in Python (evaluator/torch/runner.py) says
- * where in its own memory the results of each call lie.
+/* The output directory: shared memory in which a runner in Python
+ * (evaluator/torch/output_directory.py) says where in its own memory the results of each call lie.
  *
  * Each set has one record: a head, then an entry for each output of the task. The runner writes the
  * records of a batch before its answer. Then its process is stopped, and the judge reads the

@@ -4,7 +4,7 @@
  *
  * A solution can leave out this work and do it in another way, so the work has to be short: in
  * Python it took as long as a small call. Usual results, one tensor of the expected kind, need no
- * Python code at all. runner.py writes the others.
+ * Python code at all. output_directory.py writes the others.
  *
  * It uses functions of Python's stable ABI, which the interpreter exports, so one library serves
  * all versions. Nothing here is trusted. */
@@ -45,8 +45,8 @@ extern unsigned long long PyLong_AsUnsignedLongLong(PyObject *number);
 extern PyObject *PyErr_Occurred(void);
 extern void PyErr_Clear(void);
 
-/* What every usual result is, and where the output directory is. runner.py fills it in and keeps
- * the objects (Recorder). */
+/* What every usual result is, and where the output directory is. output_directory.py fills it in
+ * and keeps the objects (Recorder). */
 typedef struct kf_calls_plan {
     unsigned char *directory;
     uint64_t stride, count;

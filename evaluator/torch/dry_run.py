@@ -87,9 +87,9 @@ def execute(plan, folder, place):
     """Executes a plan with weights as the judge's are. If the solution's constructor makes other
     weights, which may need other kernels, executes it with those, too, as frozen weights and
     KernelBench's protocol do."""
-    import runner
+    import bound_module
 
-    loaded = runner.Loaded(plan, folder, place)
+    loaded = bound_module.Loaded(plan, folder, place)
     loaded.load.seed_all(plan["seed"])
     makes_others = loaded.makes_others
     given = loaded.like_judges(place.make(loaded.problem.inputs))
@@ -131,7 +131,7 @@ def main(arguments):
     settle(top)
     import torch
 
-    import build
+    from cpp_extension import build
 
     if on_gpu:
         import gpu

@@ -12,7 +12,7 @@ import json
 import sys
 import time
 
-import extensions
+from cpp_extension import extensions
 
 TRIALS = 5
 WARM_UPS = 3

@@ -2,7 +2,8 @@
 
     python3 -I kforge_torch.py serve [--cuda] FILE    a runner (runner.py)
     python3 -I kforge_torch.py check FILE             checks a solution (solution_check.py)
-    python3 -I kforge_torch.py build PLANS            compiles a solution's extensions (build.py)
+    python3 -I kforge_torch.py build PLANS            compiles a solution's extensions
+                                                      (cpp_extension/build.py)
     python3 -I kforge_torch.py dry_run PLANS [--cuda] executes a solution that compiles when it is
                                                       called (dry_run.py)
     python3 -I kforge_torch.py describe FILE --seconds S [--patch N=V …]
@@ -19,7 +20,7 @@ import sys
 MODES = {
     "serve": "runner",
     "check": "solution_check",
-    "build": "build",
+    "build": "cpp_extension.build",
     "dry_run": "dry_run",
     "describe": "describe",
     "definitions": "formats.flashinfer",

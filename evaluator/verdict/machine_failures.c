@@ -29,7 +29,7 @@ typedef struct pattern {
     const char *part;
 } pattern;
 
-/* Verdicts of older judges. sandbox/watch.c words signals ("signal 9 (Killed)"). */
+/* Verdicts of older judges. sandbox/supervise.c words signals ("signal 9 (Killed)"). */
 static const pattern patterns[] = {
     {KF_CHEATING, "runner.woken", NULL},
     {KF_CRASH, "runner.crashed", "signal 9 ("},

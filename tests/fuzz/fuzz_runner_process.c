@@ -5,10 +5,15 @@
  * Each byte is an action, and some take the next byte as an argument. The fuzzer knows which
  * answers may count. So it crashes if the judge accepts a forged, replayed, early or second answer,
  * or if a wait does not end. */
-#include "../../evaluator/judge/device/runner_process.c"
+#include "../../evaluator/judge/device/runner_process_internal.h"
 
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "kforge/buffer.h"
 

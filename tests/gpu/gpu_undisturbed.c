@@ -23,7 +23,7 @@
 #include "kforge/file.h"
 #include "kforge/stats.h"
 #include "measure_internal.h"
-#include "prepare.h"
+#include "job_builds.h"
 
 #define TURNS 7 /* each in memory of its own: where that lies can make a difference of 5 % */
 #define MOST 64

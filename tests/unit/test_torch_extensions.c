@@ -13,7 +13,7 @@
 
 /* ---- the archive ----------------------------------------------------------------------------- */
 
-/* Writes a record as evaluator/torch/build.py does. */
+/* Writes a record as evaluator/torch/cpp_extension/build.py does. */
 static size_t put_record(char *at, unsigned kind, const char *key, const char *name,
                          const char *data, uint64_t size)
 {

@@ -14,7 +14,7 @@
 #include "kforge/file.h"
 #include "kforge/sandbox.h"
 #include "paths.h"
-#include "python.h"
+#include "python_installation.h"
 #include "timing_lock.h"
 
 #define PROBE_BYTES (64u << 20)

@@ -26,7 +26,7 @@
 #include "kforge/file.h"
 #include "kforge/gpu.h"
 #include "paths.h"
-#include "python.h"
+#include "python_installation.h"
 #include "cgroup_cpu_limit.h"
 #include "timing_lock.h"
 

@@ -3,7 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* evaluator/torch/build.py writes the same: little-endian, without gaps. */
+/* evaluator/torch/cpp_extension/build.py writes the same: little-endian, without gaps. */
 typedef struct head {
     char magic[4];
     uint32_t kind;

@@ -1,7 +1,7 @@
 /* The build archive: the file that leaves the build jail of a solution's extensions
- * (evaluator/torch/build.py), or its dry run. It holds records, one after the other. Foreign code
- * ran in the jail, so the archive counts only as the solution's own: every field is checked, and a
- * broken record ends it. Pure. */
+ * (evaluator/torch/cpp_extension/build.py), or its dry run. It holds records, one after the other.
+ * Foreign code ran in the jail, so the archive counts only as the solution's own: every field is
+ * checked, and a broken record ends it. Pure. */
 #ifndef KFORGE_JUDGE_CRATE_H
 #define KFORGE_JUDGE_CRATE_H
 

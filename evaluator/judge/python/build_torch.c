@@ -11,7 +11,7 @@
 #include "kforge/file.h"
 #include "kforge/job.h"
 #include "paths.h"
-#include "python.h"
+#include "python_installation.h"
 
 #define SECONDS 20 /* of processor time */
 

@@ -18,7 +18,7 @@
 #include "kforge/job.h"
 #include "kforge/json.h"
 #include "paths.h"
-#include "python.h"
+#include "python_installation.h"
 #include "torch_plan.h"
 
 /* For several compilers at a time, each of which reads PyTorch's headers. */

@@ -21,7 +21,7 @@
 #include "kforge/json.h"
 #include "kforge/sandbox.h"
 #include "paths.h"
-#include "python.h"
+#include "python_installation.h"
 
 #define ANSWER_FD 3
 /* of the secret, and of the hash in front of the answer */

@@ -10,7 +10,7 @@ import itertools
 import re
 
 import load
-from formats import raw_cuda
+from formats import cpp_text
 
 TYPES = {
     "float": "f32",
@@ -76,7 +76,7 @@ def functions(text):
     """Yields (words before the name, name, parameters, body, line) of each function."""
     pattern = re.compile(r"((?:[\w\"]+[\s*&]+)+)(\w+)\s*\(([^()]*)\)\s*\{")
     for found in pattern.finditer(text):
-        end = raw_cuda.closing(text, found.end() - 1)
+        end = cpp_text.closing(text, found.end() - 1)
         line = text.count("\n", 0, found.start(2)) + 1
         yield found.group(1), found.group(2), found.group(3), text[found.end() : end - 1], line
 
@@ -87,7 +87,7 @@ def parameters_of(text, where):
 
 def find(text, name):
     """Returns (parameters of solve, its line, the function on the processor)."""
-    clean = raw_cuda.without_comments(text)
+    clean = cpp_text.without_comments(text)
     found = list(functions(clean))
     entry = next((f for f in found if f[1] == "solve"), None)
     if not entry:
@@ -137,7 +137,7 @@ def largest_indices(body, pointers, sizes):
                 values[match.group(5)] = integer(match.group(6), values)
             else:
                 start = match.end() - 1
-                index = integer(body[start + 1 : raw_cuda.closing(body, start) - 1], values)
+                index = integer(body[start + 1 : cpp_text.closing(body, start) - 1], values)
                 name = match.group(7)
                 found[name] = max(found.get(name, 0), index)
         except Exception:

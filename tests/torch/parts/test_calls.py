@@ -9,6 +9,7 @@ import unittest
 import torch
 
 import load
+import output_directory
 import runner
 
 SETS = 4
@@ -52,7 +53,8 @@ class Calls(unittest.TestCase):
         )
         r.loaded.prepare = lambda *_: None
         r.prepare = self.prepare
-        r.open_ledger(mmap.mmap(-1, SETS * (runner.HEAD.size + runner.ENTRY.size)))
+        stride = output_directory.HEAD.size + output_directory.ENTRY.size
+        r.open_ledger(mmap.mmap(-1, SETS * stride))
         self.written = []
         write = r.write_ledger
         r.write_ledger = lambda number, result: self.written.append(number) or write(number, result)
@@ -70,8 +72,9 @@ class Calls(unittest.TestCase):
 
     def entry(self, number):
         at = number * self.runner.stride
-        head = runner.HEAD.unpack_from(self.runner.ledger, at)
-        return head, runner.ENTRY.unpack_from(self.runner.ledger, at + runner.HEAD.size)
+        head = output_directory.HEAD.unpack_from(self.runner.ledger, at)
+        behind = at + output_directory.HEAD.size
+        return head, output_directory.ENTRY.unpack_from(self.runner.ledger, behind)
 
     def test_each_call_has_its_arguments(self):
         self.runner.call((2, 0, 2, 3), 0)
@@ -81,7 +84,7 @@ class Calls(unittest.TestCase):
         kept = self.runner.kept[0]
         for number in (0, 2, 3):
             head, entry = self.entry(number)
-            self.assertEqual(head, (1, runner.FLAW_NONE))
+            self.assertEqual(head, (1, output_directory.FLAW_NONE))
             self.assertEqual(entry[0], kept[number].data_ptr() + BASE)
             self.assertEqual(entry[2:5], (2, 2, 3))
         self.assertEqual(self.entry(1)[1][0], 0)
@@ -105,7 +108,7 @@ class Calls(unittest.TestCase):
         self.runner.call((1, 2), 0)
         self.assertEqual(self.written, [1, 1])  # its record is no longer as it was
         head, entry = self.entry(1)
-        self.assertEqual((head, entry[2:5]), ((1, runner.FLAW_NONE), (2, 2, 3)))
+        self.assertEqual((head, entry[2:5]), ((1, output_directory.FLAW_NONE), (2, 2, 3)))
         self.assertEqual(entry[0], self.runner.kept[-1][1][0].data_ptr() + BASE)
 
     def test_what_a_call_raises_comes_back(self):

@@ -1,4 +1,4 @@
-"""Tests evaluator/torch/cuda_on_cpu.py: which CUDA an extension finds."""
+"""Tests evaluator/torch/cpp_extension/cuda_on_cpu.py: which CUDA an extension finds."""
 import json
 import os
 import sys
@@ -8,8 +8,8 @@ from unittest import mock
 
 import torch
 
-import build_file
-import cuda_on_cpu
+from cpp_extension import ninja_file
+from cpp_extension import cuda_on_cpu
 
 
 class OwnRuntimeFirst(unittest.TestCase):
@@ -46,7 +46,7 @@ class CompiledAgain(unittest.TestCase):
                 self.runs.append((ways[-1], file.read()))
             return 3, "lacks"
 
-        patched = mock.patch.object(build_file, "run_either", run_either)
+        patched = mock.patch.object(ninja_file, "run_either", run_either)
         patched.start()
         self.addCleanup(patched.stop)
 
@@ -63,7 +63,7 @@ class CompiledAgain(unittest.TestCase):
                 file.write(text)
         flags = ["-DA=1", "-I%s/b" % first, "-o/etc/x"]
         cuda_on_cpu.compile_source(os.path.join(first, "a.cu"), first, "e", flags)
-        command, source = build_file.cuda_jobs.pop()
+        command, source = ninja_file.cuda_jobs.pop()
         asked = cuda_on_cpu.describe(source)
         self.assertEqual(cuda_on_cpu.recompile(asked, second), (3, "lacks"))
         again, text = self.runs[0]

@@ -1,8 +1,8 @@
-"""Tests evaluator/torch/extensions.py: how often an extension is compiled, with a compiler that
+"""Tests evaluator/torch/cpp_extension/extensions.py: how often an extension is compiled, with a compiler that
 counts."""
 import unittest
 
-import extensions
+from cpp_extension import extensions
 
 SOLUTION = """load_inline(name="one", cpp_sources="int one();")
 """

@@ -1,11 +1,11 @@
-"""Tests evaluator/torch/load.py and build.py: text that Python itself accepts."""
+"""Tests evaluator/torch/load.py and cpp_extension/build.py: text that Python itself accepts."""
 
 import hashlib
 import json
 import os
 import unittest
 
-import build
+from cpp_extension import build
 import load
 
 TEXT = "\ufeffimport torch\r\nfrom torch.utils.cpp_extension import load_inline\r\nx = load_inline('a', '')\r\n"

@@ -1,4 +1,4 @@
-#include "prepare.h"
+#include "job_builds.h"
 
 #include <errno.h>
 #include <stdlib.h>

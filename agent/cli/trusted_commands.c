@@ -1,4 +1,4 @@
-#include "trust.h"
+#include "trusted_commands.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Writes command lines for the user to paste. Words are quoted for a POSIX shell, and a terminal
  * stream prints them as they are. */
-#ifndef KFORGE_COMMAND_LINE_H
-#define KFORGE_COMMAND_LINE_H
+#ifndef KFORGE_SHELL_COMMAND_H
+#define KFORGE_SHELL_COMMAND_H
 
 #include "command.h"
 #include "kforge/buffer.h"

@@ -14,9 +14,9 @@ import re
 import sys
 import sysconfig
 
-import build_file
+from cpp_extension import ninja_file
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 COMPILER = os.path.join(ROOT, "bin", "kforge-cpucc")
 SYSTEM_HEADER = re.compile(
@@ -81,14 +81,14 @@ def compile_source(path, folder, name, flags):
     ]:
         command += ["-I", include]
     command += list(macros(name)) + [flag for flag in flags if flag.startswith(PASSED)]
-    build_file.cuda_jobs.append((command, source))
+    ninja_file.cuda_jobs.append((command, source))
     origins[source] = path, name, flags
     return target
 
 
 def describe(source):
     """Returns all that recompile needs for a source of a compiler, as bytes."""
-    import extensions
+    from cpp_extension import extensions
 
     path, name, flags = origins[source]
     with open(path, encoding="utf-8", errors="replace") as file:
@@ -116,7 +116,7 @@ def recompile(request, folder):
             file.write(text)
     flags = [flag.replace(FOLDER, folder) for flag in given["flags"]]
     compile_source(path, folder, re.sub(r"\W", "_", given["name"]), flags)
-    return build_file.run_either(folder, build_file.ways_for_cuda(*build_file.cuda_jobs.pop()))
+    return ninja_file.run_either(folder, ninja_file.ways_for_cuda(*ninja_file.cuda_jobs.pop()))
 
 
 @contextlib.contextmanager

@@ -25,7 +25,7 @@ import sys
 import tempfile
 import threading
 
-import build_file
+from cpp_extension import ninja_file
 import load
 import virtual_fs
 
@@ -206,7 +206,7 @@ class Extensions:
             setattr(machinery, kind, self._replacement(kind, getattr(machinery, kind)))
         machinery.is_ninja_available = lambda: True
         machinery.verify_ninja_availability = lambda: None
-        machinery._run_ninja_build = build_file.build
+        machinery._run_ninja_build = ninja_file.build
 
     def _replacement(self, kind, real):
         signature = inspect.signature(real)
@@ -252,7 +252,7 @@ class Compiling(Extensions):
             if given.get(name):
                 given[name] = [virtual_fs.place(os.fspath(path)) for path in as_list(given[name])]
         folder = given["build_directory"]
-        self.busy, build_file.cuda_jobs[:] = True, []
+        self.busy, ninja_file.cuda_jobs[:] = True, []
         try:
             if given.get("is_standalone"):
                 raise RuntimeError("is_standalone makes a program, and a solution starts none")
@@ -272,7 +272,7 @@ class Compiling(Extensions):
             failure = BuildFailed(text, where, "%s; extension %s" % (what, given["name"]))
             source = getattr(error, "unsupported", None)
             if source:
-                import cuda_on_cpu
+                from cpp_extension import cuda_on_cpu
 
                 failure.unsupported = cuda_on_cpu.describe(source)
             self.refused[key] = failure.again()  # without what a traceback holds
@@ -285,7 +285,7 @@ class Compiling(Extensions):
             os.fspath(path).endswith((".cu", ".cuh")) for path in as_list(given.get("sources"))
         )
         if cuda and not self.for_gpu:
-            import cuda_on_cpu
+            from cpp_extension import cuda_on_cpu
 
             given = cuda_on_cpu.without_cuda(given, as_list)
             with cuda_on_cpu.own_runtime_first():
@@ -313,7 +313,7 @@ class Loading(Extensions):
                 "%s:%d" % (self.solution_name, line) if line else self.solution_name,
                 "sources, functions and flags have to be the same whenever the file is executed, and forward is tried only where that is quick",
             )
-        import cuda_on_cpu
+        from cpp_extension import cuda_on_cpu
         import torch
 
         on_gpu, name = (

@@ -1,8 +1,8 @@
 /* The builds of one job, on threads of their own: the candidate, and the task's baseline and oracle
  * if the cache lacks them. A jail dies with the thread that made it, so each thread lives as long
  * as its build. */
-#ifndef KFORGE_PREPARE_H
-#define KFORGE_PREPARE_H
+#ifndef KFORGE_JOB_BUILDS_H
+#define KFORGE_JOB_BUILDS_H
 
 #include <pthread.h>
 

@@ -11,7 +11,7 @@ import shlex
 import signal
 import subprocess
 
-import slim
+from cpp_extension import slim_headers
 
 UNSUPPORTED, KILLED = 3, 4  # exit statuses of kforge-cpucc
 # Signals of other programs, or of a machine without memory (KF_SANDBOX_OUTSIDE_SIGNALS).
@@ -108,7 +108,7 @@ def ways_to_make(build, rules, variables):
     own["in"] = " ".join(shlex.quote(path) for path in inputs)
     ways = [own]
     name = next((name for name in FLAGS if name in own and "$" + name in rules[rule]), None)
-    first = slim.flags(inputs[0]) if name else None
+    first = slim_headers.flags(inputs[0]) if name else None
     if first:
         ways.insert(0, dict(own, **{name: "%s %s" % (shlex.join(first), own[name])}))
     return [["/bin/sh", "-c", expand(rules[rule], each)] for each in ways]
@@ -116,7 +116,7 @@ def ways_to_make(build, rules, variables):
 
 def ways_for_cuda(command, source):
     """Returns the command lines for a source of `cuda_jobs`, as ways_to_make does."""
-    first = slim.flags(source)
+    first = slim_headers.flags(source)
     return ([command[:1] + first + command[1:]] if first else []) + [command]
 
 

@@ -1,4 +1,4 @@
-#include "command_line.h"
+#include "shell_command.h"
 
 #include <stdlib.h>
 #include <string.h>

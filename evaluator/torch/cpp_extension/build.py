@@ -113,7 +113,7 @@ def watch(compiling):
 
 def find_failure(error):
     """Returns the compiler's failure that caused `error`, or None."""
-    import extensions
+    from cpp_extension import extensions
 
     seen = set()
     while error is not None and id(error) not in seen:
@@ -165,15 +165,15 @@ def execute(plan, compiling):
 
 def compile_again(plan, path):
     """Leaves a record only if kforge-cpucc finds that this device lacks something."""
-    import build_file
-    import cuda_on_cpu
-    import extensions
+    from cpp_extension import ninja_file
+    from cpp_extension import cuda_on_cpu
+    from cpp_extension import extensions
 
     text, name = plan["candidate"]["text"], plan["candidate"]["name"]
     folder = os.path.realpath(tempfile.mkdtemp(prefix="kforge-extension-"))
     with open(path, "rb") as file:
         status, output = cuda_on_cpu.recompile(file.read(), folder)
-    if status != build_file.UNSUPPORTED:
+    if status != ninja_file.UNSUPPORTED:
         return INCOMPLETE
     where, what = extensions.place_of_complaint(output, {}, folder, text, name, None)
     complain("%s: error: %s\n%s" % (where, what, output), b"")
@@ -190,7 +190,7 @@ def main(arguments):
         return compile_again(plans[0], arguments[1])
     import torch
 
-    import extensions
+    from cpp_extension import extensions
     from formats import this_device
     import virtual_fs
 

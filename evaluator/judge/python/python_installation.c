@@ -1,4 +1,4 @@
-#include "python.h"
+#include "python_installation.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -9,7 +9,8 @@ for it. Sources that name something beyond the slim header skip it.
 import os
 import re
 
-FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "include", "slim")
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+FOLDER = os.path.join(HERE, "include", "slim")
 BEYOND = re.compile(
     r"\btorch::(?:nn|optim|data|jit|serialize|autograd|fft|linalg|nested|sparse|special)\b"
 )

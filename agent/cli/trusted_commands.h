@@ -6,8 +6,8 @@
  * The file kforge/trusted in the folder of the user's settings has a line for each allowed command:
  * the SHA-256 of the place and the command, as sha256sum prints it. The place is the real path of
  * the folder of kforge.json, or of the store. A command that changes must be allowed again. */
-#ifndef KFORGE_TRUST_H
-#define KFORGE_TRUST_H
+#ifndef KFORGE_TRUSTED_COMMANDS_H
+#define KFORGE_TRUSTED_COMMANDS_H
 
 #include <stdbool.h>
 

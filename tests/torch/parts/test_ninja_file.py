@@ -1,11 +1,12 @@
-"""Tests evaluator/torch/build_file.py and slim.py: the ways in which a source is compiled, with a
+"""Tests evaluator/torch/cpp_extension/ninja_file.py and slim_headers.py:
+the ways in which a source is compiled, with a
 compiler that records its arguments."""
 import os
 import tempfile
 import unittest
 
-import build_file
-import slim
+from cpp_extension import ninja_file
+from cpp_extension import slim_headers
 
 BUILD = """
 ninja_required_version = 1.3
@@ -50,15 +51,15 @@ class Builds(unittest.TestCase):
                 path = os.path.join(here, "three.cu")
                 with open(path, "w", encoding="utf-8") as file:
                     file.write(cuda)
-                build_file.cuda_jobs.append((["sh", "./compiler", "-c", path], path))
+                ninja_file.cuda_jobs.append((["sh", "./compiler", "-c", path], path))
             refused = None
             try:
-                build_file.build(here)
-            except build_file.Refused as error:
+                ninja_file.build(here)
+            except ninja_file.Refused as error:
                 refused = error
             with open(os.path.join(here, "calls"), encoding="utf-8") as file:
                 calls = file.read().splitlines()
-        ways = {name: ["whole" if slim.FOLDER not in call else "binding" if "KFORGE_BINDING" in call else "less" for call in calls if name in call] for name in ("one.cpp", "two.cu", "both.so")}
+        ways = {name: ["whole" if slim_headers.FOLDER not in call else "binding" if "KFORGE_BINDING" in call else "less" for call in calls if name in call] for name in ("one.cpp", "two.cu", "both.so")}
         return [ways["one.cpp"], ways["two.cu"], ways["both.so"]], refused
 
     def test_less_is_enough(self):
@@ -95,7 +96,7 @@ class Builds(unittest.TestCase):
 
     def test_only_signals_from_outside_have_words(self):
         def words(status, program="/bin/sh"):
-            return build_file.words_of_a_kill([program], status)
+            return ninja_file.words_of_a_kill([program], status)
 
         for status in (-9, 128 + 9, -15, 128 + 15):
             self.assertIn("terminated with signal %d\n" % (abs(status) % 128), words(status))

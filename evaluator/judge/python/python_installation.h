@@ -1,7 +1,7 @@
 /* The Python that has PyTorch: its program, versions and folders. It is found once in a process,
  * without importing PyTorch. */
-#ifndef KFORGE_JUDGE_PYTHON_H
-#define KFORGE_JUDGE_PYTHON_H
+#ifndef KFORGE_JUDGE_PYTHON_INSTALLATION_H
+#define KFORGE_JUDGE_PYTHON_INSTALLATION_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,0 +1,156 @@
+/* A timed batch of calls: the judge's clock from the request until all threads are stopped. */
+#include "runner_process_internal.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "kforge/file.h"
+
+/* The judge waits actively for the first part of a batch. Most batches are shorter. */
+#define SPIN_SECONDS 0.1
+#define PING_SPIN_SECONDS 0.002
+
+/* Returns the processor time of all threads of the runner, 0 if unknown. */
+static double processor_seconds(const kf_runner *runner)
+{
+    struct timespec time;
+    clockid_t clock;
+    return clock_getcpuclockid(kf_sandbox_pid(runner->sandbox), &clock) == 0 &&
+                   clock_gettime(clock, &time) == 0
+               ? (double)time.tv_sec + 1e-9 * (double)time.tv_nsec
+               : 0;
+}
+
+/* Binds this thread to the first processor that it may use. *before: its processors until now. */
+static bool go_to_launcher(cpu_set_t *before)
+{
+    cpu_set_t first;
+    if (sched_getaffinity(0, sizeof *before, before) || CPU_COUNT(before) < 2) return false;
+    int cpu = 0;
+    while (!CPU_ISSET(cpu, before)) cpu++;
+    CPU_ZERO(&first);
+    CPU_SET(cpu, &first);
+    return sched_setaffinity(0, sizeof first, &first) == 0;
+}
+
+/* `own` NULL, or the processors that this thread had before it went to the launcher's. */
+static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch, const cpu_set_t *own)
+{
+    kf_wire_answer answer;
+    kf_wire_command ping = {.type = KF_WIRE_PING, .flags = batch->keep ? 0 : KF_WIRE_FORGET};
+    kf_wire_command command = {.type = KF_WIRE_BATCH,
+                               .count = batch->count,
+                               .flags = (batch->null ? KF_WIRE_EMPTY : 0) |
+                                        (batch->check ? KF_WIRE_CHECK : 0) |
+                                        (batch->warp_order == 1 ? KF_WIRE_REVERSED : 0) |
+                                        (batch->warp_order == 2 ? KF_WIRE_REVERSED_BUT_LAST : 0)};
+    batch->code = 0;
+    /* Before every batch, because a candidate can read it. */
+    if (runner->progress) __atomic_store_n(&runner->progress->begun, 0, __ATOMIC_SEQ_CST);
+    /* A runner needs time to wake up. The ping keeps it out of `seconds`. A candidate's signal
+     * handler could run in it, on inputs that are ready, so the caller gets `waking`. */
+    kf_runner_timeout runner_timeout;
+    kf_runner_timeout_begin(&runner_timeout, batch->timeout, kf_now());
+    /* Before the clock starts. */
+    kf_runner_timeout_watch(&runner_timeout, kf_sandbox_pid(runner->sandbox));
+    double worked = processor_seconds(runner), woken_at = kf_now();
+    /* The judge does not sleep during the ping if it will not sleep after it: a processor that
+     * comes out of deep sleep is slow at first. */
+    if (batch->answered) runner->awake_until = woken_at + PING_SPIN_SECONDS;
+    kf_runner_event event = kf_runner_wake(runner);
+    if (event == KF_RUNNER_OK)
+        event = kf_runner_only_good(runner, kf_runner_ask_command(runner, &ping, NULL, 0, &answer),
+                                    &answer);
+    runner->awake_until = 0;
+    if (event != KF_RUNNER_OK) return event;
+    if (!batch->null) runner->calls += batch->count;
+    batch->waking_work = processor_seconds(runner) - worked;
+    double started = kf_now();
+    batch->waking = started - woken_at;
+    runner->awake_until = batch->answered ? started + SPIN_SECONDS : 0;
+    runner_timeout.looked = started;
+    if (batch->begun) batch->begun(batch->begun_context);
+    batch->maps = NULL;
+    runner->look.batch = batch->look_at > 0 ? batch : NULL;
+    runner->look.began = started;
+    runner->look.after = batch->look_at;
+    event = kf_runner_request(runner, &command, batch->order, batch->count * sizeof *batch->order,
+                              -1, &runner_timeout);
+    if (event == KF_RUNNER_OK && batch->running) {
+        /* A judge with something to do in the batch needs another processor for that. */
+        if (own) sched_setaffinity(0, sizeof *own, own);
+        batch->running(batch->running_context);
+    }
+    if (event == KF_RUNNER_OK)
+        event = kf_runner_await(runner, command.nonce, &runner_timeout, &answer);
+    runner->awake_until = 0;
+    runner->look.batch = NULL;
+    batch->nonce = command.nonce;
+    if (batch->answered) batch->seconds = kf_now() - started;
+    if (batch->answered && event == KF_RUNNER_OK) batch->answered(batch->context);
+    double stopping = runner->limits.stopping;
+    if (event == KF_RUNNER_OK) event = kf_runner_freeze(runner);
+    if (!batch->answered) {
+        /* Without the time in which the judge looked at stopped threads. */
+        batch->seconds = kf_sandbox_stopped_at(runner->sandbox) - started;
+        runner->limits.stopping = stopping;
+    }
+    if (event == KF_RUNNER_OK)
+        kf_runner_timeout_end(&runner_timeout, kf_sandbox_pid(runner->sandbox));
+    batch->stalled = runner_timeout.stalled;
+    if (event != KF_RUNNER_OK) return event;
+    batch->claimed = answer.claimed_seconds;
+    batch->gap = answer.gap_seconds;
+    if (answer.result == KF_WIRE_OK) return KF_RUNNER_OK;
+    if (answer.result != KF_WIRE_DEVICE_ERROR || !answer.code)
+        return kf_runner_end(runner, KF_RUNNER_FORGED);
+    batch->code = answer.code;
+    return KF_RUNNER_DEVICE_ERROR;
+}
+
+/* On the CPU device the launching thread runs on the first processor (kfcpu_ready). The judge waits
+ * on the same processor. So a message takes microseconds: no sleeping processor has to wake up, and
+ * no busy one has to switch. */
+kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch)
+{
+    cpu_set_t before;
+    bool moved = runner->at_launcher && go_to_launcher(&before);
+    bool bound = batch->answered && runner->frozen &&
+                 kf_launch_affinity_bind(&runner->affinity, kf_sandbox_pid(runner->sandbox));
+    kf_runner_event event = run_batch(runner, batch, moved ? &before : NULL);
+    if (event == KF_RUNNER_OK && batch->answered) {
+        /* Only runners without a deadline: a candidate could choose its waking time. */
+        if (!runner->limits.deadline) kf_cpu_idle_guard_note(runner->idle_guard, batch->waking);
+        kf_cpu_idle_guard_keep(runner->idle_guard);
+        if (bound)
+            kf_launch_affinity_free_threads(&runner->affinity, kf_sandbox_pid(runner->sandbox));
+        if (bound && kf_launch_affinity_left(&runner->affinity, kf_sandbox_pid(runner->sandbox)))
+            event = kf_runner_end(runner, KF_RUNNER_MOVED);
+    }
+    if (moved) sched_setaffinity(0, sizeof before, &before);
+    return event;
+}
+
+bool kf_runner_shows_progress(const kf_runner *runner)
+{
+    return runner->progress != NULL;
+}
+
+uint32_t kf_runner_begun(const kf_runner *runner)
+{
+    return __atomic_load_n(&runner->progress->begun, __ATOMIC_SEQ_CST);
+}
+
+bool kf_runner_has_answered(const kf_runner *runner)
+{
+    char byte;
+    return recv(runner->socket, &byte, 1, MSG_DONTWAIT | MSG_PEEK) >= 0 ||
+           (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+}
+
+uint64_t kf_runner_calls(const kf_runner *runner)
+{
+    return runner->calls;
+}

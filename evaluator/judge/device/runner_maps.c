@@ -1,0 +1,50 @@
+/* The files that a runner has mapped (/proc/PID/maps): before it loaded its binary, during a batch,
+ * and when its files were taken. */
+#include "runner_process_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "paths.h"
+
+/* More than /proc/PID/maps can have: 65,530 mappings of files without folders of their own. */
+#define MAPS_BYTES (64u << 20)
+
+char *kf_runner_maps(const kf_runner *runner)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)kf_sandbox_pid(runner->sandbox));
+    return kf_system_file(path, MAPS_BYTES);
+}
+
+void kf_runner_look_at_maps(kf_runner *runner)
+{
+    kf_batch *batch = runner->look.batch;
+    kf_autofree char *maps = kf_runner_maps(runner), *before = batch->maps;
+    if (asprintf(&batch->maps, "%s%s", before ? before : "", maps ? maps : "") < 0)
+        batch->maps = NULL;
+    runner->look.after *= 2;
+    if (!batch->looks_on) runner->look.batch = NULL;
+}
+
+const char *kf_runner_first_maps(const kf_runner *runner)
+{
+    return runner->held.maps ? runner->held.maps : "";
+}
+
+const char *kf_runner_loaded(const kf_runner *runner)
+{
+    return runner->binary;
+}
+
+bool kf_runner_hide_files(kf_runner *runner)
+{
+    if (runner->dead) return true;
+    if (!runner->held.last_maps) runner->held.last_maps = kf_runner_maps(runner);
+    return runner->held.last_maps && kf_sandbox_hide_files(runner->sandbox);
+}
+
+const char *kf_runner_last_maps(const kf_runner *runner)
+{
+    return runner->held.last_maps ? runner->held.last_maps : "";
+}

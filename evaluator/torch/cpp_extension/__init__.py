@@ -1,0 +1,1 @@
+"""The extensions that a solution compiles (README.md)."""
