@@ -14,9 +14,9 @@ static const kf_finding *first_finding(const kf_verdict *verdict)
     return verdict->finding_count ? &verdict->findings[0] : NULL;
 }
 
-/* Simulates rounds with these statuses: "i" interference, "n" correct without a speedup, "m" impossible, "c" correct, "w" wrong,
- * "g" cheating of another kind. Returns the number of rounds if each takes `seconds` of
- * 60 s. */
+/* Simulates rounds with these statuses: "i" interference, "n" correct without a speedup, "m"
+ * impossible, "c" correct, "w" wrong, "g" cheating of another kind. Returns the number of rounds if
+ * each takes `seconds` of 60 s. */
 static int rounds_made(const char *statuses, double seconds)
 {
     kf_rounds rounds = {0};

@@ -18,6 +18,7 @@
 #include "error_codes.h"
 #include "kforge/stats.h"
 #include "libraries.h"
+#include "runner_timeout.h"
 #include "measure_internal.h"
 #include "torch_plan.h"
 
@@ -79,6 +80,8 @@ static struct {
     double clearing;
     double cleared, waited; /* when the clearing ends; how long the judge waited for it */
     kf_runner *timed_last;  /* of both sides */
+    /* Other programs take all but 1/20 of the candidate's processor time, and it never answers. */
+    bool busy_for_ever;
     /* True while the device is occupied; since before the last fill. */
     bool occupied, filled_occupied;
     bool withheld;
@@ -314,7 +317,11 @@ char *kf_runner_output(const kf_runner *runner, size_t most)
 void kf_runner_explain(const kf_runner *runner, kf_runner_event event, const char *doing,
                        kf_runner_explanation *explanation)
 {
-    (void)runner, (void)event;
+    (void)runner;
+    if (event == KF_RUNNER_TIMEOUT) {
+        *explanation = (kf_runner_explanation){.status = KF_TIMEOUT, .rule = "time.limit"};
+        return;
+    }
     if (!world.failure) fail_msg("a runner failed while %s", doing);
     *explanation = (kf_runner_explanation){.status = KF_CRASH, .rule = "device.error"};
     snprintf(explanation->text, sizeof explanation->text, "an error while %s", doing);
@@ -463,6 +470,15 @@ kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch)
     if (world.failure && runner->does == world.failing && !batch->null &&
         (!world.starved || world.candidates))
         return batch->code = world.failure, KF_RUNNER_DEVICE_ERROR;
+    if (world.busy_for_ever && runner->does == &candidate_does) {
+        kf_runner_timeout wait;
+        kf_runner_timeout_begin(&wait, batch->timeout, world.now);
+        while (kf_runner_timeout_look(&wait, 0, world.now))
+            world.now += 20 * 2 * KF_RUNNER_TIMEOUT_TURN;
+        batch->stalled = wait.stalled;
+        batch->waking = 1e-4;
+        return KF_RUNNER_TIMEOUT;
+    }
     for (uint32_t i = 0; i < batch->count && !batch->null && runner->does != &oracle_does; i++)
         for (uint32_t k = 0; k < i; k++)
             assert_true(batch->count > 900 || batch->count == 32 ||
@@ -971,7 +987,7 @@ static kf_verdict *judged(machine *m, int number)
         .round = {.spare = 1, .last = true},
         .secret = &secret,
         .seconds = m->options.seconds > 0 ? m->options.seconds : m->device.default_seconds,
-        .clock = {.deadline = world.now + 120},
+        .clock = kf_clock_begin_job(m->options.timeout_seconds, world.now),
         .verdict = verdict,
         .result = kf_verdict_add_workload(verdict, "main", true)};
     if (!kf_measure_workload(&bench, &error)) fail_msg("%s", error.text);
@@ -1854,6 +1870,41 @@ static void errors_of_the_machine_are_told_from_those_of_programs(void **state)
     }
 }
 
+/* A candidate that never answers, on a machine that gives it a twentieth of a processor, holds the
+ * judge for three times the job's time at most. The candidate is to blame only if it had its time:
+ * here a call has 1/24 of it, and never less than a second. */
+static void a_busy_machine_makes_no_job_long(void **state)
+{
+    (void)state;
+    const struct {
+        double timeout;
+        kf_status status;
+        kf_blame blame;
+        const char *rule;
+    } rows[] = {
+        {1, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "time.budget"},
+        {5, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "time.budget"},
+        {120, KF_TIMEOUT, KF_BLAME_CANDIDATE, "time.limit"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        machine *m = started(108e-6);
+        world.busy_for_ever = true;
+        m->options.timeout_seconds = rows[i].timeout;
+        double before = world.now;
+        kf_verdict *v = judged(m, (int)i);
+        assert_int_equal(v->workloads->finding_count, 1);
+        const kf_finding *f = &v->workloads->findings[0];
+        if (f->status != rows[i].status || f->blame != rows[i].blame ||
+            strcmp(f->rule, rows[i].rule) != 0)
+            fail_msg("--timeout %g: %s, %s, %s: %s", rows[i].timeout, kf_status_name(f->status),
+                     kf_blame_name(f->blame), f->rule, f->text);
+        if (world.now - before > 3 * rows[i].timeout + 5)
+            fail_msg("--timeout %g: %g s", rows[i].timeout, world.now - before);
+        kf_verdict_free(v);
+        stopped(m);
+    }
+}
+
 /* Other work during an occupation drops the pair. If it is frequent, and does not occur after the
  * end of the candidate's process, then the candidate did it. */
 static void work_before_the_clock_gains_nothing(void **state)
@@ -2059,6 +2110,7 @@ int test_program(void)
         cmocka_unit_test(one_set_is_enough_in_python),
         cmocka_unit_test(later_pairs_look_for_shared_results),
         cmocka_unit_test(a_faster_one_in_python_has_its_own_inputs_truth),
+        cmocka_unit_test(a_busy_machine_makes_no_job_long),
         cmocka_unit_test(work_before_the_clock_gains_nothing),
         cmocka_unit_test(work_in_a_rehearsal_is_charged),
         cmocka_unit_test(work_while_waking_is_charged),
