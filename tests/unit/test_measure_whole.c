@@ -21,6 +21,7 @@
 #include "runner_timeout.h"
 #include "measure_internal.h"
 #include "torch_plan.h"
+#include "wire.h"
 
 double __wrap_kf_now(void); /* the linker's --wrap sends all calls here */
 
@@ -80,6 +81,11 @@ static struct {
     double clearing;
     double cleared, waited; /* when the clearing ends; how long the judge waited for it */
     kf_runner *timed_last;  /* of both sides */
+    /* How the batch of a task's own check ends, and the empty batch after a refusal; and how often
+     * an oracle has started. */
+    kf_runner_event check_event;
+    int check_code, code_after, oracles;
+    const struct kf_runner *checked;
     /* Other programs take all but 1/20 of the candidate's processor time, and it never answers. */
     bool busy_for_ever;
     /* True while the device is occupied; since before the last fill. */
@@ -202,6 +208,7 @@ bool kf_runner_give(kf_runner *runner, const char *binary, kf_error *error)
                    : strcmp(binary, "oracle") == 0 ? &oracle_does
                                                    : &candidate_does;
     world.candidates += runner->does == &candidate_does;
+    world.oracles += runner->does == &oracle_does;
     return true;
 }
 
@@ -247,6 +254,7 @@ void kf_runner_free(kf_runner *runner)
     if (!runner) return;
     if (world.last == runner) world.last = NULL;
     if (world.called == runner) world.called = NULL;
+    if (world.checked == runner) world.checked = NULL;
     world.candidates -= runner->does == &candidate_does;
     free(runner);
 }
@@ -330,9 +338,9 @@ void kf_runner_explain(const kf_runner *runner, kf_runner_event event, const cha
 /* Only a problem's own check maps buffers past the device. */
 kf_runner_event kf_runner_map(kf_runner *runner, const kf_runner_buffer *buffers, size_t count)
 {
-    (void)runner, (void)buffers, (void)count;
-    fail_msg("a buffer was mapped");
-    return KF_RUNNER_MACHINE;
+    assert_true(world.check_code > 0 && runner->does == &oracle_does);
+    for (size_t i = 0; i < count; i++) assert_true(buffers[i].check);
+    return KF_RUNNER_OK;
 }
 
 void kf_runner_begin_kill(kf_runner *runner)
@@ -470,6 +478,12 @@ kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch)
     if (world.failure && runner->does == world.failing && !batch->null &&
         (!world.starved || world.candidates))
         return batch->code = world.failure, KF_RUNNER_DEVICE_ERROR;
+    if (batch->check) {
+        world.checked = runner;
+        return batch->code = world.check_code, world.check_event;
+    }
+    if (world.code_after && runner == world.checked)
+        return batch->code = world.code_after, KF_RUNNER_DEVICE_ERROR;
     if (world.busy_for_ever && runner->does == &candidate_does) {
         kf_runner_timeout wait;
         kf_runner_timeout_begin(&wait, batch->timeout, world.now);
@@ -1870,6 +1884,52 @@ static void errors_of_the_machine_are_told_from_those_of_programs(void **state)
     }
 }
 
+/* The import has seen that a task's own check takes the reference's result. So if it fails on the
+ * candidate's outputs, these are wrong. Its process may be damaged, so another oracle follows. */
+static void a_check_that_fails_refuses(void **state)
+{
+    (void)state;
+    const struct {
+        kf_runner_event event;
+        int code, code_after;
+        kf_status status;
+        kf_blame blame;
+        const char *rule;
+        int oracles;
+    } rows[] = {
+        {KF_RUNNER_DEVICE_ERROR, KF_WIRE_REFUSED, 0, KF_WRONG_RESULT, KF_BLAME_CANDIDATE,
+         "output.mismatch", 1},
+        {KF_RUNNER_DEVICE_ERROR, KF_WIRE_REFUSED, 710, KF_WRONG_RESULT, KF_BLAME_CANDIDATE,
+         "output.mismatch", 2},
+        {KF_RUNNER_DEVICE_ERROR, 700, 0, KF_WRONG_RESULT, KF_BLAME_CANDIDATE, "output.mismatch", 2},
+        {KF_RUNNER_ENDED, 1, 0, KF_WRONG_RESULT, KF_BLAME_CANDIDATE, "output.mismatch", 2},
+        {KF_RUNNER_DEVICE_ERROR, 214, 0, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "oracle.failed", 1},
+        {KF_RUNNER_DEVICE_ERROR, KF_WIRE_REFUSED, 214, KF_JUDGE_ERROR, KF_BLAME_MACHINE,
+         "oracle.failed", 1},
+        {KF_RUNNER_DEVICE_ERROR, 2, 0, KF_OUT_OF_MEMORY, KF_BLAME_CANDIDATE, "memory.held", 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        machine *m = started(108e-6);
+        cJSON *torch = cJSON_AddObjectToObject((cJSON *)kf_task_json(m->task), "torch");
+        cJSON_AddTrueToObject(torch, "check");
+        m->kinds[KF_ROLE_ORACLE] = KF_RUNNER_TORCH;
+        candidate_does.left_out = 2;
+        world.failure = 1;
+        world.check_event = rows[i].event;
+        world.check_code = rows[i].code;
+        world.code_after = rows[i].code_after;
+        kf_verdict *v = judged(m, (int)i);
+        assert_int_equal(v->workloads->finding_count, 1);
+        const kf_finding *f = &v->workloads->findings[0];
+        if (f->status != rows[i].status || f->blame != rows[i].blame ||
+            strcmp(f->rule, rows[i].rule) != 0 || world.oracles != rows[i].oracles)
+            fail_msg("row %zu: %s, %s, %s, %d oracles: %s", i, kf_status_name(f->status),
+                     kf_blame_name(f->blame), f->rule, world.oracles, f->text);
+        kf_verdict_free(v);
+        stopped(m);
+    }
+}
+
 /* A candidate that never answers, on a machine that gives it a twentieth of a processor, holds the
  * judge for three times the job's time at most. The candidate is to blame only if it had its time:
  * here a call has 1/24 of it, and never less than a second. */
@@ -2110,6 +2170,7 @@ int test_program(void)
         cmocka_unit_test(one_set_is_enough_in_python),
         cmocka_unit_test(later_pairs_look_for_shared_results),
         cmocka_unit_test(a_faster_one_in_python_has_its_own_inputs_truth),
+        cmocka_unit_test(a_check_that_fails_refuses),
         cmocka_unit_test(a_busy_machine_makes_no_job_long),
         cmocka_unit_test(work_before_the_clock_gains_nothing),
         cmocka_unit_test(work_in_a_rehearsal_is_charged),
