@@ -556,7 +556,7 @@ static const kf_option options[] = {
      .low = 0.1,
      .high = 86400,
      .help = "Time limit for the candidate, from loading to the last result. One call may take "
-             "1/24 of it."},
+             "1/24 of it. Waits that a busy machine causes add up to twice it."},
     {.name = "build-seconds",
      .type = KF_OPTION_DURATION,
      .argument = "SECONDS",
@@ -564,7 +564,7 @@ static const kf_option options[] = {
      .fallback = "60",
      .low = 0.1,
      .high = 86400,
-     .help = "Limit of processor time for a build."},
+     .help = "Limit of processor time for a compilation."},
     {.name = "check-only",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, check_only),

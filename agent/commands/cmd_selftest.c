@@ -44,6 +44,7 @@ static void take_case(void *context, const kf_selftest_case *row)
         cJSON_AddStringToObject(object, "finding", row->finding);
         cJSON_AddStringToObject(object, "message", row->verdict->message);
         cJSON_AddBoolToObject(object, "passed", row->passed);
+        cJSON_AddBoolToObject(object, "measured_again", row->again);
         kf_add_figure(object, "seconds", row->seconds);
         cJSON_AddItemToArray(r->cases, object);
     }
@@ -182,6 +183,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
         kf_add_figure(json, "seconds", sum.seconds);
         kf_add_figure(json, "longest_seconds", sum.longest);
         cJSON_AddNumberToObject(json, "late", sum.late);
+        cJSON_AddNumberToObject(json, "measured_again", sum.again);
         cJSON_AddNumberToObject(json, "left_behind", (double)news.own);
         cJSON_AddStringToObject(json, "new_on_machine", left.data ? left.data : "");
         if (!kf_print_json(view.out, kf_steal(&json), error)) status = -1;
@@ -190,11 +192,11 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
         kf_table_print(&r.table, view.out, view.width, 0, view.color);
         fprintf(view.out,
                 "%sselftest on %s (%s): %d of %d hostile candidates caught (%.1f %%), %d of %d "
-                "honest ones accused (%.1f %%), %s, "
+                "honest ones accused (%.1f %%), %d measured again, %s, "
                 "longest %s\n",
                 r.table.cell_count ? "\n" : "", device, hardware, sum.caught, sum.hostile,
                 percent(sum.caught, sum.hostile), sum.honest - sum.accepted, sum.honest,
-                sum.honest ? 100 - percent(sum.accepted, sum.honest) : 0,
+                sum.honest ? 100 - percent(sum.accepted, sum.honest) : 0, sum.again,
                 kf_figure_seconds(sum.seconds, seconds), kf_figure_seconds(sum.longest, longest));
         if (news.own)
             fprintf(view.out, "left behind: %s", left.data);

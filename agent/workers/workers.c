@@ -312,7 +312,7 @@ bool kf_workers_submit(kf_workers *workers, const kf_job *job, int64_t ticket, k
     const kf_job_options *o = &job->options;
     pending->limit =
         o->build_seconds * (KF_BUILD_TIMEOUT_FACTOR + (o->torch ? KF_EXTENSION_BUILDS : 0)) +
-        (o->timeout_seconds + o->seconds) * (o->verify ? 2 : 1);
+        (KF_JOB_CEILING * o->timeout_seconds + o->seconds) * (o->verify ? 2 : 1);
     /* A second measurement has processes of its own, and so has one with frozen weights. */
     if (kf_task_baseline_compiled(job->task, o->baseline))
         pending->limit +=

@@ -29,7 +29,9 @@
 
 /* How much of the compiler's messages is kept and shown. */
 #define MESSAGES_LIMIT (1u << 20)
-#define SUSPECTS 64
+#define SUSPECTS 512
+/* Headers for the host alone, in the folder of intermediate files. */
+#define HOST_FOLDER "/kforge-host/"
 /* The pragma that stands for the precompiled header is among the first bytes. */
 #define MARK_WITHIN 4096
 #define FAST_LINKER "/usr/bin/ld.gold"
@@ -154,30 +156,58 @@ static void add_includes(driver *d, kf_cpucc_command *command)
         kf_cpucc_add(command, "-include");
         kf_cpucc_add(command, "%s", d->options.includes[i]);
     }
+    if (d->defines_architecture) kf_cpucc_add(command, "-I%s" HOST_FOLDER, d->folder);
     for (int i = 0; i < d->options.folder_count; i++)
         kf_cpucc_add(command, "-I%s", d->options.folders[i]);
     kf_cpucc_add(command, "-I%s" KF_UNSUPPORTED_FOLDER, d->folder);
 }
 
-/* Writes an empty header in the place of one of an unsupported feature. False without an error for
- * a name that leaves the folder. */
-static bool write_empty_header(driver *d, const char *name, kf_error *error)
+/* Writes a header into a folder of the intermediate files. False without an error for a name that
+ * leaves the folder, or is there already. */
+static bool write_header(driver *d, const char *folder, const char *name, const char *text,
+                         kf_error *error)
 {
     if (name[0] == '/' || strstr(name, "..")) return false;
     kf_autofree char *path = NULL;
-    if (asprintf(&path, "%s" KF_UNSUPPORTED_FOLDER "%s", d->folder, name) < 0)
+    if (asprintf(&path, "%s%s%s", d->folder, folder, name) < 0)
         return kf_fail(error, KF_ERROR_MEMORY, "no memory for a file name");
     if (access(path, F_OK) == 0) return false;
     char *slash = strrchr(path, '/');
     *slash = '\0';
     if (!kf_directory_make(path, error)) return false;
     *slash = '/';
-    return kf_file_write(path, KF_UNSUPPORTED_TEXT, sizeof KF_UNSUPPORTED_TEXT - 1, error);
+    return kf_file_write(path, text, strlen(text), error);
+}
+
+/* Writes an empty header in the place of one of an unsupported feature. */
+static bool write_empty_header(driver *d, const char *name, kf_error *error)
+{
+    return write_header(d, KF_UNSUPPORTED_FOLDER, name, KF_UNSUPPORTED_TEXT, error);
+}
+
+/* Writes a header that includes PyTorch's of that name without __CUDA_ARCH__, as in nvcc's pass for
+ * the host. */
+static bool write_host_header(driver *d, const char *name, kf_error *error)
+{
+    kf_autofree char *text = NULL;
+    if (asprintf(&text,
+                 "#pragma push_macro(\"__CUDA_ARCH__\")\n#undef __CUDA_ARCH__\n"
+                 "#include_next <%s>\n#pragma pop_macro(\"__CUDA_ARCH__\")\n",
+                 name) < 0)
+        return kf_fail(error, KF_ERROR_MEMORY, "no memory for a header");
+    return write_header(d, HOST_FOLDER, name, text, error);
+}
+
+static bool is_of_torch(const char *name)
+{
+    return strncmp(name, "torch/", 6) == 0 || strncmp(name, "ATen/", 5) == 0 ||
+           strncmp(name, "c10/", 4) == 0;
 }
 
 /* Writes an empty header for each #include of an unsupported feature's header in the file. A source
- * that includes more than it uses is fine. kf_rewrite finds the uses. */
-static bool write_empty_headers(driver *d, const char *file, kf_error *error)
+ * that includes more than it uses is fine. kf_rewrite finds the uses. Writes one for each header of
+ * PyTorch, too. */
+static bool write_own_headers(driver *d, const char *file, kf_error *error)
 {
     size_t size;
     kf_autofree char *text = kf_file_read(file, EXPANDED_LIMIT, &size, NULL);
@@ -192,10 +222,12 @@ static bool write_empty_headers(driver *d, const char *file, kf_error *error)
         if (*at != '<' && *at != '"') continue;
         char name[256];
         size_t length = strcspn(++at, ">\"\r\n");
-        if (length >= sizeof name || !kf_unsupported_header(at, length)) continue;
+        if (length >= sizeof name) continue;
         memcpy(name, at, length);
         name[length] = '\0';
-        if (!write_empty_header(d, name, error) && error->code) return false;
+        if (is_of_torch(name) && !write_host_header(d, name, error) && error->code) return false;
+        if (kf_unsupported_header(at, length) && !write_empty_header(d, name, error) && error->code)
+            return false;
     }
     return true;
 }
@@ -301,7 +333,7 @@ static int preprocess(driver *d, const char *file, const char *expanded, bool pr
 static int expand(driver *d, const char *file, const char *expanded, char **text, size_t *size,
                   kf_error *error)
 {
-    if (!write_empty_headers(d, file, error)) return -1;
+    if (!write_own_headers(d, file, error)) return -1;
     for (int attempt = 0; attempt < 2; attempt++) {
         char missing[256];
         int status = preprocess(d, file, expanded, attempt == 0, missing, error);

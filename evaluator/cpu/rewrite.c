@@ -599,9 +599,19 @@ static void read_directive(rewriter *r, uint32_t index)
     kf_edit_add(&r->edits, KF_EDIT_REPLACE, index, index, text, (size_t)length);
 }
 
+/* Writes the name of the function that stands for the PTX at a token. It has the file and the line,
+ * so that the compiler's message leads there, also where several files are compiled. */
+static void name_assembly(const rewriter *r, uint32_t index, char name[64])
+{
+    char file[256];
+    long line = kf_token_place(&r->tokens, index, file, sizeof file);
+    uint32_t key = 5381;
+    for (const char *c = file; *c; c++) key = key * 33 + (unsigned char)*c;
+    snprintf(name, 64, "kfcpu_inline_ptx_%08x_%ld_", key, line);
+}
+
 /* Replaces inline PTX by a call of a function that the compiler refuses to call. So code that no
- * kernel in use reaches may have PTX. The name has the number of the finding, by which the
- * compiler's message leads to its line. The last finding stands for all further PTX. */
+ * kernel in use reaches may have PTX. The last finding stands for all further PTX. */
 static void replace_assembly(rewriter *r, uint32_t index, uint32_t last)
 {
     char name[64], text[256];
@@ -610,9 +620,11 @@ static void replace_assembly(rewriter *r, uint32_t index, uint32_t last)
     if (result->finding_count == KF_REWRITE_FINDINGS &&
         end->construct != kf_unsupported_assembly.construct)
         result->finding_count--;
-    bool full = result->finding_count == KF_REWRITE_FINDINGS;
-    snprintf(name, sizeof name, "kfcpu_inline_ptx_%zu_", result->finding_count - full);
-    if (!full) find(r, index, &kf_unsupported_assembly, false, name, strlen(name));
+    name_assembly(r, index, name);
+    if (result->finding_count == KF_REWRITE_FINDINGS)
+        snprintf(name, sizeof name, "%s", end->word);
+    else
+        find(r, index, &kf_unsupported_assembly, false, name, strlen(name));
     int size = snprintf(text, sizeof text,
                         "({ extern void %s() __attribute__((error(\"inline PTX\"))); %s(); })",
                         name, name);

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "math_names.h"
+
 #define MAX_NAMES 256
 #define MAX_USES 64
 #define HEADS 256    /* of the table of names */
@@ -93,16 +95,9 @@ static uint16_t find_name(const reader *r, uint32_t token)
 /* True for functions of the C library and of CUDA, which have further declarations in headers. */
 static bool is_standard(const reader *r, uint32_t token)
 {
-    static const char *const words[] = {
-        "abs",    "labs",   "llabs",  "fabs",     "min",      "max",    "fmin",       "fmax",
-        "fma",    "fmod",   "pow",    "sqrt",     "rsqrt",    "cbrt",   "rcbrt",      "exp",
-        "exp2",   "exp10",  "expm1",  "log",      "log2",     "log10",  "log1p",      "sin",
-        "cos",    "tan",    "asin",   "acos",     "atan",     "atan2",  "sinh",       "cosh",
-        "tanh",   "asinh",  "acosh",  "atanh",    "sincos",   "sinpi",  "cospi",      "erf",
-        "erfc",   "erfinv", "tgamma", "lgamma",   "floor",    "ceil",   "round",      "trunc",
-        "rint",   "hypot",  "norm",   "copysign", "signbit",  "isnan",  "isinf",      "isfinite",
-        "ldexp",  "frexp",  "modf",   "fdim",     "saturate", "clamp",  "swap",       "lerp",
-        "memcpy", "memset", "malloc", "free",     "printf",   "assert", "make_float", NULL};
+    static const char *const words[] = {"min",    "max",    "saturate",   "clamp",  "swap",
+                                        "lerp",   "memcpy", "memset",     "malloc", "free",
+                                        "printf", "assert", "make_float", NULL};
     static const char *const prefixes[] = {"__", "atomic", "cuda", "make_", "tex", "surf"};
     const kf_token *t = &r->tokens->list[token];
     const char *text = r->tokens->text + t->offset;
@@ -110,12 +105,9 @@ static bool is_standard(const reader *r, uint32_t token)
         size_t size = strlen(prefixes[i]);
         if (t->size >= size && memcmp(text, prefixes[i], size) == 0) return true;
     }
-    for (const char *const *word = words; *word; word++) {
-        size_t size = strlen(*word);
-        bool single = t->size == size + 1 && (text[size] == 'f' || text[size] == 'l');
-        if ((t->size == size || single) && memcmp(text, *word, size) == 0) return true;
-    }
-    return false;
+    for (const char *const *word = words; *word; word++)
+        if (strlen(*word) == t->size && memcmp(text, *word, t->size) == 0) return true;
+    return kf_is_math_function(text, t->size);
 }
 
 static void add_name(reader *r, uint32_t token, bool function)

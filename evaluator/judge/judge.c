@@ -134,10 +134,8 @@ typedef struct judge_round {
     int outside_rounds, outside_candidate;
     /* 1: the second measurement of `verify`. */
     int attempt;
-    /* kf_now() at the end of this round's time. */
-    double deadline;
-    /* Seconds of the job's time that the candidate took, in all rounds. */
-    double candidate_time;
+    /* The job's time in all rounds so far. */
+    kf_clock clock;
     int layers;
 } judge_round;
 
@@ -308,8 +306,7 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
     const kf_job_options *options = &r->job->options;
     kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
     if (!problem) return kf_fail_memory(error, "a verdict");
-    double budget = options->seconds > 0 ? options->seconds : r->judge->device->default_seconds,
-           deadline = r->deadline;
+    double budget = options->seconds > 0 ? options->seconds : r->judge->device->default_seconds;
     int timed_left, left = count_workloads(r, problem, &timed_left);
     int number = 0, count = left;
     double least = timed_left ? MIN_PART * budget / timed_left : 0;
@@ -375,11 +372,11 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
                           .outside_before = r->outside_candidate},
                 .secret = r->secret,
                 .seconds = timed_left ? fmax(budget / timed_left, least) : fmax(budget, 0),
-                .clock = {.deadline = deadline, .candidate_before = r->candidate_time},
+                .clock = r->clock,
                 .stop = r->stop,
                 .verdict = verdict,
                 .result = result};
-            double started = kf_now(), before = deadline;
+            double started = kf_now(), before = r->clock.deadline;
             say_step(r->judge, problem, ++number, count);
             if (!kf_measure_workload(&bench, error)) return false;
             r->layers = bench.found.layers ? bench.found.layers : r->layers;
@@ -391,11 +388,10 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
             r->outside_candidate += bench.found.outside_candidate;
             if (bench.found.abandoned) return true;
             built = true;
-            deadline = r->deadline = bench.clock.deadline;
-            r->candidate_time = kf_clock_candidate_total(&bench.clock);
+            r->clock = bench.clock;
             if (problem->timed) {
                 /* Waiting that is charged to neither side moves the deadline. */
-                budget -= kf_now() - started - (deadline - before);
+                budget -= kf_now() - started - (r->clock.deadline - before);
                 timed_left--;
             }
             for (size_t i = 0; i < result->finding_count; i++)
@@ -579,17 +575,21 @@ static bool own_stop_comes(const volatile int *stop)
 static bool judge_round_undisturbed(judge_round *r, kf_verdict **verdict, kf_error *error)
 {
     for (bool failed = false;;) {
-        double began = kf_now(), deadline = r->deadline, candidate_time = r->candidate_time;
+        double began = kf_now();
+        const kf_clock before = r->clock;
         kf_error why = {0};
         r->outside = false;
         bool done = judge_round_of(r, verdict, &why);
         if (done && !r->outside) return true;
         if (!done && (why.code != KF_ERROR_MACHINE || failed)) return kf_fail_copy(error, &why);
         if (own_stop_comes(r->stop)) return kf_fail(error, KF_ERROR_BUSY, "interrupted");
-        if (done && r->outside_rounds >= MOST_OUTSIDE_ROUNDS) return true;
+        bool over = kf_clock_at_ceiling(&r->clock, kf_now());
+        if (done && (over || r->outside_rounds >= MOST_OUTSIDE_ROUNDS)) return true;
         failed = failed || !done;
-        r->deadline = deadline + kf_now() - began;
-        r->candidate_time = candidate_time;
+        /* The ceiling stays. */
+        r->clock.deadline = before.deadline + kf_now() - began;
+        r->clock.candidate = before.candidate;
+        r->clock.candidate_before = before.candidate_before;
         r->going = NULL;
         r->afresh = true;
         if (!kf_secret_new(r->secret, r->job->options.replay_key, error)) return false;
@@ -607,16 +607,16 @@ static bool judge_undisturbed(judge_round *r, kf_verdict **verdict, kf_error *er
 {
     const kf_job_options *options = &r->job->options;
     double started = kf_now();
-    r->deadline = started + options->timeout_seconds;
-    r->candidate_time = 0;
+    r->clock = kf_clock_begin_job(options->timeout_seconds, started);
     /* The verdict with weights as arguments, while frozen weights are tried. */
     kf_auto(kf_verdict) known = NULL;
     for (kf_rounds rounds = {0};;) {
-        double began = kf_now(), deadline = r->deadline;
+        double began = kf_now(), deadline = r->clock.deadline;
         if (!judge_round_undisturbed(r, verdict, error)) return false;
         /* Without the time that is charged to neither side. */
-        double took = kf_now() - began - (r->deadline - deadline);
-        if (r->coarse && !r->full_f32 && r->deadline - kf_now() > took) {
+        double took = kf_now() - began - (r->clock.deadline - deadline);
+        bool fits = kf_clock_left(&r->clock, kf_now()) > took;
+        if (r->coarse && !r->full_f32 && fits) {
             kf_verdict_free(*verdict);
             if (!(*verdict = new_verdict(r->judge, r->job)))
                 return kf_fail_memory(error, "a verdict");
@@ -624,7 +624,7 @@ static bool judge_undisturbed(judge_round *r, kf_verdict **verdict, kf_error *er
             r->going = NULL;
             continue;
         }
-        if (r->freezes && !r->frozen && r->deadline - kf_now() > took) {
+        if (r->freezes && !r->frozen && fits) {
             known = kf_steal(verdict);
             if (!(*verdict = new_verdict(r->judge, r->job)))
                 return kf_fail_memory(error, "a verdict");
@@ -632,10 +632,12 @@ static bool judge_undisturbed(judge_round *r, kf_verdict **verdict, kf_error *er
             r->going = NULL;
             continue;
         }
-        bool secondhand = failed_secondhand(r, *verdict);
-        double uncharged = r->deadline - options->timeout_seconds - started;
-        if (!secondhand && !kf_judge_tries_again(&rounds, *verdict, kf_now() - started - uncharged,
-                                                 options->timeout_seconds)) {
+        bool over = kf_clock_at_ceiling(&r->clock, kf_now()),
+             secondhand = !over && failed_secondhand(r, *verdict);
+        double uncharged = r->clock.deadline - options->timeout_seconds - started;
+        double seconds = kf_now() - started - uncharged;
+        if (!secondhand &&
+            (!kf_judge_tries_again(&rounds, *verdict, seconds, options->timeout_seconds) || over)) {
             if (!flag_rounds(&rounds, *verdict)) return kf_fail_memory(error, "a verdict");
             if (!known || says_more(*verdict)) return true;
             kf_verdict_free(*verdict);

@@ -299,7 +299,8 @@ static bool run_case(selftest *t, size_t at, kf_selftest_report *report, void *c
         c->prepared ? kf_judge_measure(t->judge, c->prepared, at + 1 < t->list->count, stop, error)
                     : kf_judge_run(t->judge, c->job, stop, error);
     const char *expected = t->cuda && h->expected_cuda[0] ? h->expected_cuda : h->expected;
-    if (verdict && needs_another(h, expected, c->hostile, c->timed, verdict)) {
+    bool again = verdict && needs_another(h, expected, c->hostile, c->timed, verdict);
+    if (again) {
         kf_verdict_free(verdict);
         c->job->options.verify = true;
         c->job->options.seconds = AGAIN_SECONDS;
@@ -315,6 +316,7 @@ static bool run_case(selftest *t, size_t at, kf_selftest_report *report, void *c
                             .status = kf_status_name(verdict->status),
                             .finding = first_rule(verdict),
                             .verdict = verdict,
+                            .again = again,
                             .limit = KF_BUILD_TIMEOUT_FACTOR * BUILD_SECONDS +
                                      CASE_SECONDS * (c->job->options.verify ? 2 : 1) +
                                      SLACK_SECONDS,
@@ -325,6 +327,7 @@ static bool run_case(selftest *t, size_t at, kf_selftest_report *report, void *c
     *(c->hostile ? &t->summary->caught : &t->summary->accepted) += row.passed;
     if (row.seconds > t->summary->longest) t->summary->longest = row.seconds;
     if (row.seconds > row.limit) t->summary->late++;
+    t->summary->again += again;
     if (report) report(context, &row);
     return true;
 }

@@ -41,6 +41,8 @@ typedef struct kf_selftest_case {
     /* The result. `finding` is "" without one. */
     const char *status, *finding;
     const kf_verdict *verdict;
+    /* `verdict` is that of a second measurement. */
+    bool again;
     /* that it held the judge, and that it may: the limits of build and job, and 2 s to end it */
     double seconds, limit;
 } kf_selftest_case;
@@ -55,6 +57,8 @@ typedef struct kf_selftest_summary {
     int skipped;
     /* Cases that took longer than allowed. */
     int late;
+    /* Cases that were measured a second time. */
+    int again;
     double seconds, longest;
 } kf_selftest_summary;
 

@@ -3,6 +3,7 @@
  * that follows the name in a message. */
 #include <string.h>
 
+#include "math_names.h"
 #include "task_internal.h"
 
 static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
@@ -119,31 +120,23 @@ static const char *const in_scope[] = {
     "va_arg",   "va_copy", "setjmp",    "stream",
 };
 
-/* Functions that every program has already: a definition with another signature does not compile,
- * one with the same replaces them. */
+/* Further functions that every program has already: a definition with another signature does not
+ * compile, one with the same replaces them. */
 static const char *const library_functions[] = {
-    "main",      "abort",   "abs",     "accept",  "access",    "acos",    "acosh",     "alarm",
-    "asin",      "asinh",   "atan",    "atan2",   "atanh",     "atexit",  "atof",      "atoi",
-    "atol",      "bind",    "bsearch", "cabs",    "calloc",    "cbrt",    "ceil",      "chdir",
-    "clock",     "clone",   "close",   "connect", "copysign",  "cos",     "cosh",      "ctime",
-    "difftime",  "div",     "dup",     "dup2",    "erf",       "erfc",    "execv",     "execve",
-    "exit",      "exp",     "exp10",   "exp2",    "expm1",     "fabs",    "fclose",    "fdim",
-    "ffs",       "floor",   "fma",     "fmax",    "fmin",      "fmod",    "fopen",     "fork",
-    "fprintf",   "fputs",   "fread",   "free",    "frexp",     "fwrite",  "gamma",     "getc",
-    "getenv",    "gets",    "hypot",   "ilogb",   "index",     "ioctl",   "isalpha",   "isdigit",
-    "j0",        "j1",      "jn",      "kill",    "labs",      "ldexp",   "ldiv",      "lgamma",
-    "link",      "listen",  "llabs",   "log",     "log10",     "log1p",   "log2",      "logb",
-    "longjmp",   "lrint",   "lround",  "lseek",   "malloc",    "memchr",  "memcmp",    "memcpy",
-    "memmove",   "memset",  "mmap",    "modf",    "munmap",    "nan",     "nanosleep", "nearbyint",
-    "nextafter", "nice",    "norm",    "open",    "pause",     "perror",  "pipe",      "poll",
-    "pow",       "printf",  "putc",    "putenv",  "puts",      "qsort",   "raise",     "rand",
-    "random",    "read",    "realloc", "recv",    "remainder", "remove",  "remquo",    "rename",
-    "rindex",    "rint",    "round",   "rsqrt",   "sbrk",      "scalbn",  "scanf",     "select",
-    "send",      "signal",  "sin",     "sinh",    "sincos",    "sleep",   "snprintf",  "socket",
-    "sprintf",   "sqrt",    "srand",   "stat",    "strcat",    "strchr",  "strcmp",    "strcpy",
-    "strlen",    "strncmp", "strtod",  "strtol",  "sync",      "syscall", "system",    "tan",
-    "tanh",      "tgamma",  "time",    "times",   "tolower",   "toupper", "trunc",     "unlink",
-    "usleep",    "wait",    "write",   "y0",      "y1",        "yn",
+    "main",   "abort",     "accept",  "access",   "alarm",    "atexit",  "atof",    "atoi",
+    "atol",   "bind",      "bsearch", "cabs",     "calloc",   "chdir",   "clock",   "clone",
+    "close",  "connect",   "ctime",   "difftime", "div",      "dup",     "dup2",    "execv",
+    "execve", "exit",      "fclose",  "ffs",      "fopen",    "fork",    "fprintf", "fputs",
+    "fread",  "free",      "fwrite",  "gamma",    "getc",     "getenv",  "gets",    "index",
+    "ioctl",  "isalpha",   "isdigit", "kill",     "ldiv",     "link",    "listen",  "longjmp",
+    "lseek",  "malloc",    "memchr",  "memcmp",   "memcpy",   "memmove", "memset",  "mmap",
+    "munmap", "nanosleep", "nice",    "open",     "pause",    "perror",  "pipe",    "poll",
+    "printf", "putc",      "putenv",  "puts",     "qsort",    "raise",   "rand",    "random",
+    "read",   "realloc",   "recv",    "remove",   "rename",   "rindex",  "sbrk",    "scanf",
+    "select", "send",      "signal",  "sleep",    "snprintf", "socket",  "sprintf", "srand",
+    "stat",   "strcat",    "strchr",  "strcmp",   "strcpy",   "strlen",  "strncmp", "strtod",
+    "strtol", "sync",      "syscall", "system",   "time",     "times",   "tolower", "toupper",
+    "unlink", "usleep",    "wait",    "write",
 };
 
 static bool is_among(const char *name, const char *const *words, size_t count)
@@ -213,7 +206,8 @@ const char *kf_entry_fault(const char *name)
     if (strlen(name) + strlen("_oracle") >= KF_NAME_BYTES) return "is longer than 56 characters";
     if (IS_AMONG(name, in_scope))
         return "is a macro, variable or type that CUDA or the standard headers define";
-    if (IS_AMONG(name, library_functions)) return "is a function of the C library";
+    if (kf_is_math_function(name, strlen(name)) || IS_AMONG(name, library_functions))
+        return "is a function of the C library";
     if (begins_with(name, "cuda") || begins_with(name, "cublas") || begins_with(name, "cudnn") ||
         begins_with(name, "nvrtc") || begins_with_then_capital(name, "cu") ||
         begins_with_then_capital(name, "nv"))

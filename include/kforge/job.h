@@ -38,6 +38,9 @@
 /* A build's limit of wall time, as a multiple of its limit of CPU time. Beyond it the machine is at
  * fault. */
 #define KF_BUILD_TIMEOUT_FACTOR 10
+/* On a busy machine a measurement ends after so many times its timeout at most, without the waits
+ * for builds, other jobs and Python's start. */
+#define KF_JOB_CEILING 3
 /* Limit of torch.compile for a baseline and one workload: a network of hundreds of layers, on few
  * processors. */
 #define KF_COMPILE_SECONDS 600.0

@@ -90,6 +90,35 @@ $add"
 printf '#pragma once\n#include <cub/cub.cuh>\n' >"$folder/mine.cuh"
 fine '#include "mine.cuh"
 '"$add"
+# Of several files, the message names the one with the PTX that is in use.
+printf '__global__ void a(float *x) { x[0] = 1; }\ntemplate <int n> __global__ void unused() { asm("exit;"); }\n' >"$folder/first.cu"
+printf '\n\n__global__ void b() { asm("exit;"); }\n' >"$folder/second.cu"
+"$compiler" -o "$folder/x.so" "$folder/first.cu" "$folder/second.cu" >"$folder/output" 2>&1
+[ $? = 3 ] && grep -q 'second\.cu:3: .*inline PTX' "$folder/output" || {
+    cat "$folder/output"
+    failures=$((failures + 1))
+}
+# Equal programs are equal files, wherever PTX that no kernel uses stands.
+unused='template <int n> __global__ void unused() { asm("exit;"); }'
+for text in "$add" "$unused
+$add" "$(for i in 1 2 3; do echo "template <int n> __device__ void f$i() { asm(\"exit;\"); }"; done)
+$unused
+$add"; do
+    fine "$text"
+    sha256sum "$folder/x.so"
+done | sort -u >"$folder/sums"
+[ "$(wc -l <"$folder/sums")" = 1 ] || { cat "$folder/sums"; failures=$((failures + 1)); }
+# Headers of PyTorch are for the host, where the macro is undefined.
+mkdir -p "$folder/include/torch"
+printf '#pragma once\n#ifdef __CUDA_ARCH__\n#error device\n#endif\ninline int of_torch() { return 7; }\n' >"$folder/include/torch/extension.h"
+for name in '<torch/extension.h>' '"torch/extension.h"'; do
+    printf '#include %s\n__global__ void k(int *x) {\n#if __CUDA_ARCH__ >= 800\n*x = 1;\n#endif\n}\nint f() { return of_torch(); }\n' "$name" >"$folder/candidate.cu"
+    "$compiler" -I "$folder/include" -o "$folder/x.so" "$folder/candidate.cu" >"$folder/output" 2>&1 || {
+        echo "$name"
+        cat "$folder/output"
+        failures=$((failures + 1))
+    }
+done
 # Outside of the folder for such headers nothing is written.
 printf '#include <cub/../../../escaped.h>\n%s\n' "$add" >"$folder/candidate.cu"
 "$compiler" -o "$folder/x.so" "$folder/candidate.cu" >"$folder/output" 2>&1

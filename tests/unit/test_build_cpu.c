@@ -30,7 +30,7 @@ static void put_compiler(const char *script)
     assert_int_equal(chmod(path, 0755), 0);
 }
 
-static kf_build build(const char *script, double seconds)
+static kf_build build_source(const char *source, const char *script, double seconds)
 {
     kf_error error = {0};
     put_compiler(script);
@@ -38,8 +38,8 @@ static kf_build build(const char *script, double seconds)
     kf_autofree char *directory = kf_directory_temporary("kforge-test", &error);
     if (!task || !directory) fail_msg("%s", error.text);
     kf_build_request request = {.task = task,
-                                .source = "int x;\n",
-                                .size = 7,
+                                .source = source,
+                                .size = strlen(source),
                                 .name = "candidate.cu",
                                 .seconds = seconds,
                                 .directory = directory};
@@ -49,6 +49,11 @@ static kf_build build(const char *script, double seconds)
     if (!built) fail_msg("%s", error.text);
     assert_false(result.ok);
     return result;
+}
+
+static kf_build build(const char *script, double seconds)
+{
+    return build_source("int x;\n", script, seconds);
 }
 
 static void a_build_that_waits_is_the_machines_fault(void **state)
@@ -74,6 +79,30 @@ static void expect_too_much(const char *script, double seconds)
     if (result.status != KF_COMPILE_ERROR || !strstr(result.reason, "CPU time"))
         fail_msg("%s: %s: %s", script, kf_status_name(result.status), result.reason);
     kf_build_free(&result);
+}
+
+/* A source that names __CUDA_ARCH__ may be compiled three times, and each has the limit. */
+static void each_compilation_has_the_limit(void **state)
+{
+    (void)state;
+    static const char script[] = "#!/bin/sh\nwhile :; do :; done\n";
+    const struct {
+        const char *source;
+        double least;
+    } rows[] = {{"int x;\n", 0.3}, {"#if __CUDA_ARCH__ >= 800\n#endif\n", 0.9}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kf_build result = build_source(rows[i].source, script, 0.3);
+        for (int turn = 0; turn < 5 && result.status == KF_JUDGE_ERROR; turn++) {
+            kf_build_free(&result);
+            result = build_source(rows[i].source, script, 0.3);
+        }
+        assert_int_equal(result.status, KF_COMPILE_ERROR);
+        if (result.cpu_seconds < rows[i].least)
+            fail_msg("%s: %g s: %s", rows[i].source, result.cpu_seconds, result.reason);
+        assert_true((strstr(result.reason, "3 compilations") != NULL) == (i == 1));
+        assert_non_null(strstr(result.reason, "--build-seconds"));
+        kf_build_free(&result);
+    }
 }
 
 /* The time passes in the driver, in a program that it starts, and in many short programs in a
@@ -214,6 +243,7 @@ int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_build_that_waits_is_the_machines_fault),
+        cmocka_unit_test(each_compilation_has_the_limit),
         cmocka_unit_test(a_build_that_computes_is_the_sources_fault),
         cmocka_unit_test(what_only_one_source_brings_about_is_its_fault),
         cmocka_unit_test(what_comes_from_outside_is_no_compile_error),

@@ -38,6 +38,28 @@ static void a_pause_of_the_job_stops_both(void **state)
     assert_true(kf_clock_left(&clock, 30) == 76);
 }
 
+/* Stalls move the deadline, but not the ceiling. Waits for other jobs move both. */
+static void a_job_ends_at_its_ceiling(void **state)
+{
+    (void)state;
+    kf_clock clock = kf_clock_begin_job(10, 100);
+    kf_clock_begin_workload(&clock, 100);
+    kf_clock_exclude(&clock, KF_PAUSE_STALL, 15);
+    assert_true(kf_clock_left(&clock, 120) == 5);
+    kf_clock_exclude(&clock, KF_PAUSE_STALL, 1000);
+    assert_true(kf_clock_left(&clock, 120) == 10);
+    kf_clock_exclude(&clock, KF_PAUSE_JOB, 7);
+    assert_true(kf_clock_left(&clock, 120) == 17);
+    assert_false(kf_clock_at_ceiling(&clock, 136.9));
+    assert_true(kf_clock_at_ceiling(&clock, 137));
+    /* the machine is to blame if it took a third */
+    clock.stalled = 9.9;
+    assert_false(kf_clock_is_starved(&clock, 10, 137));
+    clock.stalled = 10;
+    assert_true(kf_clock_is_starved(&clock, 10, 137));
+    assert_false(kf_clock_is_starved(&clock, 10, 136.9));
+}
+
 static void the_candidate_is_blamed_for_most_of_the_time(void **state)
 {
     (void)state;
@@ -59,6 +81,7 @@ int test_program(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_pause_of_the_workload_leaves_the_deadline),
         cmocka_unit_test(a_pause_of_the_job_stops_both),
+        cmocka_unit_test(a_job_ends_at_its_ceiling),
         cmocka_unit_test(the_candidate_is_blamed_for_most_of_the_time),
     };
     return TEST_GROUP(tests, NULL, NULL);

@@ -18,8 +18,10 @@
 #include "error_codes.h"
 #include "kforge/stats.h"
 #include "libraries.h"
+#include "runner_timeout.h"
 #include "measure_internal.h"
 #include "torch_plan.h"
+#include "wire.h"
 
 double __wrap_kf_now(void); /* the linker's --wrap sends all calls here */
 
@@ -79,6 +81,13 @@ static struct {
     double clearing;
     double cleared, waited; /* when the clearing ends; how long the judge waited for it */
     kf_runner *timed_last;  /* of both sides */
+    /* How the batch of a task's own check ends, and the empty batch after a refusal; and how often
+     * an oracle has started. */
+    kf_runner_event check_event;
+    int check_code, code_after, oracles;
+    const struct kf_runner *checked;
+    /* Other programs take all but 1/20 of the candidate's processor time, and it never answers. */
+    bool busy_for_ever;
     /* True while the device is occupied; since before the last fill. */
     bool occupied, filled_occupied;
     bool withheld;
@@ -199,6 +208,7 @@ bool kf_runner_give(kf_runner *runner, const char *binary, kf_error *error)
                    : strcmp(binary, "oracle") == 0 ? &oracle_does
                                                    : &candidate_does;
     world.candidates += runner->does == &candidate_does;
+    world.oracles += runner->does == &oracle_does;
     return true;
 }
 
@@ -244,6 +254,7 @@ void kf_runner_free(kf_runner *runner)
     if (!runner) return;
     if (world.last == runner) world.last = NULL;
     if (world.called == runner) world.called = NULL;
+    if (world.checked == runner) world.checked = NULL;
     world.candidates -= runner->does == &candidate_does;
     free(runner);
 }
@@ -314,7 +325,11 @@ char *kf_runner_output(const kf_runner *runner, size_t most)
 void kf_runner_explain(const kf_runner *runner, kf_runner_event event, const char *doing,
                        kf_runner_explanation *explanation)
 {
-    (void)runner, (void)event;
+    (void)runner;
+    if (event == KF_RUNNER_TIMEOUT) {
+        *explanation = (kf_runner_explanation){.status = KF_TIMEOUT, .rule = "time.limit"};
+        return;
+    }
     if (!world.failure) fail_msg("a runner failed while %s", doing);
     *explanation = (kf_runner_explanation){.status = KF_CRASH, .rule = "device.error"};
     snprintf(explanation->text, sizeof explanation->text, "an error while %s", doing);
@@ -323,9 +338,9 @@ void kf_runner_explain(const kf_runner *runner, kf_runner_event event, const cha
 /* Only a problem's own check maps buffers past the device. */
 kf_runner_event kf_runner_map(kf_runner *runner, const kf_runner_buffer *buffers, size_t count)
 {
-    (void)runner, (void)buffers, (void)count;
-    fail_msg("a buffer was mapped");
-    return KF_RUNNER_MACHINE;
+    assert_true(world.check_code > 0 && runner->does == &oracle_does);
+    for (size_t i = 0; i < count; i++) assert_true(buffers[i].check);
+    return KF_RUNNER_OK;
 }
 
 void kf_runner_begin_kill(kf_runner *runner)
@@ -463,6 +478,21 @@ kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch)
     if (world.failure && runner->does == world.failing && !batch->null &&
         (!world.starved || world.candidates))
         return batch->code = world.failure, KF_RUNNER_DEVICE_ERROR;
+    if (batch->check) {
+        world.checked = runner;
+        return batch->code = world.check_code, world.check_event;
+    }
+    if (world.code_after && runner == world.checked)
+        return batch->code = world.code_after, KF_RUNNER_DEVICE_ERROR;
+    if (world.busy_for_ever && runner->does == &candidate_does) {
+        kf_runner_timeout wait;
+        kf_runner_timeout_begin(&wait, batch->timeout, world.now);
+        while (kf_runner_timeout_look(&wait, 0, world.now))
+            world.now += 20 * 2 * KF_RUNNER_TIMEOUT_TURN;
+        batch->stalled = wait.stalled;
+        batch->waking = 1e-4;
+        return KF_RUNNER_TIMEOUT;
+    }
     for (uint32_t i = 0; i < batch->count && !batch->null && runner->does != &oracle_does; i++)
         for (uint32_t k = 0; k < i; k++)
             assert_true(batch->count > 900 || batch->count == 32 ||
@@ -971,7 +1001,7 @@ static kf_verdict *judged(machine *m, int number)
         .round = {.spare = 1, .last = true},
         .secret = &secret,
         .seconds = m->options.seconds > 0 ? m->options.seconds : m->device.default_seconds,
-        .clock = {.deadline = world.now + 120},
+        .clock = kf_clock_begin_job(m->options.timeout_seconds, world.now),
         .verdict = verdict,
         .result = kf_verdict_add_workload(verdict, "main", true)};
     if (!kf_measure_workload(&bench, &error)) fail_msg("%s", error.text);
@@ -1854,6 +1884,87 @@ static void errors_of_the_machine_are_told_from_those_of_programs(void **state)
     }
 }
 
+/* The import has seen that a task's own check takes the reference's result. So if it fails on the
+ * candidate's outputs, these are wrong. Its process may be damaged, so another oracle follows. */
+static void a_check_that_fails_refuses(void **state)
+{
+    (void)state;
+    const struct {
+        kf_runner_event event;
+        int code, code_after;
+        kf_status status;
+        kf_blame blame;
+        const char *rule;
+        int oracles;
+    } rows[] = {
+        {KF_RUNNER_DEVICE_ERROR, KF_WIRE_REFUSED, 0, KF_WRONG_RESULT, KF_BLAME_CANDIDATE,
+         "output.mismatch", 1},
+        {KF_RUNNER_DEVICE_ERROR, KF_WIRE_REFUSED, 710, KF_WRONG_RESULT, KF_BLAME_CANDIDATE,
+         "output.mismatch", 2},
+        {KF_RUNNER_DEVICE_ERROR, 700, 0, KF_WRONG_RESULT, KF_BLAME_CANDIDATE, "output.mismatch", 2},
+        {KF_RUNNER_ENDED, 1, 0, KF_WRONG_RESULT, KF_BLAME_CANDIDATE, "output.mismatch", 2},
+        {KF_RUNNER_DEVICE_ERROR, 214, 0, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "oracle.failed", 1},
+        {KF_RUNNER_DEVICE_ERROR, KF_WIRE_REFUSED, 214, KF_JUDGE_ERROR, KF_BLAME_MACHINE,
+         "oracle.failed", 1},
+        {KF_RUNNER_DEVICE_ERROR, 2, 0, KF_OUT_OF_MEMORY, KF_BLAME_CANDIDATE, "memory.held", 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        machine *m = started(108e-6);
+        cJSON *torch = cJSON_AddObjectToObject((cJSON *)kf_task_json(m->task), "torch");
+        cJSON_AddTrueToObject(torch, "check");
+        m->kinds[KF_ROLE_ORACLE] = KF_RUNNER_TORCH;
+        candidate_does.left_out = 2;
+        world.failure = 1;
+        world.check_event = rows[i].event;
+        world.check_code = rows[i].code;
+        world.code_after = rows[i].code_after;
+        kf_verdict *v = judged(m, (int)i);
+        assert_int_equal(v->workloads->finding_count, 1);
+        const kf_finding *f = &v->workloads->findings[0];
+        if (f->status != rows[i].status || f->blame != rows[i].blame ||
+            strcmp(f->rule, rows[i].rule) != 0 || world.oracles != rows[i].oracles)
+            fail_msg("row %zu: %s, %s, %s, %d oracles: %s", i, kf_status_name(f->status),
+                     kf_blame_name(f->blame), f->rule, world.oracles, f->text);
+        kf_verdict_free(v);
+        stopped(m);
+    }
+}
+
+/* A candidate that never answers, on a machine that gives it a twentieth of a processor, holds the
+ * judge for three times the job's time at most. The candidate is to blame only if it had its time:
+ * here a call has 1/24 of it, and never less than a second. */
+static void a_busy_machine_makes_no_job_long(void **state)
+{
+    (void)state;
+    const struct {
+        double timeout;
+        kf_status status;
+        kf_blame blame;
+        const char *rule;
+    } rows[] = {
+        {1, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "time.budget"},
+        {5, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "time.budget"},
+        {120, KF_TIMEOUT, KF_BLAME_CANDIDATE, "time.limit"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        machine *m = started(108e-6);
+        world.busy_for_ever = true;
+        m->options.timeout_seconds = rows[i].timeout;
+        double before = world.now;
+        kf_verdict *v = judged(m, (int)i);
+        assert_int_equal(v->workloads->finding_count, 1);
+        const kf_finding *f = &v->workloads->findings[0];
+        if (f->status != rows[i].status || f->blame != rows[i].blame ||
+            strcmp(f->rule, rows[i].rule) != 0)
+            fail_msg("--timeout %g: %s, %s, %s: %s", rows[i].timeout, kf_status_name(f->status),
+                     kf_blame_name(f->blame), f->rule, f->text);
+        if (world.now - before > 3 * rows[i].timeout + 5)
+            fail_msg("--timeout %g: %g s", rows[i].timeout, world.now - before);
+        kf_verdict_free(v);
+        stopped(m);
+    }
+}
+
 /* Other work during an occupation drops the pair. If it is frequent, and does not occur after the
  * end of the candidate's process, then the candidate did it. */
 static void work_before_the_clock_gains_nothing(void **state)
@@ -2059,6 +2170,8 @@ int test_program(void)
         cmocka_unit_test(one_set_is_enough_in_python),
         cmocka_unit_test(later_pairs_look_for_shared_results),
         cmocka_unit_test(a_faster_one_in_python_has_its_own_inputs_truth),
+        cmocka_unit_test(a_check_that_fails_refuses),
+        cmocka_unit_test(a_busy_machine_makes_no_job_long),
         cmocka_unit_test(work_before_the_clock_gains_nothing),
         cmocka_unit_test(work_in_a_rehearsal_is_charged),
         cmocka_unit_test(work_while_waking_is_charged),

@@ -41,6 +41,23 @@ static void a_look_that_comes_late_is_a_stall(void **state)
     assert_false(kf_runner_timeout_look(&p, 0, 400));
 }
 
+/* On a machine that takes nearly all of a wait, the wait still ends at the job's ceiling. */
+static void a_wait_ends_at_the_ceiling_of_the_job(void **state)
+{
+    (void)state;
+    kf_runner_timeout p;
+    kf_clock clock = kf_clock_begin_job(100, 100);
+    kf_runner_timeout_bound(&clock);
+    kf_runner_timeout_begin(&p, 50, 100);
+    for (int i = 1; i <= 4; i++) assert_true(kf_runner_timeout_look(&p, 0, 100 + 60 * i));
+    assert_float_equal(clock.stalled, 239.2, 1e-9);
+    assert_false(kf_runner_timeout_look(&p, 0, 400));
+    assert_float_equal(p.used, 1, 1e-9);
+    assert_true(kf_clock_is_starved(&clock, 100, 400));
+    kf_runner_timeout_bound(NULL);
+    assert_true(kf_runner_timeout_look(&p, 0, 460));
+}
+
 static void a_runner_pays_for_keeping_the_judge_from_running(void **state)
 {
     (void)state;
@@ -145,6 +162,7 @@ int test_program(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(time_between_looks_counts),
         cmocka_unit_test(a_look_that_comes_late_is_a_stall),
+        cmocka_unit_test(a_wait_ends_at_the_ceiling_of_the_job),
         cmocka_unit_test(a_runner_pays_for_keeping_the_judge_from_running),
         cmocka_unit_test(only_other_programs_excuse_a_wait),
         cmocka_unit_test(a_runner_without_a_processor_gets_more_time_and_a_sleeping_one_does_not),

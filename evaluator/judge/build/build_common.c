@@ -132,8 +132,8 @@ bool kf_build_over_limit(const kf_sandbox_result *result, const char *what, kf_b
                         what, words);
     else
         made = asprintf(&build->reason, "%s went over a limit: %s%s", what, words,
-                        result->end == KF_END_CPU ? ". A build has that much processor time "
-                                                    "(--build-seconds of kforge eval)"
+                        result->end == KF_END_CPU ? ". --build-seconds of kforge eval sets "
+                                                    "the processor time of a compilation"
                                                   : "");
     if (made < 0) build->reason = NULL;
     return made >= 0;
@@ -218,6 +218,15 @@ bool kf_build_await(const kf_build_request *request, kf_sandbox *jail, kf_error 
     return true;
 }
 
+static bool over_limit(const kf_build_request *request, const kf_sandbox_result *result,
+                       kf_build *build)
+{
+    char what[64] = "the build";
+    if (request->compilations > 1)
+        snprintf(what, sizeof what, "the build of up to %d compilations", request->compilations);
+    return kf_build_over_limit(result, what, build);
+}
+
 /* Describes the end of the compiler. */
 bool kf_build_conclude(const kf_build_request *request, kf_sandbox *jail,
                        kf_status (*status_of)(int, const char *), kf_build *build)
@@ -235,8 +244,7 @@ bool kf_build_conclude(const kf_build_request *request, kf_sandbox *jail,
         if (!build->ok) build->reason = strdup("the compiler left no usable binary");
         return build->ok || build->reason;
     }
-    if (result->end != KF_END_EXITED)
-        return kf_build_over_limit(result, "the build", build) && build->reason;
+    if (result->end != KF_END_EXITED) return over_limit(request, result, build) && build->reason;
     build->status = status_of(result->status, build->log);
     build->killed = build->status == KF_STATUS_COUNT;
     bool complains = kf_words_of_a_kill(build->log) || kf_words_of_a_shortage(build->log);

@@ -13,6 +13,9 @@
 #include "precompiled_header.h"
 
 #define MAX_ARGV 96
+/* kforge-cpucc tries with and without __CUDA_ARCH__, and may repeat the first to show its messages.
+ */
+#define COMPILATIONS 3
 /* Exit status of kforge-cpucc. */
 #define KFORGE_CPUCC_UNSUPPORTED 3
 #define KFORGE_CPUCC_KILLED 4
@@ -158,13 +161,15 @@ static bool build_once(const void *device, const kf_build_request *request, kf_b
     kf_jail paths;
     kf_jail_init(&paths, request->directory, KF_PATH_READ | KF_PATH_WRITE);
     if (headers) paths.paths[paths.count++] = (kf_sandbox_path){headers, KF_PATH_READ, false};
+    kf_sandbox_limits limits = kf_build_limits(request->seconds, request->memory_bytes);
+    limits.cpu_seconds *= request->compilations;
     kf_sandbox_spec spec = {
         .argv = argv,
         .environment = environment,
         .directory = request->directory,
         .paths = paths.paths,
         .path_count = paths.count,
-        .limits = kf_build_limits(request->seconds, request->memory_bytes),
+        .limits = limits,
         .seccomp = KF_SECCOMP_BUILD,
         .strict = request->strict_sandbox,
     };
@@ -179,5 +184,7 @@ static bool build_once(const void *device, const kf_build_request *request, kf_b
 
 bool kf_build_cpu(const kf_build_request *request, kf_build *build, kf_error *error)
 {
-    return kf_build_repeat(NULL, build_once, request, build, error);
+    kf_build_request whole = *request;
+    whole.compilations = strstr(request->source, "__CUDA_ARCH__") ? COMPILATIONS : 1;
+    return kf_build_repeat(NULL, build_once, &whole, build, error);
 }

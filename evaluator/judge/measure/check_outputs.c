@@ -35,6 +35,10 @@ struct kf_checker {
     bool varies;
     bool begun;
     bool brief;
+    /* a called set of this workload had smaller inputs; and pairs with called sets before they are
+     * known */
+    bool had_small;
+    int pairs;
     kf_checker_accepts *accepts;
     void *accepts_context;
     /* of the last pair: 0 if its first set could be varied */
@@ -165,6 +169,35 @@ void kf_checker_ask(kf_checker *checker, kf_checker_accepts *accepts, void *cont
     checker->accepts_context = context;
 }
 
+/* Returns one of the variations with smaller inputs, by chance. NULL without one. */
+static const kf_set_variation *small_variation(const kf_checker *checker, kf_choices *choices)
+{
+    const kf_set_variation *chosen = NULL;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < checker->keeping.count; i++) {
+        const kf_set_variation *row = &checker->keeping.rows[i];
+        if (row->variation == KF_VARY_SCALE_DOWN && kf_choices_below(choices, ++count) == 0)
+            chosen = row;
+    }
+    return chosen;
+}
+
+/* Gives a called set smaller inputs, if no set of the first two pairs has them. Large sums have so
+ * much allowance that leaving out small terms shows on them alone. */
+static void scale_one_down(kf_checker *checker, kf_choices *choices, const uint32_t *order,
+                           uint32_t called, kf_set_variation *variations)
+{
+    for (uint32_t k = 0; k < called; k++)
+        checker->had_small |= variations[order[k]].variation == KF_VARY_SCALE_DOWN;
+    if (++checker->pairs != 2 || checker->had_small) return;
+    const kf_set_variation *small = small_variation(checker, choices);
+    for (uint32_t k = 0; k < called && small; k++) {
+        if (variations[order[k]].argument >= 0) continue;
+        variations[order[k]] = *small;
+        return;
+    }
+}
+
 void kf_checker_vary(kf_checker *checker, kf_choices *choices, const uint32_t *order,
                      uint32_t called, uint32_t count, bool known, uint32_t changing,
                      kf_set_variation *variations)
@@ -187,6 +220,8 @@ void kf_checker_vary(kf_checker *checker, kf_choices *choices, const uint32_t *o
         bool changes = kf_variation_changes_speed(drawn->variation);
         if (k < called && changes && changing != KF_ALL_SETS) changing--;
     }
+    /* A batch of one call needs its inputs as they are. */
+    if (!known && called > 1) scale_one_down(checker, choices, order, called, variations);
 }
 
 /* ---- comparing ------------------------------------------------------------------------------- */

@@ -25,6 +25,7 @@
 
 #include "libraries.h"
 #include "measure_internal.h"
+#include "runner_timeout.h"
 
 /* Of the first timed pairs, more are followed by watched batches, until the judge has overwritten
  * inputs so often. */
@@ -243,6 +244,7 @@ bool kf_measure_workload(kf_workbench *bench, kf_error *error)
         return false;
     kf_clock_resume(&bench->clock, KF_PAUSE_JOB, kf_now());
     kf_clock_begin_workload(&bench->clock, kf_now());
+    kf_runner_timeout_bound(&bench->clock);
     for (int i = 0; i < bench->problem->argument_count; i++)
         r.in_place = r.in_place || bench->problem->arguments[i].kind == KF_INOUT;
     r.modules.own_state = bench->modules.frozen;
@@ -257,6 +259,7 @@ bool kf_measure_workload(kf_workbench *bench, kf_error *error)
     if (clean) kf_measurement_keep_trusted(&r);
     release(&r, clean);
     kf_runner_pool_resume(bench->pool);
+    kf_runner_timeout_bound(NULL);
     if (r.device->reserve) r.device->reserve(bench->device, false, NULL, NULL);
     return done;
 }

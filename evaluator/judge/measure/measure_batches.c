@@ -267,6 +267,7 @@ bool kf_measurement_batch(kf_measurement *r, kf_side side, uint32_t first, uint3
     bool alive = event == KF_RUNNER_OK || event == KF_RUNNER_DEVICE_ERROR;
     if (!kf_measurement_look(r, side, batch, alive, error)) return false;
     if (r->over) return true;
+    hurried = hurried || (side == CANDIDATE && kf_clock_at_ceiling(clock, kf_now()));
     if (event == KF_RUNNER_TIMEOUT && hurried && kf_runner_can_stop(runner)) {
         kf_clock_charge_candidate(clock, batch->timeout);
         return kf_measurement_out_of_time(r, error);
@@ -276,7 +277,7 @@ bool kf_measurement_batch(kf_measurement *r, kf_side side, uint32_t first, uint3
         return kf_measurement_report(
             r, runner, side == CANDIDATE ? KF_ROLE_CANDIDATE : KF_ROLE_BASELINE, event, batch->code,
             count == 1 ? "running a call" : "running a batch of calls", error);
-    kf_clock_exclude(clock, KF_PAUSE_JOB, batch->stalled);
+    kf_clock_exclude(clock, KF_PAUSE_STALL, batch->stalled);
     if (side == CANDIDATE && batch->stalled > 0) kf_runner_set_deadline(runner, clock->deadline);
     if (!priming_call) kf_measurement_charge_waking(r, side, batch);
     if (letter && !priming_call && letter != KF_SECOND_CALL &&

@@ -168,6 +168,8 @@ bool kf_measurement_report(kf_measurement *r, kf_runner *runner, kf_role role,
 {
     kf_workbench *bench = r->bench;
     kf_runner_explanation why;
+    if (event == KF_RUNNER_TIMEOUT && kf_clock_at_ceiling(&bench->clock, kf_now()))
+        return kf_measurement_out_of_time(r, error);
     if (event == KF_RUNNER_STOPPED) return kf_fail(error, KF_ERROR_BUSY, "interrupted");
     kf_runner_explain(runner, event, doing, &why);
     if (event == KF_RUNNER_MACHINE) return kf_fail(error, KF_ERROR_MACHINE, "%s", why.text);
@@ -233,9 +235,26 @@ bool kf_measurement_report(kf_measurement *r, kf_runner *runner, kf_role role,
            kf_fail_memory(error, "a finding");
 }
 
+/* Adds a finding that the machine had too little time for a job. */
+static bool report_starved(kf_measurement *r, kf_error *error)
+{
+    kf_workbench *bench = r->bench;
+    double limit = bench->options->timeout_seconds;
+    r->over = true;
+    return kf_verdict_add_finding(
+               bench->verdict, bench->result, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "time.budget",
+               bench->clock.stalled, limit,
+               "the job took %d times its %.6g s (--timeout), because other programs had the "
+               "processors for %.3g s of its waits",
+               KF_JOB_CEILING, limit, bench->clock.stalled) != NULL ||
+           kf_fail_memory(error, "a finding");
+}
+
 bool kf_measurement_out_of_time(kf_measurement *r, kf_error *error)
 {
     kf_workbench *bench = r->bench;
+    if (kf_clock_is_starved(&bench->clock, bench->options->timeout_seconds, kf_now()))
+        return report_starved(r, error);
     kf_clock clock = bench->clock;
     const kf_runner *runner = r->runners[CANDIDATE];
     kf_clock_charge_candidate(&clock, runner ? kf_runner_late_seconds(runner) : 0);

@@ -313,7 +313,7 @@ static bool call_in_order(kf_measurement *r, uint32_t set, int order, bool *diff
         r->dirty = true;
         return false;
     }
-    kf_clock_exclude(&r->bench->clock, KF_PAUSE_JOB, batch.stalled);
+    kf_clock_exclude(&r->bench->clock, KF_PAUSE_STALL, batch.stalled);
     kf_clock_charge_candidate(&r->bench->clock, batch.seconds - batch.stalled);
     for (int i = 0; i < problem->argument_count && set > 0 && !*differs; i++) {
         const kf_problem_argument *argument = &problem->arguments[i];

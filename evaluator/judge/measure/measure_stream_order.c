@@ -119,7 +119,7 @@ static bool run(kf_measurement *r, held *h, int number, bool closed, bool *wrong
     if (event != KF_RUNNER_OK)
         return kf_measurement_report(r, runner, KF_ROLE_CANDIDATE, event, batch.code,
                                      "running a batch of calls", error);
-    kf_clock_exclude(&r->bench->clock, KF_PAUSE_JOB, batch.stalled);
+    kf_clock_exclude(&r->bench->clock, KF_PAUSE_STALL, batch.stalled);
     kf_clock_charge_candidate(&r->bench->clock,
                               fmax(batch.seconds - batch.stalled - (closed ? h->delay : 0), 0));
     for (uint32_t i = 0; i < h->calls; i++) r->lists.chosen[r->lists.order[i]] = true;

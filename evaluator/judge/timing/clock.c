@@ -1,7 +1,14 @@
 #include "clock.h"
 
+#include "kforge/job.h"
+
 /* The candidate is to blame if it took more than this part of the time. */
 #define BLAMED_PART 0.5
+
+kf_clock kf_clock_begin_job(double budget, double now)
+{
+    return (kf_clock){.deadline = now + budget, .ceiling = now + KF_JOB_CEILING * budget};
+}
 
 void kf_clock_begin_workload(kf_clock *clock, double now)
 {
@@ -23,17 +30,30 @@ void kf_clock_resume(kf_clock *clock, kf_pause pause, double now)
 void kf_clock_exclude(kf_clock *clock, kf_pause pause, double seconds)
 {
     clock->started += seconds;
-    if (pause == KF_PAUSE_JOB) clock->deadline += seconds;
+    if (pause != KF_PAUSE_WORKLOAD) clock->deadline += seconds;
+    if (pause == KF_PAUSE_JOB && clock->ceiling > 0) clock->ceiling += seconds;
 }
 
 double kf_clock_left(const kf_clock *clock, double now)
 {
-    return clock->deadline - now;
+    double end = clock->deadline;
+    if (clock->ceiling > 0 && clock->ceiling < end) end = clock->ceiling;
+    return end - now;
 }
 
 double kf_clock_elapsed(const kf_clock *clock, double now)
 {
     return now - clock->started;
+}
+
+bool kf_clock_at_ceiling(const kf_clock *clock, double now)
+{
+    return clock->ceiling > 0 && now >= clock->ceiling;
+}
+
+bool kf_clock_is_starved(const kf_clock *clock, double budget, double now)
+{
+    return kf_clock_at_ceiling(clock, now) && clock->stalled >= budget;
 }
 
 void kf_clock_charge_candidate(kf_clock *clock, double seconds)

@@ -4,18 +4,27 @@
  * The clock can be paused, because some waiting must not count: for a build, for other jobs on the
  * device, for Python to start. A pause of the job moves its deadline. A pause of the workload alone
  * moves only the start of the measurement. All times are seconds of kf_now(), and the caller passes
- * them: these functions read no clock. */
+ * them: these functions read no clock.
+ *
+ * A stall is time of a wait that other programs took (runner_timeout.h). It moves the deadline, so
+ * that a busy machine convicts no candidate. But the job has a ceiling that stalls do not move:
+ * KF_JOB_CEILING times its budget. */
 #ifndef KFORGE_CLOCK_H
 #define KFORGE_CLOCK_H
 
 #include <stdbool.h>
 
-/* The clocks that a pause stops. */
-typedef enum kf_pause { KF_PAUSE_WORKLOAD, KF_PAUSE_JOB } kf_pause;
+/* What a pause stops: the clock of the workload, that of the job too, or both but not the way to
+ * the ceiling. */
+typedef enum kf_pause { KF_PAUSE_WORKLOAD, KF_PAUSE_JOB, KF_PAUSE_STALL } kf_pause;
 
 typedef struct kf_clock {
     /* when the job's time is over */
     double deadline;
+    /* when the job ends in any case; 0: never */
+    double ceiling;
+    /* seconds of stalls so far, also of those that have not moved the deadline */
+    double stalled;
     /* when the measurement of the current workload began, moved on by its pauses */
     double started;
     double paused_at;
@@ -23,6 +32,8 @@ typedef struct kf_clock {
     double candidate_before, candidate;
 } kf_clock;
 
+/* Returns the clock of a job that begins, and has `budget` seconds. */
+kf_clock kf_clock_begin_job(double budget, double now);
 /* Begins another workload of the same job. */
 void kf_clock_begin_workload(kf_clock *clock, double now);
 /* Stops the clock until kf_clock_resume, which says what the pause was for. Pauses do not nest. */
@@ -34,6 +45,10 @@ void kf_clock_exclude(kf_clock *clock, kf_pause pause, double seconds);
 /* Seconds that the job has left, and for which the workload has been measured. */
 double kf_clock_left(const kf_clock *clock, double now);
 double kf_clock_elapsed(const kf_clock *clock, double now);
+
+bool kf_clock_at_ceiling(const kf_clock *clock, double now);
+/* True at the ceiling if stalls took at least the budget: the machine is to blame. */
+bool kf_clock_is_starved(const kf_clock *clock, double budget, double now);
 
 /* Notes that the candidate took so many seconds. */
 void kf_clock_charge_candidate(kf_clock *clock, double seconds);

@@ -16,6 +16,20 @@
 #define LAST_PRIORITY 19
 #define UNDISTURBED_SECONDS 0.25
 
+/* Of the job that this thread measures. NULL: no job. */
+static _Thread_local kf_clock *bound;
+
+void kf_runner_timeout_bound(kf_clock *clock)
+{
+    bound = clock;
+}
+
+static void add_stall(kf_runner_timeout *runner_timeout, double seconds)
+{
+    runner_timeout->stalled += seconds;
+    if (bound) bound->stalled += seconds;
+}
+
 void kf_runner_timeout_begin(kf_runner_timeout *runner_timeout, double seconds, double now)
 {
     *runner_timeout = (kf_runner_timeout){.seconds = seconds, .looked = now, .threads = -1};
@@ -107,7 +121,7 @@ void kf_runner_timeout_spend(kf_runner_timeout *runner_timeout, double went, dou
     double late = fmax(went - 2 * KF_RUNNER_TIMEOUT_TURN, 0),
            own = fmin(late, fmax(fmin(computed, starved), 0));
     runner_timeout->used += went - late + own;
-    runner_timeout->stalled += late - own;
+    add_stall(runner_timeout, late - own);
 }
 
 /* Lowers the priority of a runner with very many threads. They would keep the judge from running
@@ -132,7 +146,7 @@ static bool excuse(kf_runner_timeout *runner_timeout, double foreign)
     foreign = fmin(foreign, fmin(most, runner_timeout->used - runner_timeout->marked));
     if (foreign >= KF_RUNNER_TIMEOUT_TURN) {
         runner_timeout->excused += foreign;
-        runner_timeout->stalled += foreign;
+        add_stall(runner_timeout, foreign);
         runner_timeout->used -= foreign;
     }
     runner_timeout->marked = runner_timeout->used;
@@ -160,9 +174,11 @@ bool kf_runner_timeout_look(kf_runner_timeout *runner_timeout, pid_t pid, double
         look_at_queue(runner_timeout, pid, &foreign);
         runner_timeout->marked = runner_timeout->used;
     }
-    if (runner_timeout->used < runner_timeout->seconds) return true;
+    bool ends = bound && kf_clock_at_ceiling(bound, now);
+    if (!ends && runner_timeout->used < runner_timeout->seconds) return true;
     double queued = look_at_queue(runner_timeout, pid, &foreign);
-    if (excuse(runner_timeout, foreign)) return true;
+    if (excuse(runner_timeout, foreign) && !ends) return true;
+    if (ends) return false;
     double grant = fmin(queued, KF_RUNNER_TIMEOUT_GRANT - runner_timeout->granted);
     if (grant < KF_RUNNER_TIMEOUT_TURN) return false;
     runner_timeout->granted += grant;

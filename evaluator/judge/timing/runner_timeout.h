@@ -14,13 +14,17 @@
  *   processors. A runner that sleeps gets no more time.
  * - A part of that wait can be the doing of other programs only (kf_runner_timeout_foreign). It
  *   counts as a stall, up to KF_RUNNER_TIMEOUT_LOAD times the runner's time. So a limit that was
- *   found on an idle machine holds on a busy one. */
+ *   found on an idle machine holds on a busy one.
+ * - All that is added to one wait ends at the ceiling of the job (clock.h), which is a point of
+ * time. So a busy machine cannot make a job long without end. */
 #ifndef KFORGE_RUNNER_TIMEOUT_H
 #define KFORGE_RUNNER_TIMEOUT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+#include "clock.h"
 
 #define KF_RUNNER_TIMEOUT_TURN 0.1
 #define KF_RUNNER_TIMEOUT_GRANT 1.5
@@ -59,6 +63,9 @@ typedef struct kf_runner_timeout {
     } queue[KF_RUNNER_TIMEOUT_THREADS];
 } kf_runner_timeout;
 
+/* Ends all waits of this thread at the ceiling of that clock, and counts their stalls there. NULL:
+ * no longer. The clock is the caller's and has to live until then. */
+void kf_runner_timeout_bound(kf_clock *clock);
 /* Begins to wait. `now` is kf_now(). */
 void kf_runner_timeout_begin(kf_runner_timeout *runner_timeout, double seconds, double now);
 /* Begins to watch for a runner that keeps the judge from running. That takes some microseconds, so
@@ -72,8 +79,8 @@ void kf_runner_timeout_spend(kf_runner_timeout *runner_timeout, double went, dou
  * while it did, another of its threads ran there. `ran`, `computed`: the processor time of the
  * thread and of all threads meanwhile. Pure. */
 double kf_runner_timeout_foreign(double queued, double ran, double computed);
-/* Accounts for the time since the last look. False if the runner's time is over. `pid` is the
- * runner's; 0, or the id of a process that has ended, gets no grant. */
+/* Accounts for the time since the last look. False if the runner's time or the job's is over. `pid`
+ * is the runner's; 0, or the id of a process that has ended, gets no grant. */
 bool kf_runner_timeout_look(kf_runner_timeout *runner_timeout, pid_t pid, double now);
 /* Ends the wait for a runner that has answered. Counts what other programs took of a long wait as a
  * stall. */

@@ -1,5 +1,6 @@
 """Tests the translators of evaluator/torch/formats for gpu-mode, kernelbench.com and raw."""
 
+import sys
 import tempfile
 import types
 import unittest
@@ -94,6 +95,27 @@ class GpuMode(unittest.TestCase):
             checks, notes = noted(*lines)
             self.assertFalse(checks)
             self.assertIn(words, notes)
+
+    def test_own_check_draws_once(self):
+        import torch
+
+        text = REFERENCE + (
+            "\nDRAWN = []\nmake = generate_input\n"
+            "def generate_input(n, seed):\n    DRAWN.append(n)\n    return make(n, seed)\n"
+            "def check_implementation(data, output):\n"
+            "    return not torch.equal(output, ref_kernel(data)), 'other'\n"
+        )
+        sizes, namespace = {"n": 8}, {"__name__": "problem"}
+        gpu_mode.bind(
+            namespace, {"reference": text}, lambda: sizes, ["x"], {1}, set(), [1], 64, False, True
+        )
+        check, drawn = namespace["kforge_check"], sys.modules["reference"].DRAWN
+        for _ in range(3):
+            check([torch.zeros(8)], [torch.zeros(8)])
+        self.assertEqual(len(drawn), 1)
+        sizes["n"] = 9
+        check([torch.zeros(9)], [torch.zeros(9)])
+        self.assertEqual(len(drawn), 2)
 
     def test_container_of_results(self):
         for returned, several in (
