@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #include "kforge/buffer.h"
+#include "kforge/file.h"
+#include "paths.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
