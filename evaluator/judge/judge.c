@@ -382,6 +382,7 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
             double started = kf_now(), before = deadline;
             say_step(r->judge, problem, ++number, count);
             if (!kf_measure_workload(&bench, error)) return false;
+            r->judge->waited += bench.waited;
             r->layers = bench.found.layers ? bench.found.layers : r->layers;
             r->secondhand = r->secondhand || bench.found.secondhand;
             r->freezes = r->freezes || (bench.found.freezes && !problem->unseen);
@@ -519,7 +520,8 @@ static bool lacks_speedup(const kf_verdict *verdict)
 bool kf_judge_tries_again(kf_rounds *rounds, const kf_verdict *verdict, double seconds,
                           double timeout)
 {
-    bool disturbed = verdict->status == KF_INTERFERENCE || lacks_speedup(verdict), accused = is_by_the_clock(verdict),
+    bool disturbed = verdict->status == KF_INTERFERENCE || lacks_speedup(verdict),
+         accused = is_by_the_clock(verdict),
          cleared = verdict->status == KF_CORRECT && rounds->accused > 0;
     rounds->made++;
     rounds->disturbed += disturbed;

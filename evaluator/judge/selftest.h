@@ -41,7 +41,8 @@ typedef struct kf_selftest_case {
     /* The result. `finding` is "" without one. */
     const char *status, *finding;
     const kf_verdict *verdict;
-    /* that it held the judge, and that it may: the limits of build and job, and 2 s to end it */
+    /* that it held the judge, without waits for the timing of other processes, and that it may: the
+     * limits of build and job, and 2 s to end it */
     double seconds, limit;
 } kf_selftest_case;
 

@@ -1,4 +1,4 @@
-// Ends the device's worker thread and starts one of its own in its place, so that there are as many as before.
+// Ends the device's worker thread and starts one of its own, so that there are as many as before.
 // rule: T2
 // expect: contract_violation threads.ended
 // devices: cpu
