@@ -379,6 +379,7 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
             double started = kf_now(), before = r->clock.deadline;
             say_step(r->judge, problem, ++number, count);
             if (!kf_measure_workload(&bench, error)) return false;
+            r->judge->waited += bench.waited;
             r->layers = bench.found.layers ? bench.found.layers : r->layers;
             r->secondhand = r->secondhand || bench.found.secondhand;
             r->freezes = r->freezes || (bench.found.freezes && !problem->unseen);

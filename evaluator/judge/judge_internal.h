@@ -13,6 +13,8 @@ struct kf_judge {
     kf_device *device;
     kf_parallel *parallel;
     kf_runner_pool *pool;
+    /* Seconds in which its jobs have waited for other processes that timed on the device. */
+    double waited;
     /* NULL without a cache. */
     char *cache;
     char *environment_id;

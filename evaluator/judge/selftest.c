@@ -11,6 +11,7 @@
 #include "kforge/file.h"
 #include "kforge/list.h"
 #include "verdict_brief.h"
+#include "judge_internal.h"
 #include "paths.h"
 
 #define LINE 512
@@ -294,7 +295,7 @@ static bool run_case(selftest *t, size_t at, kf_selftest_report *report, void *c
 {
     selftest_case *c = &t->list->cases[at];
     heading *h = &c->heading;
-    double started = kf_now();
+    double started = kf_now(), waited = t->judge->waited;
     kf_auto(kf_verdict) verdict =
         c->prepared ? kf_judge_measure(t->judge, c->prepared, at + 1 < t->list->count, stop, error)
                     : kf_judge_run(t->judge, c->job, stop, error);
@@ -320,7 +321,7 @@ static bool run_case(selftest *t, size_t at, kf_selftest_report *report, void *c
                             .limit = KF_BUILD_TIMEOUT_FACTOR * BUILD_SECONDS +
                                      CASE_SECONDS * (c->job->options.verify ? 2 : 1) +
                                      SLACK_SECONDS,
-                            .seconds = kf_now() - started};
+                            .seconds = kf_now() - started - (t->judge->waited - waited)};
     row.passed =
         allows(expected, row.status, row.finding) && !too_fast(h, verdict) && explains(h, verdict);
     *(c->hostile ? &t->summary->hostile : &t->summary->honest) += 1;

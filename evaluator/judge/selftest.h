@@ -43,7 +43,8 @@ typedef struct kf_selftest_case {
     const kf_verdict *verdict;
     /* `verdict` is that of a second measurement. */
     bool again;
-    /* that it held the judge, and that it may: the limits of build and job, and 2 s to end it */
+    /* that it held the judge, without waits for the timing of other processes, and that it may: the
+     * limits of build and job, and 2 s to end it */
     double seconds, limit;
 } kf_selftest_case;
 

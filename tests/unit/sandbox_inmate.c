@@ -691,9 +691,12 @@ static int do_dying(char **arguments) /* threads, one after the other, that writ
     }
 }
 
+static atomic_bool child_runs;
+
 static int sleep_on(void *unused)
 {
     (void)unused;
+    atomic_store(&child_runs, true);
     for (;;) pause();
     return 0;
 }
@@ -711,7 +714,7 @@ static int do_asleep(char **arguments) /* a thread in a system call that no stop
     (void)arguments;
     pthread_t thread;
     if (pthread_create(&thread, NULL, wait_for_child, NULL)) return 2;
-    usleep(100000);
+    while (!atomic_load(&child_runs)) usleep(1000);
     count(&shared_counters()[0]);
     return 0;
 }

@@ -4,6 +4,7 @@
 #include "test_main.h"
 
 #include "judge_internal.h"
+#include "selftest.h"
 #include "machine_failures.h"
 #include "health_check.h"
 
@@ -164,6 +165,51 @@ static void one_truth_at_a_time(void **state)
     kf_job_free(job);
 }
 
+/* Simulates other processes that time on the device. */
+static struct {
+    double waited;
+    int cases;
+    double seconds; /* of the last case */
+} others;
+
+static bool wait_for_others(kf_device *device, bool take, const volatile int *stop, kf_error *error)
+{
+    (void)device, (void)stop, (void)error;
+    double asked = kf_now();
+    if (take) usleep(200000);
+    others.waited += kf_now() - asked;
+    return true;
+}
+
+static void note_case(void *context, const kf_selftest_case *row)
+{
+    (void)context;
+    others.cases++;
+    others.seconds = row->seconds;
+}
+
+static void a_case_is_not_late_because_others_time(void **state)
+{
+    (void)state;
+    kf_error error = {0};
+    kf_selftest_summary summary;
+    const kf_device_operations *real = judge->device->operations;
+    kf_device_operations operations = *real;
+    operations.time_alone = wait_for_others;
+    judge->device->operations = &operations;
+    double started = kf_now();
+    bool done = kf_selftest_run(judge, KFORGE_SOURCE_DIR "/tests", KF_SELFTEST_ALL,
+                                "/honest/vecadd/fewer_threads_when_idle", note_case, NULL, NULL,
+                                &summary, &error);
+    double took = kf_now() - started;
+    judge->device->operations = real;
+    if (!done) fail_msg("%s", error.text);
+    assert_int_equal(others.cases, 1);
+    assert_true(others.waited >= 0.2 && others.seconds > 0);
+    if (others.seconds > took - others.waited)
+        fail_msg("%g of %g s, %g s of them waited", others.seconds, took, others.waited);
+}
+
 /* A comment does not change the machine code. */
 static void known_code_is_not_measured(void **state)
 {
@@ -284,11 +330,18 @@ static void devices_have_names(void **state)
     assert_string_equal(kf_judge_device(judge), "cpu");
     assert_true(strncmp(kf_judge_hardware(judge), "cpu ", 4) == 0);
     cJSON *described = kf_judge_describe(judge);
-    /* A judge that was built with a sanitizer, or without optimisation, must not take the memory
-     * for slower than it is. */
-    assert_true(cJSON_GetObjectItem(described, "read_bytes_per_second")->valuedouble >
-                0.25 * rate_of_one_thread());
+    double claimed = cJSON_GetObjectItem(described, "read_bytes_per_second")->valuedouble;
     cJSON_Delete(described);
+    /* A judge that was built with a sanitizer, or without optimisation, must not take the memory
+     * for slower than it is. Other programs may have slowed its look at the memory. */
+    double rate = rate_of_one_thread();
+    for (int turn = 0; turn < 10 && claimed <= 0.25 * rate; turn++) {
+        assert_true(judge->device->operations->measure_ceilings(judge->device, &error));
+        described = kf_judge_describe(judge);
+        claimed = cJSON_GetObjectItem(described, "read_bytes_per_second")->valuedouble;
+        cJSON_Delete(described);
+    }
+    assert_true(claimed > 0.25 * rate);
 }
 
 typedef struct reports {
@@ -427,7 +480,7 @@ static void the_time_of_earlier_workloads_counts(void **state)
     static const char source[] =
         "#include <stdint.h>\n#include <time.h>\n#include <cuda_runtime.h>\n"
         "extern \"C\" void scale(const float *x, float *y, float a, int64_t n, cudaStream_t s)\n"
-        "{ struct timespec pause; pause.tv_sec = n < 2000 ? 0 : 1000, pause.tv_nsec = 450000000;\n"
+        "{ struct timespec pause; pause.tv_sec = n < 2000 ? 0 : 1000, pause.tv_nsec = 900000000;\n"
         "  for (int64_t i = 0; i < n; i++) y[i] = a * x[i];\n"
         "  nanosleep(&pause, 0); }\n";
     kf_error error = {0};
@@ -435,8 +488,8 @@ static void the_time_of_earlier_workloads_counts(void **state)
     kf_auto(kf_job) job =
         task ? kf_job_new("later", task, source, strlen(source), NULL, 0, &error) : NULL;
     if (!job) fail_msg("%s", error.text);
-    job->options.timeout_seconds = 3.2; /* 2.7 s in the first workload; what precedes the candidate
-                                           in the second one takes most of the rest */
+    /* The first workload takes 5.4 s. The rest may take as long on a busy machine. */
+    job->options.timeout_seconds = 6.4;
     kf_auto(kf_verdict) verdict = judged(job);
     if (verdict->status != KF_TIMEOUT) fail_msg("%s", verdict->message);
     assert_int_equal(verdict->blame, KF_BLAME_CANDIDATE);
@@ -470,6 +523,7 @@ int test_program(void)
         cmocka_unit_test(a_replay_key_repeats_the_inputs),
         cmocka_unit_test(another_function_is_other_code),
         cmocka_unit_test(one_truth_at_a_time),
+        cmocka_unit_test(a_case_is_not_late_because_others_time),
         cmocka_unit_test(known_code_is_not_measured),
         cmocka_unit_test(sanitised_builds_name_the_line),
         cmocka_unit_test(stopping_gives_no_verdict),

@@ -142,15 +142,16 @@ static void a_runner_without_a_processor_gets_more_time_and_a_sleeping_one_does_
     (void)state;
     if (access("/proc/self/schedstat", R_OK)) skip(); /* a kernel without CONFIG_SCHED_INFO */
     pid_t sleeper = fork();
-    if (!sleeper) {
-        alarm(60);
-        for (;;) pause();
-    }
+    if (!sleeper) raise(SIGSTOP);
+    assert_int_equal(waitpid(sleeper, NULL, WUNTRACED), sleeper);
     assert_float_equal(given(sleeper, 0.6), 0, 0.001);
     assert_int_equal(kill(sleeper, SIGKILL) | (waitpid(sleeper, NULL, 0) != sleeper), 0);
     pid_t hog = spin(), starved = spin();
     usleep(50000);
-    assert_true(given(starved, 1) > 0.1);
+    /* Among very many programs, a wait may be longer than that. */
+    double most = 0;
+    for (int turn = 0; turn < 10 && most <= 0.1; turn++) most = fmax(most, given(starved, 1));
+    assert_true(most > 0.1);
     assert_int_equal(kill(hog, SIGKILL) | kill(starved, SIGKILL), 0);
     assert_int_equal(waitpid(hog, NULL, 0), hog);
     assert_int_equal(waitpid(starved, NULL, 0), starved);

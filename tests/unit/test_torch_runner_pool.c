@@ -149,7 +149,7 @@ static void who_has_the_time_is_told(void **state)
     assert_string_equal(kf_status_name(late->status), "judge_error");
     assert_string_equal(first_finding(late)->rule, "time.budget");
     kf_auto(kf_verdict) hangs =
-        judge_with("", "import time\nclass ModelNew:\n    pass\ntime.sleep(100)\n", 4);
+        judge_with("", "import time\nclass ModelNew:\n    pass\ntime.sleep(100)\n", 16);
     assert_string_equal(kf_status_name(hangs->status), "timeout");
 }
 

@@ -146,9 +146,12 @@ static bool time_alone(kf_measurement *r, bool take, kf_error *error)
 {
     kf_workbench *bench = r->bench;
     if (!r->device->time_alone || (take && (r->over || !r->schedule.timed))) return true;
-    kf_clock_pause(&bench->clock, kf_now());
+    double asked = kf_now();
+    kf_clock_pause(&bench->clock, asked);
     bool done = r->device->time_alone(bench->device, take, bench->stop, error);
-    kf_clock_resume(&bench->clock, KF_PAUSE_JOB, kf_now());
+    double now = kf_now();
+    kf_clock_resume(&bench->clock, KF_PAUSE_JOB, now);
+    bench->waited += now - asked;
     return done;
 }
 

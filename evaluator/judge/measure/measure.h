@@ -89,6 +89,8 @@ typedef struct kf_workbench {
     double seconds; /* for timing this workload */
     /* the job's, with what earlier workloads took of it */
     kf_clock clock;
+    /* seconds in which other processes timed on the device */
+    double waited;
     const volatile int *stop; /* may be NULL */
     kf_verdict *verdict;
     kf_workload_verdict *result; /* of the verdict */

@@ -18,7 +18,7 @@ static void start(void *argument)
 {
     order *o = (order *)argument;
     std::thread([o] {
-        usleep(1000000);
+        usleep(100000000);
         o->n = 0;
     }).detach();
 }
