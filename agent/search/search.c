@@ -21,6 +21,8 @@
 #define LATEST 16
 /* time for further workers to start once the first one is connected */
 #define OTHERS_SECONDS 3
+/* time for a worker to connect after the last model has refused */
+#define REFUSED_SECONDS 2
 /* most descriptors of models to wait for */
 #define WATCHED 256
 
@@ -111,8 +113,13 @@ static bool has_begun(const kf_search *s)
 static bool await_one(kf_search *s, double seconds, kf_error *error)
 {
     kf_workers_result result;
+    struct pollfd fds[WATCHED];
+    double wake = INFINITY;
     if (interrupts(s))
         return kf_fail(error, KF_ERROR_BUSY, "interrupted before a worker was connected");
+    kf_probes_step(s);
+    size_t count = kf_probes_watch(s, fds, WATCHED, &wake);
+    kf_workers_listen(s->workers, fds, count, wake);
     if (kf_workers_wait(s->workers, seconds, &result, error) < 0) return false;
     const char *news = kf_workers_news(s->workers);
     if (news) note_worker(s, news);
@@ -122,8 +129,11 @@ static bool await_one(kf_search *s, double seconds, kf_error *error)
 
 static bool await_hello(kf_search *s, kf_error *error)
 {
-    while (!kf_workers_hardware(s->workers))
+    while (!kf_workers_hardware(s->workers)) {
         if (!await_one(s, WAIT_SECONDS, error)) return false;
+        if (s->models.refused_at > 0 && kf_now() - s->models.refused_at > REFUSED_SECONDS)
+            return kf_probes_refused(s, error) && false;
+    }
     return true;
 }
 
@@ -132,7 +142,7 @@ static bool await_hello(kf_search *s, kf_error *error)
 static bool await_others(kf_search *s, kf_error *error)
 {
     double until = kf_now() + OTHERS_SECONDS;
-    while (kf_workers_absent(s->workers) && kf_now() < until)
+    while (kf_workers_absent(s->workers) && kf_now() < until && !s->models.refused_at)
         if (!await_one(s, 0.02, error)) return false;
     return true;
 }
@@ -161,10 +171,10 @@ static bool is_idle(const kf_search *s)
     return !s->models.count && !s->progress.judged && !s->progress.known;
 }
 
-/* True if models were called, and no reply came. */
+/* True if models were asked, and no reply came. */
 static bool is_silent(const kf_search *s)
 {
-    return s->models.count && s->progress.calls && !s->calls.answered &&
+    return s->models.count && (s->progress.calls || s->models.gone) && !s->calls.answered &&
            !s->selection.model_candidates && !s->models.budget_spent;
 }
 
@@ -354,16 +364,18 @@ static bool run_all(kf_search *s, const char *run, kf_search_result *result, boo
     const kf_search_settings *settings = s->settings;
     if (!kf_prompt_check(settings->prompts, error) || !kf_models_check(s, error) ||
         !kf_jobs_prepare(s, error) || !kf_tunable_sources_defaults(s, error) ||
-        !await_hello(s, error) || !begin_run(s, run, error) || !kf_replay_read(s, error) ||
-        !await_others(s, error))
+        /* A resumed run may have judged its baseline. */
+        !(run || kf_probes_start(s, error)) || !await_hello(s, error) ||
+        !begin_run(s, run, error) || !kf_replay_read(s, error) || !await_others(s, error))
         return false;
     *begun = true;
     s->clock.started = kf_now();
     kf_search_notify(s, KF_SEARCH_STARTED, "%s", s->progress.run);
     kf_search_event_start(s, run != NULL);
     kf_search_event_worker(s, "connected");
-    if (!kf_models_open(s, error) || !kf_pending_call_again(s, error) ||
-        !kf_jobs_submit_again(s, error) || !search(s, result, error) || !kf_calls_stop(s, error))
+    if (!(!run || kf_probes_start(s, error)) || !kf_models_open(s, error) ||
+        !kf_pending_call_again(s, error) || !kf_jobs_submit_again(s, error) ||
+        !search(s, result, error) || !kf_calls_stop(s, error))
         return false;
     note_silence(s, result);
     if (!ends_at_once(result) && !verify_best(s, error)) return false;
