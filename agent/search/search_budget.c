@@ -1,9 +1,9 @@
 /* Time, progress and budgets of a run: which budget is spent, and what the search still waits for
  * then.
  *
- * The time is that of the whole run. At its end the best is measured again, which takes longer than
- * a first measurement. The search keeps a share of the time for it, once there is a candidate to
- * measure again. */
+ * The time is that of the whole run. At its end the best is measured again, which takes longer
+ * than a first measurement. The search keeps a share of the time for it, once there is a candidate
+ * to measure again. */
 #include <math.h>
 
 #include "kforge/file.h"

@@ -131,6 +131,9 @@ bool kf_jobs_submit_again(kf_search *s, kf_error *error);
 bool kf_jobs_handle(kf_search *s, kf_workers_result *result, kf_error *error);
 /* Takes back jobs that no worker has started. */
 void kf_jobs_withdraw(kf_search *s);
+/* Stops the jobs in flight. Their candidates stay open, and a resumed run judges them. With
+ * `verifying`, also those that are measured again. */
+void kf_jobs_stop(kf_search *s, bool verifying);
 /* Stops the judging of what agents asked for. */
 void kf_jobs_cancel_questions(kf_search *s);
 /* Cancels all jobs in flight, for a run that ends at once. */
@@ -237,7 +240,7 @@ bool kf_models_judged(kf_search *s, const kf_proposal *proposal, bool known, kf_
 
 /* ---- search_probes.c ------------------------------------------------------------------------- */
 
-/* Asks each model over the network a small question, unless its first request leaves at once. */
+/* Asks each model over the network a small question. */
 bool kf_probes_start(kf_search *s, kf_error *error);
 /* Takes the replies that have come. A model that refuses its question gets no calls. Never waits.
  */

@@ -121,7 +121,6 @@ bool kf_models_open(kf_search *s, kf_error *error)
         s->models.budget_spent = false;
     }
     if (kf_ensemble_alive(&s->models)) s->models.gone = false, s->models.why = (kf_error){0};
-    kf_probes_apply(s);
     if (!s->models.count) return true;
     s->models.system_text = kf_search_system(s, error);
     return s->models.system_text;

@@ -134,6 +134,8 @@ typedef struct kf_search_jobs {
     kf_proposal *in_flight;
     /* waiting to be judged once more, or to be submitted after a resume */
     kf_proposal *retries;
+    /* how often a baseline or seed was withdrawn */
+    int defaults_open;
     /* Samples of a benchmark with which the machine failed. They are judged when the run is
      * resumed. */
     kf_proposal *postponed;
@@ -349,6 +351,9 @@ typedef struct kf_run_clock {
      */
     bool idle;
     int64_t idle_mark;
+    /* kf_now since which the time for new candidates is used up, and that of the run; 0: it is not
+     */
+    double search_over, run_over;
 } kf_run_clock;
 
 /* ---- search_notes.c -------------------------------------------------------------------------- */

@@ -20,11 +20,11 @@
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-/* True if models wait until the baseline is judged. A benchmark counts its requests. */
+/* True if a question costs little. A benchmark counts its requests. */
 static bool is_worthwhile(const kf_search *s)
 {
     return kf_strategy_calls_models(&s->strategy) && !s->settings->bench && !s->settings->samples &&
-           !s->settings->budget.requests && !kf_defaults_settled(&s->sources);
+           !s->settings->budget.requests;
 }
 
 bool kf_probes_start(kf_search *s, kf_error *error)
