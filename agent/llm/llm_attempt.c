@@ -514,7 +514,12 @@ static void done(void *context, const kf_http_result *result)
     /* An address that never answered is most likely a wrong one. */
     bool unreachable = result->fault == KF_HTTP_CONNECT && !n->reached;
     int retries = request->trial && !unreachable ? 0 : n->retries;
-    if (unreachable && (request->failures || !retries)) v = FAIL, error.code = KF_ERROR_INPUT;
+    if (unreachable && (request->failures || !retries)) {
+        kf_error why = error;
+        v = FAIL;
+        kf_fail(&error, KF_ERROR_INPUT,
+                "%.400s; check the address %.200s, and that its server runs", why.text, n->base);
+    }
     if (v == AGAIN && request->failures < retries && wait <= MAX_WAIT_SECONDS) {
         request->due =
             now + fmax(wait, kf_backoff(request->failures++, n->backoff, random_fraction(n)));

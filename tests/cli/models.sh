@@ -75,8 +75,8 @@ m@$(at status-403)|status 403: as the test asked; check the key in KFORGE_API_KE
 m@$(at no_model)|status 404: The model \`m\` does not exist; check the model's name and the address
 gemini:m@$(at gemini_key)|status 400: API key not valid; check the key in GEMINI_API_KEY
 m@$(at wrong_name)|status 400: Model Not Exist; check the model's name and the address http
-m@http://127.0.0.1:1/v1|m@http://127.0.0.1:1/
-m@https://no.such.host.invalid/v1|m@https://no.such.host.invalid
+m@http://127.0.0.1:1/v1|check the address http://127.0.0.1:1/v1, and that its server runs
+m@https://no.such.host.invalid/v1|check the address https://no.such.host.invalid/v1
 fallback:m@$(at no_model) then m@$(at status-403)|status 403
 END
 # A server that can't be asked now, and one that refuses the small question only, are asked later.
