@@ -262,6 +262,11 @@ bool kf_llm_is_none(const kf_llm *llm)
     return llm->provider == &none;
 }
 
+bool kf_llm_is_remote(const kf_llm *llm)
+{
+    return llm->provider->is_remote && llm->provider->is_remote(llm->state);
+}
+
 const kf_llm_traits *kf_llm_traits_of(const kf_llm *llm)
 {
     return &llm->traits;

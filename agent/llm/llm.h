@@ -57,6 +57,9 @@ typedef struct kf_llm_request {
     const char *candidate, *baseline;
     /* The baseline is a PyTorch module. */
     bool baseline_module;
+    /* Asks only if requests to a server succeed: without reasoning, and not again after a failure,
+     * except once for an address that does not answer. */
+    bool trial;
 } kf_llm_request;
 
 typedef enum kf_llm_outcome {
@@ -105,6 +108,8 @@ kf_llm *kf_llm_open(const char *spec, kf_error *error);
 void kf_llm_close(kf_llm *llm);
 KF_DEFINE_AUTO(kf_llm, kf_llm_close)
 bool kf_llm_is_none(const kf_llm *llm);
+/* True if each request goes to a server, which may refuse the key or the name of the model. */
+bool kf_llm_is_remote(const kf_llm *llm);
 /* The part of a model among several. Only the caller uses it. */
 typedef enum kf_llm_role { KF_LLM_PROPOSER = 1, KF_LLM_CRITIC = 2, KF_LLM_BOTH = 3 } kf_llm_role;
 typedef struct kf_llm_traits {

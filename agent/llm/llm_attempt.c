@@ -243,6 +243,16 @@ static void read_delay(kf_request *request, const cJSON *error)
     }
 }
 
+/* True if the server does not know the model, and says so with another status than 404. */
+static bool is_wrong_name(const char *kind, const char *message)
+{
+    static const char *const words[] = {"model_not_found", "invalid model", "not a valid model",
+                                        "model not exist", "model does not exist"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (has(kind, words[i]) || has(message, words[i])) return true;
+    return false;
+}
+
 /* Judges a reply with a status other than 200. */
 static verdict judge_error(kf_request *request, int status, kf_error *error,
                            kf_llm_outcome *outcome)
@@ -267,14 +277,15 @@ static verdict judge_error(kf_request *request, int status, kf_error *error,
     const char *kind = code ? code : type ? type : "";
     excerpt(request, words, sizeof words);
     const char *said = message ? message : words;
-    if (status == 401 || status == 403) {
+    /* Gemini refuses a wrong key with 400. */
+    if (status == 401 || status == 403 || (status == 400 && has(said, "API key not valid"))) {
         kf_fail(error, KF_ERROR_INPUT, "status %d: %s; %s%s", status, said,
                 n->key.value ? "check the key in " : "no key was sent: set ", n->key.name);
         return FAIL;
     }
-    if (status == 404) {
-        kf_fail(error, KF_ERROR_INPUT, "status 404: %s; check the model's name and the address %s",
-                said, n->base);
+    if (status == 404 || (status == 400 && is_wrong_name(kind, said))) {
+        kf_fail(error, KF_ERROR_INPUT, "status %d: %s; check the model's name and the address %s",
+                status, said, n->base);
         return FAIL;
     }
     if (status == 413 || (status == 400 && is_too_long(kind, message))) {
@@ -502,8 +513,14 @@ static void done(void *context, const kf_http_result *result)
     n->reached = n->reached || result->status;
     /* An address that never answered is most likely a wrong one. */
     bool unreachable = result->fault == KF_HTTP_CONNECT && !n->reached;
-    if (unreachable && (request->failures || !n->retries)) v = FAIL, error.code = KF_ERROR_INPUT;
-    if (v == AGAIN && request->failures < n->retries && wait <= MAX_WAIT_SECONDS) {
+    int retries = request->trial && !unreachable ? 0 : n->retries;
+    if (unreachable && (request->failures || !retries)) {
+        kf_error why = error;
+        v = FAIL;
+        kf_fail(&error, KF_ERROR_INPUT,
+                "%.400s; check the address %.200s, and that its server runs", why.text, n->base);
+    }
+    if (v == AGAIN && request->failures < retries && wait <= MAX_WAIT_SECONDS) {
         request->due =
             now + fmax(wait, kf_backoff(request->failures++, n->backoff, random_fraction(n)));
         request->state = KF_REQUEST_WAITING;
@@ -568,6 +585,8 @@ bool kf_request_begin(kf_request *request, int64_t max_tokens, kf_error *error)
     kf_call_settings settings = n->settings;
     settings.max_tokens = max_tokens;
     if (request->temperature >= 0) settings.temperature = request->temperature;
+    /* Some servers refuse a limit of tokens below that of the reasoning. */
+    if (request->trial) settings.thinking = 0, settings.effort = KF_EFFORT_DEFAULT;
     kf_autofree char *body = make_body(request, &settings);
     kf_autobuffer url = {0}, key = {0};
     kf_buffer_string(&url, n->base);

@@ -214,6 +214,14 @@ static void fallback_set_budget(void *state, kf_budget *budget)
     for (int i = 0; i < f->count; i++) kf_llm_set_budget(f->members[i], budget);
 }
 
+static bool fallback_is_remote(const void *state)
+{
+    const fallback *f = state;
+    for (int i = 0; i < f->count; i++)
+        if (!kf_llm_is_remote(f->members[i])) return false;
+    return true;
+}
+
 static void fallback_progress(void *state, int64_t done)
 {
     fallback *f = state;
@@ -249,6 +257,7 @@ const kf_llm_provider kf_llm_fallback = {
     .in_flight = fallback_in_flight,
     .poll = fallback_poll,
     .close = fallback_close,
+    .is_remote = fallback_is_remote,
     .watch = fallback_watch,
     .cancel = fallback_cancel,
     .set_budget = fallback_set_budget,

@@ -276,6 +276,7 @@ static bool network_submit(void *state, const kf_llm_request *given, kf_error *e
             .temperature = given->temperature,
             .max_tokens = given->max_tokens > 0 ? given->max_tokens : n->settings.max_tokens,
             .tag = given->tag,
+            .trial = given->trial,
             .submitted = kf_now(),
             .usage = {.counted = true},
             .reply = kf_llm_reply_empty(given->tag)};
@@ -385,6 +386,12 @@ static int network_in_flight(const void *state)
     return ((const kf_network *)state)->request_count;
 }
 
+static bool network_is_remote(const void *state)
+{
+    (void)state;
+    return true;
+}
+
 static const char *network_trouble(void *state)
 {
     kf_network *n = state;
@@ -483,6 +490,7 @@ static bool network_freeze(const void *state, kf_buffer *options)
         .in_flight = network_in_flight,                                                     \
         .poll = network_poll,                                                               \
         .close = network_close,                                                             \
+        .is_remote = network_is_remote,                                                     \
         .trouble = network_trouble,                                                         \
         .watch = network_watch,                                                             \
         .cancel = network_cancel,                                                           \

@@ -58,6 +58,8 @@ typedef struct kf_request {
     char *system, *prompt;
     double temperature;
     int64_t max_tokens, tag;
+    /* As in kf_llm_request. */
+    bool trial;
     /* When the caller submitted it, and when the next attempt may leave (kf_now). */
     double submitted, due;
     /* Attempts that failed and may be repeated. */

@@ -50,6 +50,8 @@ typedef struct kf_llm_provider {
     bool (*next_question)(void *state, kf_llm_question *question);
     void (*answer)(void *state, int64_t tag, int64_t id, const char *json, double device_seconds,
                    const char *reason);
+    /* As kf_llm_is_remote. NULL: false. */
+    bool (*is_remote)(const void *state);
     /* As kf_llm_watch. */
     size_t (*watch)(const void *state, struct pollfd *fds, size_t most, double *wake);
     /* As kf_llm_trouble. */

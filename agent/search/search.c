@@ -17,10 +17,15 @@
 /* time that jobs get to finish once a budget is spent. A resumed run judges the others again. */
 #define ENDING_SECONDS 60
 #define FINAL_TRIES 4
+/* time that jobs get once the time is used up, as a share of it and in seconds at most */
+#define GRACE 0.1
+#define MOST_GRACE 3
 /* number of latest verdicts for the usual time of one */
 #define LATEST 16
 /* time for further workers to start once the first one is connected */
 #define OTHERS_SECONDS 3
+/* time for a worker to connect after the last model has refused */
+#define REFUSED_SECONDS 2
 /* most descriptors of models to wait for */
 #define WATCHED 256
 
@@ -111,8 +116,13 @@ static bool has_begun(const kf_search *s)
 static bool await_one(kf_search *s, double seconds, kf_error *error)
 {
     kf_workers_result result;
+    struct pollfd fds[WATCHED];
+    double wake = INFINITY;
     if (interrupts(s))
         return kf_fail(error, KF_ERROR_BUSY, "interrupted before a worker was connected");
+    kf_probes_step(s);
+    size_t count = kf_probes_watch(s, fds, WATCHED, &wake);
+    kf_workers_listen(s->workers, fds, count, wake);
     if (kf_workers_wait(s->workers, seconds, &result, error) < 0) return false;
     const char *news = kf_workers_news(s->workers);
     if (news) note_worker(s, news);
@@ -122,8 +132,11 @@ static bool await_one(kf_search *s, double seconds, kf_error *error)
 
 static bool await_hello(kf_search *s, kf_error *error)
 {
-    while (!kf_workers_hardware(s->workers))
+    while (!kf_workers_hardware(s->workers)) {
         if (!await_one(s, WAIT_SECONDS, error)) return false;
+        if (s->models.refused_at > 0 && kf_now() - s->models.refused_at > REFUSED_SECONDS)
+            return kf_probes_refused(s, error) && false;
+    }
     return true;
 }
 
@@ -132,7 +145,7 @@ static bool await_hello(kf_search *s, kf_error *error)
 static bool await_others(kf_search *s, kf_error *error)
 {
     double until = kf_now() + OTHERS_SECONDS;
-    while (kf_workers_absent(s->workers) && kf_now() < until)
+    while (kf_workers_absent(s->workers) && kf_now() < until && !s->models.refused_at)
         if (!await_one(s, 0.02, error)) return false;
     return true;
 }
@@ -145,14 +158,42 @@ static bool is_late(const kf_search *s, double *ending_since)
     return s->jobs.in_flight && kf_now() - *ending_since > ENDING_SECONDS;
 }
 
-/* Notes replies that came too late to be judged. */
-static void note_replies(const kf_search *s, kf_error *text)
+/* True if `over` has lasted for longer than jobs get to end by themselves. */
+static bool is_past(double *since, bool over, double grace)
 {
-    int count = 0;
-    for (const kf_call *c = s->calls.replies; c; c = c->next) count++;
-    if (count && !*text->text)
-        kf_fail(text, KF_ERROR_LIMIT, "%d model %s not judged: the run had ended", count,
-                count == 1 ? "reply was" : "replies were");
+    if (!over)
+        *since = 0;
+    else if (!*since)
+        *since = kf_now();
+    return over && kf_now() - *since > grace;
+}
+
+/* Stops the jobs that did not end in time. Their candidates stay open. */
+static void keep_time(kf_search *s)
+{
+    double left = kf_search_time_left(s);
+    double grace = fmin(MOST_GRACE, GRACE * s->settings->budget.seconds);
+    if (is_past(&s->clock.search_over, left <= kf_search_reserve(s), grace)) kf_jobs_stop(s, false);
+    if (is_past(&s->clock.run_over, left <= 0, grace)) kf_jobs_stop(s, true);
+}
+
+/* Notes candidates and replies that came too late to be judged. */
+static void note_open(const kf_search *s, kf_error *text)
+{
+    kf_error verify = *text;
+    int replies = 0, candidates = 0;
+    for (size_t i = 0; i < s->sources.defaults; i++)
+        candidates += candidates < s->jobs.defaults_open && !s->sources.items[i]->settled;
+    for (const kf_call *c = s->calls.replies; c; c = c->next) replies++;
+    for (const kf_proposal *p = s->jobs.retries; p; p = p->next) candidates++;
+    const char *and = *verify.text ? "; " : "";
+    if (candidates)
+        kf_fail(text, KF_ERROR_LIMIT, "%.300s%s%d candidate%s not judged: a resumed run judges %s",
+                verify.text, and, candidates, candidates == 1 ? " was" : "s were",
+                candidates == 1 ? "it" : "them");
+    else if (replies && !*verify.text)
+        kf_fail(text, KF_ERROR_LIMIT, "%d model %s not judged: the run had ended", replies,
+                replies == 1 ? "reply was" : "replies were");
 }
 
 /* True if a run without models found nothing to judge. */
@@ -161,10 +202,10 @@ static bool is_idle(const kf_search *s)
     return !s->models.count && !s->progress.judged && !s->progress.known;
 }
 
-/* True if models were called, and no reply came. */
+/* True if models were asked, and no reply came. */
 static bool is_silent(const kf_search *s)
 {
-    return s->models.count && s->progress.calls && !s->calls.answered &&
+    return s->models.count && (s->progress.calls || s->models.gone) && !s->calls.answered &&
            !s->selection.model_candidates && !s->models.budget_spent;
 }
 
@@ -178,6 +219,7 @@ static bool search(kf_search *s, kf_search_result *result, kf_error *error)
         s->progress.ending = over || interrupts(s) || s->models.gone;
         if (interrupts(s) || (s->progress.ending && !has_begun(s))) kf_jobs_withdraw(s);
         if (interrupts(s)) kf_jobs_cancel_questions(s);
+        if (!interrupts(s)) keep_time(s);
         if (interrupts(s) >= 2 || is_late(s, &ending_since)) break;
         if (s->models.gone && is_silent(s)) {
             kf_jobs_cancel(s);
@@ -224,8 +266,10 @@ static bool verify_best(kf_search *s, kf_error *error)
         if (!kf_verify_propose(s, true, &proposal, error)) return false;
         if (!proposal) return true;
         if (!kf_jobs_dispatch(s, proposal, error)) return false;
-        while (s->jobs.in_flight && interrupts(s) < 2 && !is_late(s, &ending_since))
+        while (s->jobs.in_flight && interrupts(s) < 2 && !is_late(s, &ending_since)) {
             if (!wait_some(s, error)) return false;
+            keep_time(s);
+        }
     }
     return true;
 }
@@ -265,7 +309,7 @@ static bool conclude(kf_search *s, kf_search_result *result, kf_error *error)
     if (ends_at_once(result)) return true;
     if (!kf_verify_left_out(s, &result->left_out, error)) return false;
     result->settled = result->settled && !*result->left_out.text;
-    if (!result->settled) note_replies(s, &result->left_out);
+    if (!result->settled) note_open(s, &result->left_out);
     return true;
 }
 
@@ -348,22 +392,31 @@ void kf_search_release(kf_search *s)
     free(s->environment_id);
 }
 
+/* Asks the models, unless nothing is judged before their first requests. */
+static bool ask_models(kf_search *s, kf_error *error)
+{
+    return kf_defaults_settled(&s->sources) || kf_probes_start(s, error);
+}
+
 static bool run_all(kf_search *s, const char *run, kf_search_result *result, bool *begun,
                     kf_error *error)
 {
     const kf_search_settings *settings = s->settings;
     if (!kf_prompt_check(settings->prompts, error) || !kf_models_check(s, error) ||
         !kf_jobs_prepare(s, error) || !kf_tunable_sources_defaults(s, error) ||
-        !await_hello(s, error) || !begin_run(s, run, error) || !kf_replay_read(s, error) ||
-        !await_others(s, error))
+        /* A resumed run may have judged its baseline. */
+        !(run || ask_models(s, error)) || !await_hello(s, error) || !begin_run(s, run, error) ||
+        !kf_replay_read(s, error) || !await_others(s, error))
         return false;
     *begun = true;
     s->clock.started = kf_now();
     kf_search_notify(s, KF_SEARCH_STARTED, "%s", s->progress.run);
     kf_search_event_start(s, run != NULL);
     kf_search_event_worker(s, "connected");
-    if (!kf_models_open(s, error) || !kf_pending_call_again(s, error) ||
-        !kf_jobs_submit_again(s, error) || !search(s, result, error) || !kf_calls_stop(s, error))
+    if ((run && !ask_models(s, error)) || !kf_models_open(s, error)) return false;
+    kf_probes_apply(s);
+    if (!kf_pending_call_again(s, error) || !kf_jobs_submit_again(s, error) ||
+        !search(s, result, error) || !kf_calls_stop(s, error))
         return false;
     note_silence(s, result);
     if (!ends_at_once(result) && !verify_best(s, error)) return false;

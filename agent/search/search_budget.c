@@ -1,10 +1,12 @@
-/* The budgets of a run: which one is spent, and what the search still waits for then.
+/* Time, progress and budgets of a run: which budget is spent, and what the search still waits for
+ * then.
  *
- * The time is that of the whole run. At its end the best is measured again, which takes longer than
- * a first measurement. The search keeps a share of the time for it, once there is a candidate to
- * measure again. */
+ * The time is that of the whole run. At its end the best is measured again, which takes longer
+ * than a first measurement. The search keeps a share of the time for it, once there is a candidate
+ * to measure again. */
 #include <math.h>
 
+#include "kforge/file.h"
 #include "search_internal.h"
 
 /* largest share of the time that is kept for measuring again */
@@ -23,6 +25,19 @@ static bool owes_verdicts(const kf_search *s)
 static bool sampled(const kf_search *s)
 {
     return s->settings->samples && s->calls.answered >= s->settings->samples && !owes_verdicts(s);
+}
+
+double kf_search_elapsed(const kf_search *s)
+{
+    return s->clock.elapsed_before + (s->clock.started > 0 ? kf_now() - s->clock.started : 0);
+}
+
+int64_t kf_search_position(const kf_search *s)
+{
+    int64_t count =
+        2 * s->progress.attempts + 2 * s->progress.calls + kf_calls_count(&s->calls, -1);
+    for (const kf_proposal *p = s->jobs.in_flight; p; p = p->next) count++;
+    return count;
 }
 
 double kf_search_time_left(const kf_search *s)

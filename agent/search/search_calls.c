@@ -89,6 +89,9 @@ static bool begin_call(kf_search *s, int model, kf_error *error)
     call->next = s->calls.in_flight;
     s->calls.in_flight = call;
     if (!kf_pending_call_store(s, call, error)) return false;
+    /* Reservations of small questions must not keep a request waiting. */
+    const kf_amount *limit = &s->models.budget.limit;
+    kf_probes_end(s, limit->nanodollars || limit->tokens ? -1 : call->origin.model);
     if (kf_call_submit(s, call, &why)) return true;
     s->selection.round = round;
     bool taken_back = kf_call_take_back(s, call, &why, error);
@@ -279,6 +282,7 @@ static bool collect(kf_search *s, bool *any, kf_error *error)
 
 bool kf_calls_step(kf_search *s, bool start, bool *moved, kf_error *error)
 {
+    kf_probes_step(s);
     if (!kf_pending_call_send(s, error) || !collect(s, moved, error) ||
         !kf_episodes_collect(s, error))
         return false;
@@ -297,7 +301,7 @@ size_t kf_calls_watch(const kf_search *s, struct pollfd *fds, size_t most, doubl
     for (size_t i = 0; i < s->models.count; i++)
         if (kf_calls_count(&s->calls, (int)i))
             count += kf_llm_watch(s->models.items[i].llm, fds + count, most - count, wake);
-    return count;
+    return count + kf_probes_watch(s, fds + count, most - count, wake);
 }
 
 /* ---- the end of the run ---------------------------------------------------------------------- */
@@ -318,6 +322,7 @@ static bool end_call(kf_search *s, kf_call *call, kf_llm_reply *reply, kf_error 
 bool kf_calls_stop(kf_search *s, kf_error *error)
 {
     s->clock.idle = false;
+    kf_probes_end(s, -1);
     /* A reply that has arrived is used after a resume. */
     for (bool any = true; any;)
         if (!collect(s, &any, error)) return false;

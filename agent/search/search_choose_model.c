@@ -98,7 +98,9 @@ void kf_ensemble_look(kf_search *s)
     double now = kf_now();
     s->models.paused = 0;
     for (size_t i = 0; i < s->models.count; i++)
-        if (is_paused(s, i, now)) s->models.paused |= UINT64_C(1) << i;
+        /* A replay learns only from this that a model refused before its first call. */
+        if (s->models.probes[s->models.items[i].given].refusal || is_paused(s, i, now))
+            s->models.paused |= UINT64_C(1) << i;
 }
 
 int kf_ensemble_next(const kf_search *s, kf_llm_role role)

@@ -209,6 +209,16 @@ void kf_search_event_call(kf_search *s, const kf_call *call, const kf_llm_reply 
     write_budget_sometimes(s);
 }
 
+void kf_search_event_refused(const kf_search *s, const char *model, const char *why)
+{
+    if (!stream_of(s)) return;
+    cJSON *fields = fields_of(s);
+    kf_event_text(fields, "proposer", model);
+    kf_event_text(fields, "outcome", kf_llm_outcome_name(KF_LLM_FAILED));
+    kf_event_text(fields, "message", why);
+    write_event(s, KF_EVENT_CALL, fields);
+}
+
 void kf_search_event_attempt(kf_search *s, const char *proposer, const kf_origin *origin,
                              kf_attempt_outcome outcome, int64_t candidate,
                              const kf_attempt_result *result)

@@ -44,14 +44,6 @@ typedef struct kf_search {
 /* Releases everything that the search owns, except for the struct itself. */
 void kf_search_release(kf_search *s);
 
-/* ---- search_clock.c -------------------------------------------------------------------------- */
-
-/* Returns the seconds that all sessions of the run took. */
-double kf_search_elapsed(const kf_search *s);
-/* Returns how far the run is: the number of starts and ends of attempts and calls. Each of them has
- * its own number. Recorded replies are timed by it. */
-int64_t kf_search_position(const kf_search *s);
-
 /* ---- search_events.c ------------------------------------------------------------------------- */
 
 /* Reports an event with the current progress to the observer. */
@@ -65,6 +57,8 @@ void kf_search_note_hardware(kf_search *s);
 void kf_search_event_start(kf_search *s, bool resumed);
 void kf_search_event_worker(const kf_search *s, const char *message);
 void kf_search_event_call(kf_search *s, const kf_call *call, const kf_llm_reply *reply);
+/* Writes that the model refused its first small question. */
+void kf_search_event_refused(const kf_search *s, const char *model, const char *why);
 void kf_search_event_attempt(kf_search *s, const char *proposer, const kf_origin *origin,
                              kf_attempt_outcome outcome, int64_t candidate,
                              const kf_attempt_result *result);
@@ -74,6 +68,11 @@ void kf_search_event_end(kf_search *s, const char *end, const char *reason);
 
 /* ---- search_budget.c ------------------------------------------------------------------------- */
 
+/* Returns the seconds that all sessions of the run took. */
+double kf_search_elapsed(const kf_search *s);
+/* Returns how far the run is: the number of starts and ends of attempts and calls. Each of them has
+ * its own number. Recorded replies are timed by it. */
+int64_t kf_search_position(const kf_search *s);
 /* Returns the part of the time that is kept for measuring the best again. */
 double kf_search_reserve(const kf_search *s);
 /* Returns the seconds until the time is used up; INFINITY without a limit. */
@@ -132,6 +131,9 @@ bool kf_jobs_submit_again(kf_search *s, kf_error *error);
 bool kf_jobs_handle(kf_search *s, kf_workers_result *result, kf_error *error);
 /* Takes back jobs that no worker has started. */
 void kf_jobs_withdraw(kf_search *s);
+/* Stops the jobs in flight. Their candidates stay open, and a resumed run judges them. With
+ * `verifying`, also those that are measured again. */
+void kf_jobs_stop(kf_search *s, bool verifying);
 /* Stops the judging of what agents asked for. */
 void kf_jobs_cancel_questions(kf_search *s);
 /* Cancels all jobs in flight, for a run that ends at once. */
@@ -218,6 +220,10 @@ bool kf_verify_again(kf_search *s, int64_t candidate, kf_proposal **proposal, kf
 /* Checks before a run starts that the models can be opened. */
 bool kf_models_check(const kf_search *s, kf_error *error);
 bool kf_models_open(kf_search *s, kf_error *error);
+/* Returns the budget of the models, minus what earlier sessions spent. */
+kf_budget kf_models_budget(const kf_search *s);
+/* Gives the model no more calls, and says why. `quiet`: the user knows it. */
+void kf_models_give_up(kf_search *s, int index, bool quiet, const char *why);
 void kf_models_close(kf_models *models);
 /* Notes that the budget has no room for another request to this model. */
 void kf_models_budget_spent(kf_models *models, int index, const kf_error *why);
@@ -231,6 +237,22 @@ void kf_models_note_trouble(kf_search *s, int index);
  * summary. `candidate` is its id in the store. */
 bool kf_models_judged(kf_search *s, const kf_proposal *proposal, bool known, kf_status status,
                       kf_blame blame, double speedup, int64_t candidate, kf_error *error);
+
+/* ---- search_probes.c ------------------------------------------------------------------------- */
+
+/* Asks each model over the network a small question. */
+bool kf_probes_start(kf_search *s, kf_error *error);
+/* Takes the replies that have come. A model that refuses its question gets no calls. Never waits.
+ */
+void kf_probes_step(kf_search *s);
+/* Gives up the models that refused before the models were open. */
+void kf_probes_apply(kf_search *s);
+/* True if each model has refused; *why: the last reason. */
+bool kf_probes_refused(const kf_search *s, kf_error *why);
+/* As kf_calls_watch. */
+size_t kf_probes_watch(const kf_search *s, struct pollfd *fds, size_t most, double *wake);
+/* Ends the question to a model; -1: to all. */
+void kf_probes_end(kf_search *s, int model);
 
 /* ---- search_calls.c -------------------------------------------------------------------------- */
 

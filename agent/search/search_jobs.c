@@ -197,21 +197,36 @@ bool kf_jobs_handle(kf_search *s, kf_workers_result *result, kf_error *error)
     return recorded;
 }
 
-/* Points of the tuner are proposed again after a resume. Candidates of paid replies are kept. */
+/* Opens a candidate that is not judged now. Points of the tuner are proposed again after a resume.
+ * Candidates of paid replies are kept. */
+static void open_again(kf_search *s, kf_proposal *p)
+{
+    if (p && p->origin.call && !p->asked.tag) {
+        p->next = s->jobs.retries;
+        s->jobs.retries = p;
+        return;
+    }
+    if (p && (p->origin.step == KF_STEP_BASELINE || p->origin.step == KF_STEP_SEED)) {
+        s->sources.next_default = 0;
+        s->jobs.defaults_open++;
+    }
+    kf_proposal_free(p);
+}
+
 void kf_jobs_withdraw(kf_search *s)
 {
     int64_t tickets[KF_WORKERS_MAX];
     size_t count = kf_workers_withdraw(s->workers, tickets, KF_WORKERS_MAX);
-    for (size_t i = 0; i < count; i++) {
-        kf_proposal *p = unlink_ticket(s, tickets[i]);
-        if (p && p->origin.call) {
-            p->next = s->jobs.retries;
-            s->jobs.retries = p;
-        } else {
-            if (p && (p->origin.step == KF_STEP_BASELINE || p->origin.step == KF_STEP_SEED))
-                s->sources.next_default = 0;
-            kf_proposal_free(p);
-        }
+    for (size_t i = 0; i < count; i++) open_again(s, unlink_ticket(s, tickets[i]));
+}
+
+void kf_jobs_stop(kf_search *s, bool verifying)
+{
+    for (kf_proposal *p = s->jobs.in_flight, *next; p; p = next) {
+        next = p->next;
+        if (p->origin.step == KF_STEP_VERIFY && !verifying) continue;
+        kf_workers_cancel(s->workers, p->ticket);
+        open_again(s, unlink_ticket(s, p->ticket));
     }
 }
 

@@ -21,13 +21,17 @@
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* Returns the budget of the models, minus what earlier sessions spent. */
 static kf_budget budget_of(const kf_search_settings *settings, const kf_search_progress *progress)
 {
     const kf_search_budget *limit = &settings->budget;
     return (kf_budget){
         .limit = {kf_nanodollars(limit->cost_usd), limit->tokens, limit->requests},
         .spent = {kf_nanodollars(progress->cost_usd), progress->tokens, progress->requests}};
+}
+
+kf_budget kf_models_budget(const kf_search *s)
+{
+    return budget_of(s->settings, &s->progress);
 }
 
 /* Keeps the store and the task out of an agent's jail. False if its options would show them. */
@@ -79,7 +83,10 @@ char *kf_search_model_name(const char *spec)
 bool kf_models_open(kf_search *s, kf_error *error)
 {
     const kf_search_settings *settings = s->settings;
-    s->models.budget = budget_of(settings, &s->progress);
+    /* An open question has a reservation. */
+    kf_amount reserved = s->models.budget.reserved;
+    s->models.budget = kf_models_budget(s);
+    s->models.budget.reserved = reserved;
     /* The strategy uses the tuner alone. */
     if (!kf_strategy_calls_models(&s->strategy)) return true;
     for (size_t i = 0; i < settings->model_count; i++) {
@@ -93,6 +100,7 @@ bool kf_models_open(kf_search *s, kf_error *error)
             *model = (kf_model){.spec = strdup(settings->models[i])};
         }
         if (!model->spec) return kf_fail_memory(error, "a model");
+        model->given = i;
         model->llm = kf_llm_open(model->spec, error);
         if (!model->llm) return false;
         if (kf_llm_is_none(model->llm)) {
@@ -127,6 +135,8 @@ void kf_models_close(kf_models *models)
         free(models->items[i].note);
         free(models->items[i].failure);
         free(models->items[i].trouble);
+        kf_llm_close(models->probes[i].llm);
+        free(models->probes[i].refusal);
     }
     free(models->system_text);
 }
@@ -140,12 +150,13 @@ void kf_models_budget_spent(kf_models *models, int index, const kf_error *why)
     if (!kf_ensemble_alive(models)) models->why = *why;
 }
 
-static void give_up(kf_search *s, int index, const char *what)
+void kf_models_give_up(kf_search *s, int index, bool quiet, const char *what)
 {
     kf_model *model = &s->models.items[index];
     model->exhausted = true;
     kf_fail(&s->models.why, KF_ERROR_MACHINE, "model %s: %s", model->name, what);
     if (!kf_ensemble_alive(&s->models)) s->models.gone = true;
+    if (quiet) return;
     kf_search_notify(s, KF_SEARCH_NEWS, "%s. It gets no more calls in this session.",
                      s->models.why.text);
 }
@@ -158,7 +169,7 @@ static void count_call(kf_search *s, int index, const char *why)
     if (++model->useless < MODEL_USELESS) return;
     snprintf(text, sizeof text, "%d calls in a row without a candidate; the last: %.500s",
              model->useless, why);
-    give_up(s, index, text);
+    kf_models_give_up(s, index, false, text);
 }
 
 void kf_models_count_useless(kf_search *s, int index, const char *why)
@@ -178,7 +189,7 @@ void kf_models_count_failure(kf_search *s, int index, const kf_error *error, con
     if (model->failures < MODEL_USELESS) model->failures++;
     /* An agent may do better next time. */
     if (error->code == KF_ERROR_INPUT && !model->answered && !kf_is_agent(s, index)) {
-        give_up(s, index, why);
+        kf_models_give_up(s, index, false, why);
         return;
     }
     if (!model->failure || strcmp(model->failure, why) != 0) {

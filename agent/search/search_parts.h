@@ -134,6 +134,8 @@ typedef struct kf_search_jobs {
     kf_proposal *in_flight;
     /* waiting to be judged once more, or to be submitted after a resume */
     kf_proposal *retries;
+    /* how often a baseline or seed was withdrawn */
+    int defaults_open;
     /* Samples of a benchmark with which the machine failed. They are judged when the run is
      * resumed. */
     kf_proposal *postponed;
@@ -148,6 +150,8 @@ typedef struct kf_search_jobs {
 typedef struct kf_model {
     char *spec, *name;
     kf_llm *llm;
+    /* its place in the settings, and in kf_models.probes */
+    size_t given;
     /* stored */
     int64_t calls;
     /* in a row: failed calls, calls without a candidate, known candidates */
@@ -166,9 +170,20 @@ typedef struct kf_model {
     kf_bandit_arm arm;
 } kf_model;
 
+/* The small question to a model of the settings (search_probes.c). */
+typedef struct kf_probe {
+    /* an object of its own; NULL: no question is open */
+    kf_llm *llm;
+    /* why the model refused it; malloc'd, or NULL */
+    char *refusal;
+} kf_probe;
+
 typedef struct kf_models {
     kf_model items[KF_SEARCH_MODELS];
     size_t count;
+    kf_probe probes[KF_SEARCH_MODELS];
+    /* kf_now when the last model refused; 0: not all did */
+    double refused_at;
     /* A bit for each model that is paused. It depends on the time, so it is set once for each
      * call. */
     uint64_t paused;
@@ -323,7 +338,7 @@ typedef struct kf_verification {
     double longest;
 } kf_verification;
 
-/* ---- search_clock.c -------------------------------------------------------------------------- */
+/* ---- search_budget.c ------------------------------------------------------------------------- */
 
 typedef struct kf_run_clock {
     /* kf_now at the start of this session; 0: before it */
@@ -336,6 +351,9 @@ typedef struct kf_run_clock {
      */
     bool idle;
     int64_t idle_mark;
+    /* kf_now since which the time for new candidates is used up, and that of the run; 0: it is not
+     */
+    double search_over, run_over;
 } kf_run_clock;
 
 /* ---- search_notes.c -------------------------------------------------------------------------- */

@@ -158,6 +158,9 @@ async def answer(scenario, argument, path, request, attempt, reply):
             info = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "1s"}
             error = {"code": 429, "message": "Quota exceeded", "status": "RESOURCE_EXHAUSTED", "details": [{"@type": "other"}, info]}
             return await reply.error(429, [{"error": error}])
+        if scenario == "gemini_key":
+            error = {"code": 400, "message": "API key not valid", "status": "INVALID_ARGUMENT"}
+            return await reply.error(400, [{"error": error}])
         if scenario == "blocked":
             return await reply.all([event(json.dumps({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}))])
         return await reply.all(gemini_reply(TEXT))
@@ -267,6 +270,8 @@ async def answer(scenario, argument, path, request, attempt, reply):
         return await reply.error(int(argument), {"error": {"message": "as the test asked"}})
     if scenario == "talk":
         return await reply.all(chat_reply("No code today.\n"))
+    if scenario == "wrong_name":
+        return await reply.error(400, openai_error("Model Not Exist"))
     if scenario == "unauthorized":
         # Servers repeat a refused key in their errors.
         return await reply.error(401, openai_error("Incorrect API key provided: " + request["headers"].get("authorization", "none")))
@@ -324,6 +329,8 @@ async def answer(scenario, argument, path, request, attempt, reply):
         return await reply.all([event("{oops")] * 9)
     if scenario == "no_events":
         return await reply.all([])
+    if (scenario, argument) == ("old", "small"):  # reasons for longer than the limit of tokens
+        return await reply.error(400, openai_error("Could not finish: max_tokens was reached"))
     if scenario == "old":  # knows neither stream_options nor reasoning_effort
         for word in ("stream_options", "reasoning_effort"):
             if word in request["json"]:

@@ -11,6 +11,10 @@
 static struct {
     /* how far the clock is ahead, and how long a job takes on it */
     double ahead, seconds;
+    /* The clock runs on during the job that follows so many attempts; 0: during no job */
+    int64_t runs_after;
+    /* to be resumed, or NULL */
+    const char *run;
     int64_t attempts;
     char text[1 << 16];
     /* at the start of the run */
@@ -33,8 +37,11 @@ static void watch(void *context, kf_search_event event, const kf_search_progress
         size_t used = strlen(view.text);
         snprintf(view.text + used, sizeof view.text - used, "%s\n", text);
     }
-    /* The first tick while a job is in flight. */
-    if (event != KF_SEARCH_TICK || !(progress->judging > 0) || progress->attempts == view.attempts)
+    /* The first tick while a job is in flight. A job of the final measurement has just begun. */
+    bool runs = view.runs_after && progress->attempts == view.runs_after &&
+                (!progress->ending || progress->judging > 10);
+    if (event != KF_SEARCH_TICK || !(progress->judging > 0) ||
+        (progress->attempts == view.attempts && !runs))
         return;
     view.attempts = progress->attempts;
     view.ahead += view.seconds;
@@ -51,7 +58,7 @@ static void search_timed(fixture *f, const kf_search_settings *settings, double 
         kf_workers_open(&workers, 1, &(kf_workers_options){.grace_seconds = 1}, &f->error);
     assert_non_null(pool);
     kf_search_observer observer = {.notify = watch};
-    f->ran = kf_search_run(f->store, f->task, NULL, settings, pool, &f->interrupts, &observer,
+    f->ran = kf_search_run(f->store, f->task, view.run, settings, pool, &f->interrupts, &observer,
                            &f->result, &f->error);
     if (!f->ran) fail_msg("%s", f->error.text);
     if (!kf_store_check(f->store, &f->error)) fail_msg("%s", f->error.text);
@@ -105,6 +112,80 @@ static void says_what_the_time_left_out(void **state)
     assert_int_equal(f->result.progress.judged, 2);
     assert_true(f->result.progress.best_reverified);
     assert_true(f->result.progress.elapsed < 60 + 25 + 10);
+}
+
+/* A job that goes on for ever is stopped at the end of the time. Its candidate stays open: a
+ * resumed run judges it. The best still gets its second measurement. */
+static void a_job_in_flight_is_stopped(void **state)
+{
+    fixture *f = *state;
+    char endless[300], go[200];
+    snprintf(go, sizeof go, "%s/go", f->folder);
+    snprintf(endless, sizeof endless, "#pragma fake: speed 3\n#pragma fake: until %s\n", go);
+    make_task(f, (const char *const[]){"#pragma fake: speed 2\n", endless, NULL});
+    kf_search_settings settings = of_seconds(60);
+    view.runs_after = 2;
+    search_timed(f, &settings, 5);
+    view.runs_after = 0;
+    const kf_search_progress *p = &f->result.progress;
+    assert_int_equal(f->result.end, KF_SEARCH_SPENT);
+    assert_int_equal(p->judged, 2);
+    assert_true(p->best_reverified);
+    assert_near(best_of(f), 2);
+    assert_true(p->elapsed < 60);
+    assert_string_equal(f->result.left_out.text,
+                        "1 candidate was not judged: a resumed run judges it");
+    assert_false(f->result.settled);
+    assert_true(kf_file_write(go, "", 0, NULL));
+    kf_autofree char *run = strdup(p->run);
+    view.run = run;
+    settings.budget.seconds = 600;
+    search_timed(f, &settings, 5);
+    view.run = NULL;
+    assert_int_equal(p->judged, 3);
+    assert_true(p->best_reverified);
+    assert_near(best_of(f), 3);
+    assert_string_equal(f->result.left_out.text, "");
+}
+
+/* The same for the candidate of a paid reply. The model is not asked again for it. */
+static void a_paid_candidate_stays_open(void **state)
+{
+    fixture *f = *state;
+    char spec[600], go[200];
+    snprintf(go, sizeof go, "%s/go", f->folder);
+    snprintf(spec, sizeof spec,
+             "exec:cat >/dev/null; echo x >>%s/asked; printf '```cuda\\n#pragma fake: speed 3\\n"
+             "#pragma fake: until %s\\nvoid toy() {}\\n```\\n'",
+             f->folder, go);
+    const char *models[] = {spec};
+    make_task(f, (const char *const[]){NULL});
+    kf_search_settings settings = of_seconds(60);
+    settings.models = models;
+    settings.model_count = 1;
+    settings.budget.replies = 1;
+    view.runs_after = 1;
+    search_timed(f, &settings, 5);
+    view.runs_after = 0;
+    const kf_search_progress *p = &f->result.progress;
+    assert_int_equal(f->result.end, KF_SEARCH_SPENT);
+    assert_int_equal(p->judged, 1);
+    assert_true(p->elapsed < 60 + 3 + 3 * 5);
+    assert_string_equal(f->result.left_out.text,
+                        "1 candidate was not judged: a resumed run judges it");
+    assert_true(kf_file_write(go, "", 0, NULL));
+    kf_autofree char *run = strdup(p->run);
+    view.run = run;
+    settings.budget.seconds = 600;
+    search_timed(f, &settings, 5);
+    view.run = NULL;
+    assert_int_equal(p->judged, 2);
+    assert_int_equal(p->replies, 1);
+    assert_near(best_of(f), 3);
+    kf_autofree char *path = kf_path_join(f->folder, "asked");
+    size_t size = 0;
+    kf_autofree char *asked = kf_file_read(path, 100, &size, NULL);
+    assert_int_equal(size, strlen("x\n"));
 }
 
 /* ---- what is confirmed ----------------------------------------------------------------------- */
@@ -345,6 +426,8 @@ int test_program(void)
     const struct CMUnitTest tests[] = {
         TEST(time_is_that_of_the_whole_run),
         TEST(says_what_the_time_left_out),
+        TEST(a_job_in_flight_is_stopped),
+        TEST(a_paid_candidate_stays_open),
         TEST(refuted_bests_are_named),
         TEST(intervals_that_say_nothing_are_measured_again),
         TEST(correct_without_a_figure_is_measured_again),
