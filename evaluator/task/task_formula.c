@@ -1,5 +1,5 @@
 /* Formulas: numbers of task.json, or expressions over its params. Reading checks that every name is
- * a param of the task; evaluation needs the values of the params (task_params.c). */
+ * a param of the task; evaluation needs the values of the params (task_param_precedence.c). */
 #include <math.h>
 #include <string.h>
 

@@ -207,7 +207,7 @@ void kf_integer_range(kf_dtype dtype, int64_t *low, int64_t *high);
  * floating type. */
 bool kf_value_fits(kf_dtype dtype, kf_value value);
 
-/* task_params.c */
+/* task_param_precedence.c */
 
 /* "cpu", "cuda": the devices that device_params and the "devices" of a workload may name. */
 extern const char *const kf_task_devices[KF_TASK_DEVICES];

@@ -87,9 +87,9 @@ def execute(plan, folder, place):
     """Executes a plan with weights as the judge's are. If the solution's constructor makes other
     weights, which may need other kernels, executes it with those, too, as frozen weights and
     KernelBench's protocol do."""
-    import bound_module
+    import bind_arguments
 
-    loaded = bound_module.Loaded(plan, folder, place)
+    loaded = bind_arguments.Loaded(plan, folder, place)
     loaded.load.seed_all(plan["seed"])
     makes_others = loaded.makes_others
     given = loaded.like_judges(place.make(loaded.problem.inputs))

@@ -38,7 +38,7 @@ from time import monotonic  # Bound here, since a solution may patch the module.
 import dry_run
 import output_directory
 import torch_state_guard
-from bound_module import Loaded
+from bind_arguments import Loaded
 
 WIRE_FD = 3
 MAGIC = 0x31676B66
