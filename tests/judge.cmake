@@ -1,7 +1,7 @@
 kf_test(timing_lock kf_judge)
 kf_test(judge kf_worker)
 kf_test(signals kf_judge)
-set_tests_properties(unit.signals PROPERTIES TIMEOUT 600)
+set_tests_properties(unit.signals PROPERTIES TIMEOUT 1200)
 kf_tier(full unit.signals)
 kf_tier(plain unit.signals)
 add_test(NAME stress.signals COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/stress/signals.sh 6)
