@@ -7,6 +7,6 @@ foreach(name bench bench_faults bench_lane_faults)
 endforeach()
 # A sample of KernelBench's kinds of problems from import to leaderboard; with PyTorch.
 add_test(NAME cli.kernelbench COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/kernelbench.sh ${CMAKE_BINARY_DIR}/bin)
-set_tests_properties(cli.kernelbench PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77)
+set_tests_properties(cli.kernelbench PROPERTIES TIMEOUT 1200 SKIP_RETURN_CODE 77)
 kf_tier(full cli.kernelbench)
 kf_tier(plain cli.kernelbench)

@@ -13,7 +13,7 @@ endif()
 target_link_libraries(gpu_check PRIVATE kf_commands kf_judge kf_options)
 if(NOT KFORGE_SANITIZE)
   add_test(NAME cli.gpu COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/gpu.sh ${CMAKE_BINARY_DIR}/bin)
-  set_tests_properties(cli.gpu PROPERTIES TIMEOUT 600)
+  set_tests_properties(cli.gpu PROPERTIES TIMEOUT 1200)
   kf_tier(full cli.gpu) # its parts have limits of time
 endif()
 # gpu_phases.c puts clocks around these.

@@ -29,6 +29,6 @@ kf_tier(plain cli.agent_mode cli.agent_mode_all cli.agent_mode_cpu) # the leak s
 # A real Slurm of two nodes, on loopback.
 add_test(NAME cli.slurm
   COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/slurm.sh ${CMAKE_BINARY_DIR}/bin)
-set_tests_properties(cli.slurm PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77 RUN_SERIAL ON)
+set_tests_properties(cli.slurm PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77)
 kf_tier(full cli.slurm)
 kf_tier(plain cli.slurm)

@@ -17,12 +17,17 @@
 
 #define INDEPENDENT 3
 #define CALL_SECONDS 120
+#define KEY_BYTES 256
 
 typedef struct lint_run {
     kf_judge *judge;
     const kf_problem *problem;
     kf_sets *sets;
     kf_runner *oracle, *baseline;
+    /* A runner has served another task. */
+    bool secondhand;
+    /* Both programs ran on all cases. */
+    bool ran;
     kf_lint_case cases[INDEPENDENT + KF_MAX_ARGUMENTS];
     /* Every array that a case points to. */
     double **arrays;
@@ -50,13 +55,57 @@ static kf_runner_kind kind_of(const kf_torch_request *request)
     return request->compiled ? KF_RUNNER_COMPILED : KF_RUNNER_TORCH;
 }
 
-static bool start(kf_judge *judge, const kf_torch_request *request, const char *binary,
-                  const kf_problem *problem, const char *what, const volatile int *stop,
-                  kf_runner **runner, kf_error *error)
+/* True if runners of that kind serve the next workload and the next task, too: starting PyTorch
+ * takes longer than a lint. On a GPU they would hold memory that the next sets need. */
+static bool serves_on(const kf_judge *judge, kf_runner_kind kind)
 {
+    return kind == KF_RUNNER_TORCH && !judge->device->slow_start;
+}
+
+static bool can_serve(const kf_judge *judge, const kf_torch_request *request)
+{
+    char key[KEY_BYTES];
+    kf_torch_key(request->task, request->role, NULL, request->workload, key, sizeof key);
+    return serves_on(judge, kind_of(request)) &&
+           kf_runner_pool_can_serve(judge->pool, request->role, key, false, request->problem);
+}
+
+/* Takes a runner that serves already, or a new one. */
+static bool take_runner(lint_run *run, const kf_torch_request *request, const volatile int *stop,
+                        kf_runner **runner, kf_error *error)
+{
+    kf_runner_pool *pool = run->judge->pool;
+    char key[KEY_BYTES];
+    bool from_another = false;
+    kf_torch_key(request->task, request->role, NULL, request->workload, key, sizeof key);
+    if (can_serve(run->judge, request))
+        *runner = kf_runner_pool_take_trusted(pool, request->role, key, false, request->problem,
+                                              stop, &from_another);
+    run->secondhand = run->secondhand || from_another;
+    if (!*runner) *runner = kf_runner_pool_take(pool, kind_of(request), false, stop, error);
+    return *runner != NULL;
+}
+
+/* Gives a runner back to the pool, or ends it. */
+static void give_back(lint_run *run, const kf_torch_request *request, kf_runner *runner)
+{
+    char key[KEY_BYTES];
+    kf_torch_key(request->task, request->role, NULL, request->workload, key, sizeof key);
+    if (run->ran && serves_on(run->judge, kind_of(request)) &&
+        kf_runner_unmap(runner) == KF_RUNNER_OK)
+        kf_runner_pool_keep_trusted(run->judge->pool, request->role, key, false, runner);
+    else
+        kf_runner_free(runner);
+}
+
+static bool start(lint_run *run, const kf_torch_request *request, const char *binary,
+                  const char *what, const volatile int *stop, kf_runner **runner, kf_error *error)
+{
+    kf_judge *judge = run->judge;
+    const kf_problem *problem = run->problem;
     kf_runner_kind kind = kind_of(request);
     bool torch = kf_runner_is_python(kind);
-    if (!(*runner = kf_runner_pool_take(judge->pool, kind, false, stop, error))) return false;
+    if (!take_runner(run, request, stop, runner, error)) return false;
     const kf_device_operations *operations = judge->device->operations;
     if (torch && operations->python.equip &&
         !operations->python.equip(judge->device, *runner, request->role, problem, 0, error))
@@ -245,13 +294,57 @@ static int report_oracle_writes(const lint_run *run, kf_lint_report *report, voi
     return 1;
 }
 
-static void release(lint_run *run)
+static void release(lint_run *run, const kf_torch_request requests[2])
 {
+    give_back(run, &requests[0], run->oracle);
+    give_back(run, &requests[1], run->baseline);
     if (run->sets) run->judge->device->operations->buffers.sets_free(run->sets);
-    kf_runner_free(run->oracle);
-    kf_runner_free(run->baseline);
     for (size_t i = 0; i < run->array_count; i++) free(run->arrays[i]);
     free(run->arrays);
+}
+
+/* Starts both programs and runs them on all cases. */
+static bool run_programs(lint_run *run, const kf_torch_request requests[2], const char *oracle,
+                         const char *baseline, const volatile int *stop, kf_error *error)
+{
+    kf_judge *judge = run->judge;
+    const kf_device_operations *device = judge->device->operations;
+    plan_cases(run);
+    for (int kind = 0; kind < KF_RUNNER_KINDS; kind++) {
+        size_t count = 0;
+        for (int i = 0; i < 2; i++)
+            count += (int)kind_of(&requests[i]) == kind && !can_serve(judge, &requests[i]);
+        kf_runner_pool_expect(judge->pool, (kf_runner_kind)kind, false, count);
+    }
+    if (!(run->sets =
+              device->buffers.sets_new(judge->device, run->problem, run->count, true, error)) ||
+        !start(run, &requests[0], oracle, "oracle", stop, &run->oracle, error) ||
+        !start(run, &requests[1], baseline, "baseline", stop, &run->baseline, error))
+        return false;
+    kf_runner_event event = device->buffers.hand_over(run->sets, run->oracle, KF_ROLE_ORACLE);
+    if (event == KF_RUNNER_OK)
+        event = device->buffers.hand_over(run->sets, run->baseline, KF_ROLE_BASELINE);
+    if (event == KF_RUNNER_STOPPED) return kf_fail(error, KF_ERROR_BUSY, "interrupted");
+    if (event != KF_RUNNER_OK)
+        return kf_fail(error, KF_ERROR_MACHINE, "workload %s: a runner cannot map its buffers",
+                       run->problem->workload);
+    return run->ran = run_cases(run, error);
+}
+
+static void report_nothing(void *context, const kf_lint_finding *finding)
+{
+    (void)context;
+    (void)finding;
+}
+
+/* True if something that another task left in a runner may be at fault. */
+static bool is_doubtful(const lint_run *run, const kf_error *why)
+{
+    kf_error ignored = {0};
+    if (!run->secondhand) return false;
+    if (!run->ran) return why->code != KF_ERROR_BUSY && why->code != KF_ERROR_MEMORY;
+    return run->written.kind != KF_DAMAGE_NONE ||
+           kf_lint_outputs(run->cases, run->count, report_nothing, NULL, &ignored) != 0;
 }
 
 static int lint_workload(kf_judge *judge, const kf_task *task, int workload,
@@ -259,47 +352,40 @@ static int lint_workload(kf_judge *judge, const kf_task *task, int workload,
                          const kf_task_binary *baseline, kf_lint_report *report, void *context,
                          const volatile int *stop, kf_error *error)
 {
-    lint_run run = {.judge = judge, .problem = problem};
-    const kf_device_operations *device = judge->device->operations;
-    int errors = -1;
+    const char *device = judge->device->operations->kind;
     const kf_torch_request requests[] = {{.task = task,
                                           .problem = problem,
                                           .workload = workload,
-                                          .device = device->kind,
+                                          .device = device,
                                           .role = KF_ROLE_ORACLE,
                                           .file = kf_task_oracle(task)},
                                          {.task = task,
                                           .problem = problem,
                                           .workload = workload,
-                                          .device = device->kind,
+                                          .device = device,
                                           .role = KF_ROLE_BASELINE,
                                           .file = kf_task_baseline(task),
                                           .compiled = kf_task_baseline_compiled(task, NULL)}};
-    plan_cases(&run);
-    for (int kind = 0; kind < KF_RUNNER_KINDS; kind++)
-        kf_runner_pool_expect(judge->pool, (kf_runner_kind)kind, false,
-                              (size_t)((int)kind_of(&requests[0]) == kind) +
-                                  ((int)kind_of(&requests[1]) == kind));
-    bool ready =
-        (run.sets = device->buffers.sets_new(judge->device, problem, run.count, true, error)) &&
-        start(judge, &requests[0], oracle->path, problem, "oracle", stop, &run.oracle, error) &&
-        start(judge, &requests[1], baseline->path, problem, "baseline", stop, &run.baseline, error);
-    kf_runner_event event =
-        ready ? device->buffers.hand_over(run.sets, run.oracle, KF_ROLE_ORACLE) : KF_RUNNER_OK;
-    if (ready && event == KF_RUNNER_OK)
-        event = device->buffers.hand_over(run.sets, run.baseline, KF_ROLE_BASELINE);
-    if (event == KF_RUNNER_STOPPED)
-        ready = kf_fail(error, KF_ERROR_BUSY, "interrupted");
-    else if (event != KF_RUNNER_OK)
-        ready = kf_fail(error, KF_ERROR_MACHINE, "workload %s: a runner cannot map its buffers",
-                        problem->workload);
-    if (ready && run_cases(&run, error)) {
+    lint_run run = {.judge = judge, .problem = problem};
+    kf_error why = {0};
+    run_programs(&run, requests, oracle->path, baseline->path, stop, &why);
+    if (is_doubtful(&run, &why)) {
+        release(&run, requests);
+        kf_runner_pool_drop_trusted(judge->pool);
+        run = (lint_run){.judge = judge, .problem = problem};
+        why = (kf_error){0};
+        run_programs(&run, requests, oracle->path, baseline->path, stop, &why);
+    }
+    int errors = -1;
+    if (run.ran) {
         errors = report_oracle_writes(&run, report, context);
         /* Its outputs may be wrong then. */
         if (!errors) errors = kf_lint_outputs(run.cases, run.count, report, context, error);
         kf_lint_pace(problem, run.oracle_call, run.baseline_call, report, context);
+    } else {
+        kf_fail_copy(error, &why);
     }
-    release(&run);
+    release(&run, requests);
     return errors;
 }
 

@@ -35,7 +35,13 @@ def main(arguments):
     # -I leaves the script's folder out.
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     module = importlib.import_module(MODES[arguments[0]])
-    return module.main(arguments[1:])
+    status = module.main(arguments[1:])
+    if arguments[0] == "describe":
+        # Python would take PyTorch down first, which takes a quarter of the time of its import.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+    return status
 
 
 if __name__ == "__main__":

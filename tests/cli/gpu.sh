@@ -76,18 +76,19 @@ with open(sys.argv[2], "w") as out:
 END_OF_PYTHON
     again() {
         LIMIT=$1 LOGS=$work/logs4 GPU_DEVICE=cpu KFORGE_PYTHON=$python KERNELBENCH=$root/tests/kernelbench CUDAL1=$work/release.json SCALE=100000 SECONDS_EACH=0.1 \
-            LEVELS=1 PROBLEMS="1/1 1/2 1/4 1/6 1/7 1/9 1/11 1/12 1/13" bash "$work/packed/tests/gpu/run.sh" "$work/packed" "${@:2}" >"$work/out" 2>&1
+            LEVELS=1 PROBLEMS="1/2 1/6 1/9 1/12 1/13" bash "$work/packed/tests/gpu/run.sh" "$work/packed" "${@:2}" >"$work/out" 2>&1
     }
     mkdir -p "$work/logs4/references"
-    "$program" import kernelbench "$root/tests/kernelbench" --level 1 --ids 1,2,4,6,7,9,11..13 --scale 100000 -o "$work/logs4/references/tasks" >/dev/null 2>&1
+    "$program" import kernelbench "$root/tests/kernelbench" --level 1 --ids 2,6,9,12,13 \
+        --scale 100000 -o "$work/logs4/references/tasks" --unchecked >/dev/null 2>&1
     again 6 references && fail "a stopped part passed: $(cat "$work/out")"
-    grep -q '^  judged for .* then stopped' "$work/out" && grep -q 'judged are correct; [1-8] were not reached' "$work/out" || fail "stopped: $(cat "$work/out")"
+    grep -q '^  judged for .* then stopped' "$work/out" && grep -q 'judged are correct; [1-4] were not reached' "$work/out" || fail "stopped: $(cat "$work/out")"
     again "" references cudal1
     python3 - "$work/logs4" <<'END_OF_PYTHON' || fail "references and cudal1: $(cat "$work/out")"
 import json, os, sys
 rows = json.load(open(sys.argv[1] + "/references/references.json"))
 assert [(p["level"], p["problem"], p["rule"]) for p in rows["refused"]] == [(1, 9, "outputs.random")], rows
-assert sorted(r["problem"] for r in rows["judged"]) == [1, 2, 4, 6, 7, 11, 12, 13] and not any("kernelbench" in r for r in rows["judged"]), rows
+assert sorted(r["problem"] for r in rows["judged"]) == [2, 6, 12, 13] and not any("kernelbench" in r for r in rows["judged"]), rows
 assert all(r["status"] in ("correct", "judge_error") for r in rows["judged"]), rows
 sessions = [sum(" of " in line for line in open(f"{sys.argv[1]}/references/bench-{i}.log") if "level_1_problem" in line) for i in (1, 2)
             if os.path.exists(f"{sys.argv[1]}/references/bench-{i}.log")]

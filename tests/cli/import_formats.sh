@@ -23,19 +23,21 @@ json 'o["task"]["license"] == "A licence of its own" and o["task"]["origin"]["su
 json 'o["task"]["torch"]["inputs"] == ["a", "b"] and o["task"]["torch"]["sizes"] == ["rows", "columns"]'
 json 'o["task"]["torch"]["solution"] == "custom_kernel"'
 json '[(w["name"], w.get("timed", True), w["params"]["rows"]) for w in o["task"]["workloads"]] == [("benchmark1", True, 128), ("benchmark2", True, 64), ("test1", False, 7), ("test2", False, 8)]'
-expect 0 eval gpu/scaled_sum checkout/scaled_sum/submission.py --device cpu --check-only --no-keep
+# Several candidates share processes that have loaded PyTorch.
+judge() { # TASK FILE…
+    expect 1 eval "gpu/$1" "${@:2}" --device cpu --check-only --no-keep --json
+}
+verdict() { # FILE STATUS [WORDS]
+    json '[r["verdict"]["status"] for r in o["results"] if r["file"].endswith("'"$1"'") and "'"${3:-}"'" in r["verdict"]["message"]] == ["'"$2"'"]'
+}
 expect 0 eval gpu/in_place checkout/in_place/submission.py --device cpu --check-only --no-keep
 # Results that the problem's own check accepts are right, and no others.
-expect 0 eval gpu/own_check checkout/own_check/submission.py --device cpu --check-only --no-keep
 sed 's/-x.norm/-1.001 * x.norm/' checkout/own_check/submission.py >longer.py
-expect 1 eval gpu/own_check longer.py --device cpu --check-only --no-keep --json
-json 'o["status"] == "wrong_result"'
+judge own_check checkout/own_check/submission.py longer.py
+verdict submission.py correct
+verdict longer.py wrong_result
 sed 's/alpha=2/alpha=2.01/' checkout/scaled_sum/submission.py >wrong.py
-expect 1 eval gpu/scaled_sum wrong.py --device cpu --check-only --no-keep --json
-json 'o["status"] == "wrong_result"'
 sed 's/def custom_kernel/def other_kernel/' checkout/scaled_sum/submission.py >no_entry.py
-expect 1 eval gpu/scaled_sum no_entry.py --device cpu --check-only --no-keep --json
-json 'o["status"] == "compile_error" and "custom_kernel" in o["message"]'
 # A candidate in CUDA C gets the sizes as scalars.
 cat >sum.cu <<'EOF'
 #include <cstdint>
@@ -49,7 +51,11 @@ extern "C" void scaled_sum(const float *a, const float *b, float *out, int64_t r
     sum<<<(rows * columns + 127) / 128, 128, 0, stream>>>(a, b, out, rows * columns);
 }
 EOF
-expect 0 eval gpu/scaled_sum sum.cu --device cpu --check-only --no-keep
+judge scaled_sum checkout/scaled_sum/submission.py wrong.py no_entry.py sum.cu
+verdict submission.py correct
+verdict wrong.py wrong_result
+verdict no_entry.py compile_error custom_kernel
+verdict sum.cu correct
 # Candidates go back as submission.py: CUDA C with its own loading, ModelNew with a call.
 expect 0 export --format submission -t gpu/scaled_sum --candidate sum.cu -o cuda.py
 "$python" -m py_compile cuda.py || fail "cuda.py is not Python"
@@ -80,16 +86,16 @@ sed -i 's/factor/ factor/' raw-source/affine/init.cu
 expect 0 import raw raw-source -o raw --unchecked
 case $err in *"affine: raw/affine exists and differs"*) ;; *) fail "a changed source is not seen: $err" ;; esac
 cp init.cu raw-source/affine
-expect 0 eval raw/scaled_product raw/scaled_product/baseline.cu --device cpu --check-only --no-keep
 expect 2 export --format modelnew -t raw/affine --candidate raw/affine/init.cu -o none.py
 complains "its problem file uses modules of kforge"
 sed 's/sum += A/sum -= A/' raw/scaled_product/baseline.cu >wrong.cu
-expect 1 eval raw/scaled_product wrong.cu --device cpu --check-only --no-keep --json
-json 'o["status"] == "wrong_result"'
-expect 0 eval raw/affine raw/affine/init.cu --device cpu --check-only --no-keep
+expect 1 eval raw/scaled_product raw/scaled_product/baseline.cu wrong.cu --device cpu --check-only --no-keep --json
+verdict baseline.cu correct
+verdict wrong.cu wrong_result
 sed 's/+ other\[/- other[/' raw/affine/init.cu >wrong.cu
-expect 1 eval raw/affine wrong.cu --device cpu --check-only --no-keep --json
-json 'o["status"] == "wrong_result"'
+expect 1 eval raw/affine raw/affine/init.cu wrong.cu --device cpu --check-only --no-keep --json
+verdict init.cu correct
+verdict wrong.cu wrong_result
 
 # Faulty problems are refused with the rule "file", a place and a remedy. test_formats.py has one of
 # each kind.

@@ -109,7 +109,12 @@ printf '```\n'
 END_OF_FILE
 task=$root/tasks/axpy
 cp "$task/baseline.cu" .
+since=$SECONDS
 expect_judged 0 eval "$task" baseline.cu --device cpu --no-keep # fills the cache
+# Seconds to a verdict after a job was lost: less than any time limit, and more where judging takes
+# longer.
+usual=$((30 + 6 * (SECONDS - since)))
+limit=$usual
 
 "$program" optimize "$task" --workers "srun -Q -n1 $program worker --device cpu*2" --model "exec:sh $work/answer.sh" --strategy sample --time 1200s --seconds 0.3 --store run.db >run.out 2>run.err &
 run_pid=$!
@@ -133,16 +138,16 @@ is_gone() { ! is_alive "$1"; }
 # True if the job judges: a process runs below the worker. Sets $processes.
 judges() {
     job=$(job_on "$1")
-    [ -n "$job" ] || return 1
+    [ -n "$job" ] || ! sleep 0.3 || return 1
     mapfile -t processes < <(tree $(stepds "$job"))
-    [ ${#processes[@]} -gt 3 ]
+    [ ${#processes[@]} -gt 3 ] || ! sleep 0.1
 }
-has_more() { [ "$(verdicts)" -gt "$1" ]; }
+# They start programs, which would take a processor from the judge.
+has_more() { [ "$(verdicts)" -gt "$1" ] || ! sleep 0.3; }
 has_job() { [ -n "$(job_on "$1")" ] && [ "$(job_on "$1")" != "$2" ]; }
 
 # lose WHAT NODE COMMAND…: something happens to the job of a node that is judging. A verdict comes
-# within 30 s of it, the node gets
-# another job, and of the old one nothing is left.
+# within the limit, the node gets another job, and of the old one nothing is left.
 lose() {
     local what=$1 node=$2 before since old
     shift 2
@@ -153,10 +158,10 @@ lose() {
     before=$(verdicts) since=$SECONDS
     await has_job $node "$old" || return
     echo "$what: job $old on $node, ${#processes[@]} processes; another job after $((SECONDS - since)) s"
-    [ $((SECONDS - since)) -le ${limit:-30} ] || fail "$what: another job only after $((SECONDS - since)) s"
-    await has_more "$before"
+    [ $((SECONDS - since)) -le $limit ] || fail "$what: another job only after $((SECONDS - since)) s"
+    until has_more "$before"; do [ $((SECONDS - since)) -le $limit ] || break; done
     echo "$what: a verdict after $((SECONDS - since)) s"
-    [ $((SECONDS - since)) -le ${limit:-30} ] || fail "$what: a verdict only after $((SECONDS - since)) s"
+    [ $((SECONDS - since)) -le $limit ] || fail "$what: no verdict after $limit s"
     local process
     for process in "${processes[@]}"; do await is_gone "$process" || fail "$what: $(tr '\0' ' ' <"/proc/${process%%:*}/cmdline") is left"; done
 }
@@ -165,11 +170,11 @@ await has_more 0
 for node in n1 n2 n1; do lose scancel $node eval 'scancel $job'; done
 lose "scancel --signal=KILL" n2 eval 'scancel --signal=KILL $job'
 lose "scancel --signal=TERM" n1 eval 'scancel --signal=TERM $job'
-limit=60 # Slurm looks every 30 s
+limit=$((usual + 30)) # Slurm looks every 30 s
 # A job that began in the same second has no valid end yet.
 set_end() { await scontrol update JobId="$job" EndTime=now+2seconds; }
 lose "a time limit" n2 set_end
-unset limit
+limit=$usual
 kill_stepd() { kill -KILL $(stepds "$job"); }
 lose "slurmstepd killed" n1 kill_stepd
 # A step goes on without its slurmd. When its job is cancelled then, the node waits for slurmd,

@@ -115,7 +115,7 @@ static void expect(sender wanted, kf_status status, kf_blame blame)
 {
     sender s = wanted;
     kf_verdict *verdict = judged_under(&s, NULL);
-    for (int turn = 0; turn < 20 && s.sent != s.count; turn++) {
+    for (int turn = 0; turn < 60 && s.sent != s.count; turn++) {
         kf_verdict_free(verdict);
         s = wanted;
         verdict = judged_under(&s, NULL);

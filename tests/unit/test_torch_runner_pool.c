@@ -7,6 +7,7 @@
 
 #include "runner_pool.h"
 #include "judge_internal.h"
+#include "kforge/lint.h"
 
 #define SHAPE "[64, 4096]"
 
@@ -53,6 +54,35 @@ static void the_tasks_own_go_on_to_other_tasks(void **state)
     before = started();
     expect_correct("relu", relu, true);
     assert_int_equal(started(), before + 2); /* and one for KernelBench's protocol */
+}
+
+static void fail_at_finding(void *context, const kf_lint_finding *finding)
+{
+    (void)context;
+    if (finding->severity == KF_LINT_ERROR) fail_msg("%s: %s", finding->rule, finding->text);
+}
+
+static void expect_good(const char *name)
+{
+    kf_error error = {0};
+    char path[512];
+    snprintf(path, sizeof path, DATA "tasks/%s", name);
+    kf_auto(kf_task) task = kf_task_load(path, &error);
+    if (!task || kf_judge_lint(judge, task, fail_at_finding, NULL, NULL, &error) != 0)
+        fail_msg("%s: %s", name, error.text);
+}
+
+/* A lint has them from a job, and a job from a lint. */
+static void a_lint_starts_none_anew(void **state)
+{
+    (void)state;
+    expect_correct("relu", relu, false);
+    size_t before = started();
+    expect_good("linear");
+    expect_good("relu");
+    assert_int_equal(started(), before);
+    expect_correct("linear", linear, false);
+    assert_int_equal(started(), before + 1);
 }
 
 /* Judges a solution on a task like relu in a folder of its own, with `lines` before the class. NICE
@@ -127,6 +157,8 @@ static void replaced_functions_do_not_reach_the_next_task(void **state)
     kf_auto(kf_verdict) verdict = judge_with("torch.relu = lambda x: x * 0", clamp, 60);
     assert_string_equal(kf_status_name(verdict->status), "correct");
     size_t before = started();
+    expect_good("relu");
+    assert_int_equal(started(), before + 2);
     expect_correct("relu", relu, false);
     assert_int_equal(started(), before + 3);
 }
@@ -278,6 +310,7 @@ int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_tasks_own_go_on_to_other_tasks),
+        cmocka_unit_test(a_lint_starts_none_anew),
         cmocka_unit_test(settings_do_not_reach_the_next_task),
         cmocka_unit_test(who_has_the_time_is_told),
         cmocka_unit_test(replaced_functions_do_not_reach_the_next_task),
