@@ -73,7 +73,10 @@ json 'o["scores"]["solved"] == 2'
 export KFORGE_STORE=$work/two.db
 touch fault
 rm -f broken
-expect 0 bench suite --solutions solutions --workers "$broken" --workers "FAKE_SLEEP=0.2 exec $fake" --json
+# The working one begins its first job at once, and ends it after the six of the broken one.
+six() { [ "$(jobs broken)" = 6 ]; }
+(await six && touch six-failed) &
+expect 0 bench suite --solutions solutions --workers "$broken" --workers "exec env FAKE_LOG=$work/working FAKE_FREE=0 FAKE_GO=$work/six-failed $fake" --json
 json 'o["scores"]["solved"] == 8 and o["scores"]["void"] == 0'
 [ "$(jobs broken)" = 6 ] || fail "not left out after six jobs: $(jobs broken)"
 case $err in *"in a row"*"given up"*) ;; *) fail "does not say that it is left out: $err" ;; esac
