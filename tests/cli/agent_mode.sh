@@ -381,18 +381,21 @@ cat >agents/mixed <<'END'
 cp candidate.cu start.cu
 { echo '#pragma fake: speed 5'; cat start.cu; } >candidate.cu
 kforge eval
+touch "$HOME/evaluated"
 until [ -e "$HOME/go" ]; do sleep 0.1; done
 END
 mkdir mixed-home
 cat >other-model <<'END'
 cat >mixed.prompt
+[ ! -e called ] || until [ -e mixed-home/evaluated ]; do sleep 0.1; done
+touch called
 grep -q 'fake: speed 5' mixed.prompt && touch mixed-home/go
 echo '```cuda'
 echo "#pragma fake: speed 1.$RANDOM"
 sed -n '/^#include/,$p' "$1"
 echo '```'
 END
-expect 0 optimize "$task" --workers "$fake" --strategy agent --budget-requests 40 --candidates 60 --time 3m --store mixed.db --json \
+expect 0 optimize "$task" --workers "$fake" --strategy agent --budget-requests 40 --candidates 400 --time 9m --store mixed.db --json \
     --model "agent,read=$agents,home=$work/mixed-home:sh $agents/mixed" --model "exec:bash $work/other-model $task/baseline.cu"
 [ -e mixed-home/go ] || fail "no other model saw what the agent had judged"
 sql mixed.db "select (select max(number) from attempt where step = 'tune') > t.number, (select count(*) from attempt where proposer = 'exec' and number < e.number) > 0 from attempt t, attempt e where t.step = 'try' and e.step = 'episode' limit 1"

@@ -134,7 +134,7 @@ wait $pid
 [ $? = 130 ] || fail "SIGHUP: exit status $?: $(cat err)"
 grep -q '^resume ' out || fail "SIGHUP: no result: $(cat out err)"
 for child in $(cat up) $(awk '{print $3}' jobs | sort -u); do await has_ended "$child"; done
-expect 0 optimize --resume last --workers "$fake" --model none --store hung.db --time 1s
+expect 0 optimize --resume last --workers "$fake" --model none --store hung.db --candidates 4
 # nohup ignores it.
 rm -f up
 nohup "$program" optimize "$task" --workers "$fake" --model 'exec:echo $$ >up; sleep 300' --time 300s --store nohup.db >out 2>err &

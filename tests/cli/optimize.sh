@@ -254,7 +254,7 @@ expect 0 optimize --resume last --workers "$fake" --candidates 6 --json
 json 'o["judged"] == 6'
 
 # Twice: at once, whatever the worker does.
-export FAKE_SLEEP=60 KFORGE_STORE=$work/twice.db
+export FAKE_FREE=0 FAKE_GO=$work/never KFORGE_STORE=$work/twice.db
 rm "$FAKE_LOG"
 "$program" optimize "$task" --workers "$fake*2" >out 2>err &
 pid=$!
@@ -262,11 +262,9 @@ await jobs_begun 2
 interrupt $pid
 sleep 0.3 # in which it does not end
 kill -0 $pid 2>/dev/null || fail "it did not wait for the verdict"
-started=$SECONDS
 kill -INT $pid
-wait $pid
+wait $pid # the workers never answer
 [ $? = 130 ] || fail "exit status not 130: $(cat err)"
-[ $((SECONDS - started)) -lt 20 ] || fail "it took $((SECONDS - started)) s"
 gone
 
 # kill -9: workers don't outlive it.
@@ -278,7 +276,7 @@ kill -9 $pid
 wait $pid 2>/dev/null
 gone
 
-unset FAKE_SLEEP
+unset FAKE_FREE FAKE_GO
 
 # Workers that read a folder, and come later.
 (sleep 0.7 && exec "$fake" --spool folder) &
