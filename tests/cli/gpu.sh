@@ -36,10 +36,11 @@ for limit in 8 30 100; do
     LIMIT=$limit LOGS=$work/logs3 GPU_DEVICE=cpu bash "$work/packed/tests/gpu/run.sh" "$work/packed" selftests same >"$work/out" 2>&1 && fail "stopped parts passed"
     grep -q '^== selftests: ' "$work/out" && break
 done
-python3 - "$work/logs3" <<'END_OF_PYTHON' || fail "a limit of time: $(cat "$work/out")"
+python3 - "$work/logs3" $limit <<'END_OF_PYTHON' || fail "a limit of time: $(cat "$work/out")"
 import json, sys
 r = json.load(open(sys.argv[1] + "/results.json"))
 assert [(p["part"], p["status"]) for p in r["parts"]] == [("describe", 0), ("selftests", 124), ("same", 124)], r["parts"]
+assert r["parts"][1]["seconds"] <= int(sys.argv[2]) + 60, r["parts"]
 END_OF_PYTHON
 grep -q "^== same: left out, $limit s are over" "$work/out" || fail "$(cat "$work/out")"
 ! pgrep -f "$work/packed/bin/" >/dev/null || fail "left running: $(pgrep -af "$work/packed/bin/")"
