@@ -89,7 +89,8 @@ shown_in() { # SECONDS PATTERN ARGUMENT…: a run that ends with its time shows 
     local seconds=$1 pattern=$2 status
     shift 2
     while [ "$seconds" -lt 60 ]; do
-        "$program" optimize "$task" --workers "$fake" --strategy sample --time "${seconds}s" "$@" >out 2>err </dev/null
+        "$program" optimize "$task" --workers "$fake" --strategy sample \
+            --time "${seconds}s" "$@" >out 2>err </dev/null
         status=$? out=$(cat out) err=$(cat err)
         # shellcheck disable=SC2254
         case $status:$err in 3:*$pattern*) return ;; esac

@@ -23,7 +23,8 @@ measure_behind_holder() {
     await [ -e held ] # other tests time, too
     expect 0 eval "$task" "$task/baseline.cu" --device cpu --no-keep --check-only
     says correct
-    "$program" eval "$task" "$task/baseline.cu" --device cpu --no-keep --seconds 0.05 --json >waits.json 2>&1 &
+    "$program" eval "$task" "$task/baseline.cu" --device cpu --no-keep --seconds 0.05 --json \
+        >waits.json 2>&1 &
     waiting=$!
     await opens_lock
     sleep 0.5

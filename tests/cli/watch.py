@@ -184,7 +184,8 @@ def follows(folder):
     """A question waits until the writer has more, and gets that alone."""
     os.remove(os.path.join(folder, "kforge.db"))
     command = [os.path.join(BIN, "../tests/make_run"), "kforge.db", os.path.join(ROOT, "tasks/axpy"), "30", "4", "-"]
-    writer = subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    writer = subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True)
 
     def write_one():
         writer.stdin.write("\n")
