@@ -364,7 +364,7 @@ print(sqlite3.connect(sys.argv[1]).execute("select count(*) from verdict").fetch
 ends_at_once() {
     export KFORGE_STORE=$work/task.db
     rm -f task.db*
-    expect 2 optimize broken --device cpu --time 60s --model "exec:touch $work/asked"
+    expect 2 optimize broken --device cpu --time 600s --model "exec:touch $work/asked"
     case $err in *"the task can't be judged: "*"$1"*) ;; *) fail "does not name the fault: $err" ;; esac
     [ ! -e asked ] || fail "a model was asked about a task that can't be judged"
     [ "$(verdicts)" = 1 ] || fail "$(verdicts) verdicts"
