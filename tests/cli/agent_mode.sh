@@ -54,7 +54,7 @@ echo '{"type":"system","subtype":"init","model":"scripted-1"}'
 echo '{"type":"assistant","message":{"usage":{"input_tokens":5,"output_tokens":6}}}'
 echo '{"type":"result","total_cost_usd":0.25,"usage":{"input_tokens":100,"cache_read_input_tokens":900,"output_tokens":50}}'
 END
-MARK=$$ agent honest ",evals=12,timeout=2m,env=MARK"
+MARK=$$ agent honest ",evals=12,timeout=9m,env=MARK"
 json 'abs(o["best"]["speedup"]["value"] - 2) < 0.05 and o["best"]["reverified"] and o["cost_usd"] == 0.25 and o["tokens"] == 1050 and o["model_calls"] == 1'
 stream honest.db
 for text in "files are there" "starts from" "MCP is there" "home is empty" '"status":"compile_error"' '"do":"check"' "2 times the baseline" '"speedup":[1.5' \
@@ -118,8 +118,10 @@ assert answer["status"] == "compile_error" and answer["evals_left"] == 11, answe
 write("try.cu", "speed 1.5")
 answer = call("eval", file="try.cu", mode="check", wait_s=600)
 assert answer["ok"] and answer["do"] == "check", answer
+write("try.cu", f"speed 1.5\n#pragma fake: until {os.environ['KFORGE_WORK']}/go")
 answer = call("eval", file="try.cu", wait_s=0)
 assert answer["state"] == "running", answer
+open("go", "w").close()
 answer = call("result", job=answer["job"], wait_s=600)
 assert answer["ok"] and abs(answer["speedup"][0] - 1.5) < 0.05, answer
 # A cancelled call ends its job. Otherwise this agent's only worker would never judge the next one.
@@ -130,7 +132,7 @@ def say(**message):
 say(id=99, method="tools/call", params={"name": "kforge_eval", "arguments": {"file": "never.cu", "wait_s": 600}})
 time.sleep(1)
 say(method="notifications/cancelled", params={"requestId": 99})
-answer = call("eval", file="candidate.cu", mode="check", wait_s=60)
+answer = call("eval", file="candidate.cu", mode="check", wait_s=300)
 assert answer["status"] == "compile_error", answer
 assert "no such job" in call("result", job="q9")
 assert "no such file" in call("eval", file="missing.cu").lower()
@@ -144,7 +146,7 @@ assert process.wait() == 0
 print("spoke")
 PY
 END
-agent speaking ",evals=12,timeout=2m"
+agent speaking ",evals=12,timeout=9m"
 json 'abs(o["best"]["speedup"]["value"] - 2) < 0.05'
 stream speaking.db
 says spoke
@@ -173,7 +175,7 @@ rm candidate.cu
 ln -s "$work/escaping.db" candidate.cu
 END
 export ANTHROPIC_API_KEY=sk-agent-0123456789 SECRET_OF_MINE=1
-agent escaping ",evals=3,timeout=1m"
+agent escaping ",evals=3,timeout=9m"
 stream escaping.db
 silent LEAK
 silent WROTE
@@ -235,7 +237,7 @@ for i in 1 2 3 4 5 6 7 8; do
 done
 sleep 500
 END
-agent greedy ",evals=3,timeout=5m"
+agent greedy ",evals=3,timeout=9m"
 sql greedy.db "select count(*) from attempt where step = 'try'"
 json 'o == [[3]]'
 stream greedy.db
@@ -247,9 +249,11 @@ trap '' TERM
 echo '#pragma fake: speed 3' >>candidate.cu
 while :; do sleep 97531; done
 END
-began=$SECONDS
-agent late ",timeout=1s"
-[ $((SECONDS - began)) -lt 60 ] || fail "a late agent took $((SECONDS - began)) s"
+for seconds in 1 4 16 64; do # until a busy machine lets the agent write its candidate
+    rm -f late.db*
+    agent late ",timeout=${seconds}s"
+    grep -q '"value":3[,.}]' out && break
+done
 json 'abs(o["best"]["speedup"]["value"] - 3) < 0.1'
 await no_process "sleep 97531"
 stream late.db
@@ -258,7 +262,7 @@ cat >agents/costly <<'END'
 echo '{"type":"assistant","message":{"id":"a","model":"claude-sonnet-4-5","usage":{"input_tokens":1000000,"output_tokens":200000}}}'
 sleep 500
 END
-agent costly ",usd=5,timeout=5m"
+agent costly ",usd=5,timeout=9m"
 stream costly.db
 says "the money of the episode is spent"
 sql costly.db "select cost_usd from model_call"
@@ -291,7 +295,7 @@ yes "garbage" | head -c 20000000
 { echo '#pragma fake: speed 2.5'; cat baseline.cu; } >candidate.cu
 kforge eval --brief
 END
-agent flooding ",timeout=4m"
+agent flooding ",timeout=9m"
 json 'abs(o["best"]["speedup"]["value"] - 2.5) < 0.1'
 sql flooding.db "select count(*) from attempt where step = 'try'"
 json 'o == [[1]]'
@@ -352,7 +356,8 @@ cat >agents/interrupted <<'END'
 trap 'echo bye; exit 0' TERM
 { echo '#pragma fake: until /nowhere'; cat candidate.cu; } >never.cu
 kforge eval never.cu &
-while :; do sleep 0.1; done
+sleep 600 &
+wait
 END
 mkdir interrupted-home
 export FAKE_LOG=$work/interrupted.log
@@ -376,18 +381,21 @@ cat >agents/mixed <<'END'
 cp candidate.cu start.cu
 { echo '#pragma fake: speed 5'; cat start.cu; } >candidate.cu
 kforge eval
+touch "$HOME/evaluated"
 until [ -e "$HOME/go" ]; do sleep 0.1; done
 END
 mkdir mixed-home
 cat >other-model <<'END'
 cat >mixed.prompt
+[ ! -e called ] || until [ -e mixed-home/evaluated ]; do sleep 0.1; done
+touch called
 grep -q 'fake: speed 5' mixed.prompt && touch mixed-home/go
 echo '```cuda'
 echo "#pragma fake: speed 1.$RANDOM"
 sed -n '/^#include/,$p' "$1"
 echo '```'
 END
-expect 0 optimize "$task" --workers "$fake" --strategy agent --budget-requests 40 --candidates 60 --time 3m --store mixed.db --json \
+expect 0 optimize "$task" --workers "$fake" --strategy agent --budget-requests 40 --candidates 400 --time 9m --store mixed.db --json \
     --model "agent,read=$agents,home=$work/mixed-home:sh $agents/mixed" --model "exec:bash $work/other-model $task/baseline.cu"
 [ -e mixed-home/go ] || fail "no other model saw what the agent had judged"
 sql mixed.db "select (select max(number) from attempt where step = 'tune') > t.number, (select count(*) from attempt where proposer = 'exec' and number < e.number) > 0 from attempt t, attempt e where t.step = 'try' and e.step = 'episode' limit 1"

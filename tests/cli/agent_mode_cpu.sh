@@ -18,12 +18,14 @@ kforge check hidden.cu
 kforge check try.cu --brief | sed 's/^/checked: /'
 kforge check broken.cu --brief
 kforge check wrong.cu --brief
-kforge submit try.cu --brief
+for _ in 1 2 3 4 5 6; do # a busy machine may disturb a measurement
+    kforge submit try.cu --brief && break
+done
 kforge eval --brief
 kforge eval --brief
 END
 export AGENTS=$work/agents
-expect 0 optimize slow --device cpu --strategy only.json --budget-requests 1 --json --model "agent,evals=8,device=1h,timeout=10m,env=AGENTS,read=$work/agents:sh $work/agents/run"
+expect 0 optimize slow --device cpu --strategy only.json --budget-requests 1 --json --model "agent,evals=13,device=1h,timeout=18m,env=AGENTS,read=$work/agents:sh $work/agents/run"
 json 'o["best"]["reverified"] and o["best"]["faster"] and o["best"]["speedup"]["low"] > 1.5'
 "$program" export --format cassette | python3 -c 'import json, sys; print(json.loads(sys.stdin.readlines()[-1])["reply"])' >out
 out=$(cat out)

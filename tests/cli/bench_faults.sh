@@ -73,8 +73,17 @@ json 'o["scores"]["solved"] == 2'
 export KFORGE_STORE=$work/two.db
 touch fault
 rm -f broken
-expect 0 bench suite --solutions solutions --workers "$broken" --workers "FAKE_SLEEP=0.2 exec $fake" --json
-json 'o["scores"]["solved"] == 8 and o["scores"]["void"] == 0'
+# The working one starts after the broken one, and leaves it most of the tasks.
+cp -r suite many
+cp -r solutions many-solutions
+for n in {10..17}; do
+    sed "s/1\.1/1.$n/; s/int n1/int n$n/" solutions/p1.cu >many-solutions/p$n.cu
+    cp -r suite/p1 many/p$n
+    sed -i "s/\"name\": \"p1\"/\"name\": \"p$n\"/" many/p$n/task.json
+done
+expect 0 bench many --solutions many-solutions --workers "$broken" \
+    --workers "until [ -s $work/broken ]; do sleep 0.02; done; FAKE_SLEEP=0.2 exec $fake" --json
+json 'o["scores"]["solved"] == 16 and o["scores"]["void"] == 0'
 [ "$(jobs broken)" = 6 ] || fail "not left out after six jobs: $(jobs broken)"
 case $err in *"in a row"*"given up"*) ;; *) fail "does not say that it is left out: $err" ;; esac
 

@@ -30,7 +30,7 @@ def kforge(what, *arguments, folder=work, read=False):
     global runs
     runs += 1
     try:
-        done = subprocess.run([program, *arguments], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+        done = subprocess.run([program, *arguments], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=200)
         text = (done.stdout + done.stderr).decode(errors="replace")
         if done.returncode not in (0, 1, 2, 3, 4):
             failures.append(f"{what}: kforge {' '.join(arguments)}: status {done.returncode}: {text[-300:]}")
@@ -74,7 +74,7 @@ def changed(value, path, text):
 
 def would_run(what, *arguments, folder=work, **environment):
     """Checks that a command that is allowed does run: else this test shows nothing."""
-    subprocess.run([program, *arguments], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, env={**os.environ, **environment})
+    subprocess.run([program, *arguments], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=200, env={**os.environ, **environment})
     if not os.path.exists(owned):
         failures.append(f"{what}: the command would not even run if it were allowed")
         return

@@ -29,24 +29,29 @@ raw = [json.loads(line) for line in open(sys.argv[1] + "/raw-same.jsonl")]
 assert len(raw) >= 2 and all(len(j["b"]) == len(j["c"]) >= 8 and len(j["speedup"]) == 3 for j in raw)
 END_OF_PYTHON
 
-# Time that is over: what was measured by then is there, and nothing goes on.
-LIMIT=8 LOGS=$work/logs3 GPU_DEVICE=cpu bash "$work/packed/tests/gpu/run.sh" "$work/packed" selftests same >"$work/out" 2>&1 && fail "stopped parts passed"
-python3 - "$work/logs3" <<'END_OF_PYTHON' || fail "a limit of time: $(cat "$work/out")"
+# Time that is over: what was measured by then is there, and nothing goes on. A busy machine may
+# need it all for the first part.
+for limit in 8 30 100; do
+    rm -rf "$work/logs3"
+    LIMIT=$limit LOGS=$work/logs3 GPU_DEVICE=cpu bash "$work/packed/tests/gpu/run.sh" "$work/packed" selftests same >"$work/out" 2>&1 && fail "stopped parts passed"
+    grep -q '^== selftests: ' "$work/out" && break
+done
+python3 - "$work/logs3" $limit <<'END_OF_PYTHON' || fail "a limit of time: $(cat "$work/out")"
 import json, sys
 r = json.load(open(sys.argv[1] + "/results.json"))
 assert [(p["part"], p["status"]) for p in r["parts"]] == [("describe", 0), ("selftests", 124), ("same", 124)], r["parts"]
-assert r["parts"][1]["seconds"] <= 20, r["parts"]
+assert r["parts"][1]["seconds"] <= int(sys.argv[2]) + 60, r["parts"]
 END_OF_PYTHON
-grep -q '^== same: left out, 8 s are over' "$work/out" || fail "$(cat "$work/out")"
+grep -q "^== same: left out, $limit s are over" "$work/out" || fail "$(cat "$work/out")"
 ! pgrep -f "$work/packed/bin/" >/dev/null || fail "left running: $(pgrep -af "$work/packed/bin/")"
 
 # A driver that does not answer does not take all the time that there is.
-FAKE_CUDA_HANG=cuModuleLoadData KFORGE_DRIVER_SECONDS=1 LD_LIBRARY_PATH=$bin/../tests/fake_driver LIMIT=60 LOGS=$work/logs5 GPU_DEVICE=cuda:0 \
+FAKE_CUDA_HANG=cuModuleLoadData KFORGE_DRIVER_SECONDS=1 LD_LIBRARY_PATH=$bin/../tests/fake_driver LIMIT=400 LOGS=$work/logs5 GPU_DEVICE=cuda:0 \
     bash "$work/packed/tests/gpu/run.sh" "$work/packed" same numbers >"$work/out" 2>&1 && fail "a GPU that hangs passed"
 python3 - "$work/logs5" <<'END_OF_PYTHON' || fail "a GPU that hangs: $(cat "$work/out")"
 import json, sys
 r = json.load(open(sys.argv[1] + "/results.json"))
-assert [(p["part"], p["status"]) for p in r["parts"]] == [("describe", 3), ("doctor", 0)] and sum(p["seconds"] for p in r["parts"]) < 50, r["parts"]
+assert [(p["part"], p["status"]) for p in r["parts"]] == [("describe", 3), ("doctor", 0)] and sum(p["seconds"] for p in r["parts"]) < 300, r["parts"]
 facts = json.load(open(sys.argv[1] + "/doctor.json"))["facts"]
 assert [f for f in facts if f["state"] == "fault" and "does not answer" in f["text"]], facts
 END_OF_PYTHON
@@ -78,10 +83,14 @@ END_OF_PYTHON
         LIMIT=$1 LOGS=$work/logs4 GPU_DEVICE=cpu KFORGE_PYTHON=$python KERNELBENCH=$root/tests/kernelbench CUDAL1=$work/release.json SCALE=100000 SECONDS_EACH=0.1 \
             LEVELS=1 PROBLEMS="1/2 1/6 1/9 1/12 1/13" bash "$work/packed/tests/gpu/run.sh" "$work/packed" "${@:2}" >"$work/out" 2>&1
     }
-    mkdir -p "$work/logs4/references"
-    "$program" import kernelbench "$root/tests/kernelbench" --level 1 --ids 2,6,9,12,13 \
-        --scale 100000 -o "$work/logs4/references/tasks" --unchecked >/dev/null 2>&1
-    again 6 references && fail "a stopped part passed: $(cat "$work/out")"
+    "$program" import kernelbench "$root/tests/kernelbench" --level 1 --ids 2,6,9,12,13 --scale 100000 -o imported --unchecked >/dev/null 2>&1
+    for limit in 6 20 60; do # a busy machine may not get to judging
+        rm -rf "$work/logs4"
+        mkdir -p "$work/logs4/references"
+        cp -r imported "$work/logs4/references/tasks"
+        again $limit references && fail "a stopped part passed: $(cat "$work/out")"
+        grep -q '^  judged for .* then stopped' "$work/out" && break
+    done
     grep -q '^  judged for .* then stopped' "$work/out" && grep -q 'judged are correct; [1-4] were not reached' "$work/out" || fail "stopped: $(cat "$work/out")"
     again "" references cudal1
     python3 - "$work/logs4" <<'END_OF_PYTHON' || fail "references and cudal1: $(cat "$work/out")"

@@ -123,7 +123,7 @@ says "1 of 9 problems were not judged and count as unsolved of all: 1 refused by
 
 # Without KernelBench's protocol, a bench and its continuation hold only kforge's verdict, and the
 # times to build and judge.
-expect 0 bench made --only level1_2_ReLU --solutions runs --device cpu --seconds 0.05 --once --anew --no-protocol --store plain.db --json
+judged made --only level1_2_ReLU --solutions runs --no-protocol --store plain.db
 json 'len(o["problems"][0]["samples"]) == 2 and not any("kernelbench" in s for s in o["problems"][0]["samples"])'
 json 'all(s["build_seconds"] >= 0 and s["judge_seconds"] > 0 for s in o["problems"][0]["samples"])'
 expect 0 bench --resume last --store plain.db --device cpu --json
@@ -132,7 +132,8 @@ json 'not any("kernelbench" in s for s in o["problems"][0]["samples"])'
 # Compared with torch.compile, known samples are not judged again. If it can't run, the report names
 # it. Then times measured elsewhere.
 echo '{"level1": {"2_ReLU.py": {"mean": 0.0154, "hardware": "somebody else'"'"'s"}}}' >times.json
-expect 0 bench made --only level1_2_ReLU --solutions runs --device cpu --seconds 0.05 --once --against compiled --against unknown --baseline-times times.json --json
+judged made --only level1_2_ReLU --solutions runs --against compiled --against unknown \
+    --baseline-times times.json
 json '[s["speedup"] for s in o["problems"][0]["samples"]] == [s["speedup"] for p in json.load(open("report.json"))["problems"] if p["task"] == "level1_2_ReLU" for s in p["samples"]]'
 json '[(a["baseline"], a["measured_here"]) for a in o["against"]] == [("compiled", True), ("unknown", True), ("times.json", False)]'
 json 'o["against"][0]["known"] == 1 or any(word in o["problems"][0]["against"][0]["why"] for word in ("torch.compile", "compiler"))'

@@ -1,6 +1,7 @@
-/* make_run FILE TASK COUNT [MORE PAUSE_MS]: a run of COUNT attempts, for the tests of `kforge
- * watch` and `kforge show --html`. A family grows by chance from a fixed seed. Texts of models and
- * candidates are hostile. MORE attempts follow with a pause before each, while others read. */
+/* make_run FILE TASK COUNT [MORE PAUSE]: a run of COUNT attempts, for the tests of `kforge watch`
+ * and `kforge show --html`. A family grows by chance from a fixed seed. Texts of models and
+ * candidates are hostile. MORE attempts follow, while others read. PAUSE milliseconds come before
+ * each, or a line of the standard input if PAUSE is "-". */
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <stdio.h>
@@ -198,6 +199,7 @@ int main(int argc, char **argv)
     if (argc < 4) return 2;
     int count = atoi(argv[3]), more = argc > 5 ? atoi(argv[4]) : 0;
     int wait = argc > 5 ? atoi(argv[5]) : 0;
+    bool asked = argc > 5 && strcmp(argv[5], "-") == 0;
     kf_auto(kf_store) store = kf_store_open(argv[1], KF_STORE_CREATE, &error);
     kf_auto(kf_task) task = kf_task_load(argv[2], &error);
     if (!store || !task) give_up("opening");
@@ -223,6 +225,7 @@ int main(int argc, char **argv)
     fflush(stdout);
     for (int i = count + 1; i <= count + more; i++) {
         nanosleep(&(struct timespec){wait / 1000, (long)(wait % 1000) * 1000000}, NULL);
+        for (int c = 0; asked && c != '\n' && c != EOF;) c = getchar();
         record(store, task, run, i);
     }
     if (!kf_store_end_run(store, run, KF_RUN_FINISHED, &error)) give_up("end");

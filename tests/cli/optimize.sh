@@ -254,7 +254,7 @@ expect 0 optimize --resume last --workers "$fake" --candidates 6 --json
 json 'o["judged"] == 6'
 
 # Twice: at once, whatever the worker does.
-export FAKE_SLEEP=60 KFORGE_STORE=$work/twice.db
+export FAKE_FREE=0 FAKE_GO=$work/never KFORGE_STORE=$work/twice.db
 rm "$FAKE_LOG"
 "$program" optimize "$task" --workers "$fake*2" >out 2>err &
 pid=$!
@@ -262,11 +262,9 @@ await jobs_begun 2
 interrupt $pid
 sleep 0.3 # in which it does not end
 kill -0 $pid 2>/dev/null || fail "it did not wait for the verdict"
-started=$SECONDS
 kill -INT $pid
-wait $pid
+wait $pid # the workers never answer
 [ $? = 130 ] || fail "exit status not 130: $(cat err)"
-[ $((SECONDS - started)) -lt 20 ] || fail "it took $((SECONDS - started)) s"
 gone
 
 # kill -9: workers don't outlive it.
@@ -278,7 +276,7 @@ kill -9 $pid
 wait $pid 2>/dev/null
 gone
 
-unset FAKE_SLEEP
+unset FAKE_FREE FAKE_GO
 
 # Workers that read a folder, and come later.
 (sleep 0.7 && exec "$fake" --spool folder) &
@@ -366,7 +364,7 @@ print(sqlite3.connect(sys.argv[1]).execute("select count(*) from verdict").fetch
 ends_at_once() {
     export KFORGE_STORE=$work/task.db
     rm -f task.db*
-    expect 2 optimize broken --device cpu --time 60s --model "exec:touch $work/asked"
+    expect 2 optimize broken --device cpu --time 600s --model "exec:touch $work/asked"
     case $err in *"the task can't be judged: "*"$1"*) ;; *) fail "does not name the fault: $err" ;; esac
     [ ! -e asked ] || fail "a model was asked about a task that can't be judged"
     [ "$(verdicts)" = 1 ] || fail "$(verdicts) verdicts"

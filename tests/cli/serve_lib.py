@@ -8,7 +8,7 @@ import socket
 import subprocess
 import time
 
-WAIT = 60  # seconds for what takes milliseconds on an idle machine
+WAIT = 120  # seconds for what takes milliseconds on an idle machine
 
 
 class Server:
@@ -66,9 +66,9 @@ class Server:
         assert not re.search("WARNING: ThreadSanitizer|ERROR: (Address|Leak)Sanitizer|runtime error:", errors), errors[-4000:]
         return status
 
-    def request(self, method, path, body=None, headers=None, raw=False):
+    def request(self, method, path, body=None, headers=None, raw=False, timeout=None):
         """Returns the status, the answer and its headers."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout or WAIT)
         try:
             if body is not None and not isinstance(body, (bytes, str)):
                 body = json.dumps(body)
@@ -79,8 +79,8 @@ class Server:
         finally:
             connection.close()
 
-    def post(self, path, body, headers=None):
-        status, answer, _ = self.request("POST", path, body, headers)
+    def post(self, path, body, headers=None, timeout=None):
+        status, answer, _ = self.request("POST", path, body, headers, timeout=timeout)
         return status, answer
 
     def get(self, path):

@@ -113,7 +113,7 @@ since=$SECONDS
 expect_judged 0 eval "$task" baseline.cu --device cpu --no-keep # fills the cache
 # Seconds to a verdict after a job was lost: less than any time limit, and more where judging takes
 # longer.
-usual=$((30 + 6 * (SECONDS - since)))
+usual=$((60 + 6 * (SECONDS - since)))
 limit=$usual
 
 "$program" optimize "$task" --workers "srun -Q -n1 $program worker --device cpu*2" --model "exec:sh $work/answer.sh" --strategy sample --time 1200s --seconds 0.3 --store run.db >run.out 2>run.err &

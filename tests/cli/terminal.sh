@@ -35,6 +35,8 @@ data = bytearray()
 def read(fd):
     got = os.read(fd, 65536)
     data.extend(got)
+    if b"timing fake" in data:
+        open("shown", "w").close()
     return got
 
 
@@ -84,7 +86,7 @@ on_terminal 2 "$(printf 'none\033[2J')"
 grep -q "none" screen || fail "the message is empty: $(cat screen)"
 on_terminal 1 eval evil broken.cu --device cpu --check-only
 # The present step is a line that is drawn again, and gone at the end.
-printf '// fake: sleep 0.7\n' >nap.cu
+printf '// fake: until %s/shown\n' "$work" >nap.cu
 on_terminal 0 eval evil nap.cu --workers "$fake" --no-keep
 grep -q "$(printf '\r\033\\[Ktiming fake, 1 of 1')" screen || fail "no step: $(cat -v screen)"
 grep -q "$(printf '\r\033\\[Knap.cu: correct')" screen || fail "the step stays: $(cat -v screen)"

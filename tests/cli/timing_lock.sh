@@ -5,31 +5,40 @@ task=$bin/../share/kforge/tasks/axpy
 lock=/tmp/kforge-cpu.lock
 
 # A first evaluation makes the lock.
-expect 0 eval "$task" "$task/baseline.cu" --device cpu --no-keep --seconds 0.05
+expect_judged 0 eval "$task" "$task/baseline.cu" --device cpu --no-keep --seconds 0.05
 [ -e $lock ] || fail "no $lock"
 
-# While another process times, a check gets its verdict, and a measurement waits.
-flock --no-fork $lock sleep 600 &
-holder=$!
-await eval '! flock -n $lock true'
-expect 0 eval "$task" "$task/baseline.cu" --device cpu --no-keep --check-only
-says correct
-"$program" eval "$task" "$task/baseline.cu" --device cpu --no-keep --seconds 0.05 --json >waits.json 2>&1 &
-waiting=$!
+# While another process times, a check gets its verdict, and a measurement waits. kill -9 of the
+# holder gives the lock back. The wait is not charged to the candidate.
 opens_lock() {
     for worker in $(cat /proc/$waiting/task/*/children); do
         ls -l "/proc/$worker/fd" | grep -q " $lock\$" && return 0
     done
     return 1
 }
-await opens_lock
-sleep 0.5
-kill -0 $waiting || fail "it did not wait"
-[ ! -s waits.json ] || fail "a verdict without the lock: $(cat waits.json)"
-
-# kill -9 of the holder gives the lock back. The wait is not charged to the candidate.
-kill -KILL $holder
-wait $waiting 2>/dev/null || fail "after the wait: $(cat waits.json)"
+measure_behind_holder() {
+    rm -f held
+    (exec 8<$lock && flock 8 && touch held && exec sleep 600) &
+    holder=$!
+    await [ -e held ] # other tests time, too
+    expect 0 eval "$task" "$task/baseline.cu" --device cpu --no-keep --check-only
+    says correct
+    "$program" eval "$task" "$task/baseline.cu" --device cpu --no-keep --seconds 0.05 --json \
+        >waits.json 2>&1 &
+    waiting=$!
+    await opens_lock
+    sleep 0.5
+    kill -0 $waiting || fail "it did not wait"
+    [ ! -s waits.json ] || fail "a verdict without the lock: $(cat waits.json)"
+    kill -KILL $holder
+    wait $waiting 2>/dev/null
+}
+for _ in {1..10}; do # judged again while the verdict blames the machine, which others use, too
+    measure_behind_holder
+    status=$?
+    grep -q '"blame":"machine"' waits.json || break
+done
+[ $status = 0 ] || fail "after the wait: status $status: $(cat waits.json)"
 grep -q '"status":"correct"' waits.json || fail "after the wait: $(cat waits.json)"
 
 # A candidate cannot open the lock: it writes a wrong result if it can.
@@ -43,5 +52,5 @@ static int stolen = [] {
 END
 expect_judged 0 eval "$task" thief.cu --device cpu --no-keep --seconds 0.05
 says correct
-flock -n $lock true || await flock -n $lock true
+flock -w 200 $lock true || fail "a candidate keeps the lock"
 finish

@@ -62,7 +62,10 @@ options = json.loads("{%s}" % sys.argv[1])
 print(json.dumps({"schema": "kforge-job/1", "id": "j", "device": "cpu", "options": options, "flags": [],
                   "source": open("fours.cu").read(), "task": json.load(open("bundle"))}))
 EOF
-    "$program" worker <job >out 2>err || fail "a job with $options: $(cat err)"
+    for _ in {1..10}; do # judged again while the machine is busy with other things
+        "$program" worker <job >out 2>err || fail "a job with $options: $(cat err)"
+        grep -q '"blame":"machine"' out || break
+    done
     python3 - "$options" <<'EOF' || fail "unseen workloads with $options: $(cat out err)"
 import json, sys
 verdict = json.loads(open("out").read().splitlines()[-1])

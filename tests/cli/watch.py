@@ -34,17 +34,20 @@ class Watch:
         found = re.match(r"watching run (\w+) at http://127\.0\.0\.1:(\d+)(/[0-9a-f]{32})/\n", self.process.stdout.readline())
         self.run, self.port, self.key = found[1], int(found[2]), found[3]
 
-    def get(self, path, method="GET", key=None, **headers):
+    def get(self, path, method="GET", key=None, meanwhile=None, **headers):
+        """Returns the answer and its text. `meanwhile` is called once the question is sent."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT)
         connection.request(method, (self.key if key is None else key) + path, headers=headers)
+        if meanwhile:
+            meanwhile()
         answer = connection.getresponse()
         text = answer.read().decode()
         connection.close()
         return answer, text
 
-    def news(self, attempt=0, call=0, **more):
+    def news(self, attempt=0, call=0, meanwhile=None, **more):
         query = "&".join(f"{k}={v}" for k, v in more.items())
-        answer, text = self.get(f"/news?attempt={attempt}&call={call}&{query}")
+        answer, text = self.get(f"/news?attempt={attempt}&call={call}&{query}", meanwhile=meanwhile)
         assert answer.status == 200, text
         return json.loads(text)
 
@@ -180,19 +183,26 @@ def page(folder):
 def follows(folder):
     """A question waits until the writer has more, and gets that alone."""
     os.remove(os.path.join(folder, "kforge.db"))
-    command = [os.path.join(BIN, "../tests/make_run"), "kforge.db", os.path.join(ROOT, "tasks/axpy"), "30", "4", "700"]
-    writer = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
+    command = [os.path.join(BIN, "../tests/make_run"), "kforge.db", os.path.join(ROOT, "tasks/axpy"), "30", "4", "-"]
+    writer = subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True)
+
+    def write_one():
+        writer.stdin.write("\n")
+        writer.stdin.flush()
+
     run = writer.stdout.readline().strip()
     with Watch(folder, run[:8]) as w:
         have = w.news()
         while have["attempt"] < 34:
-            news = w.news(have["attempt"], have["call"], state=have["run"]["state"], wait=30)
-            assert 0 < len(news["attempts"]) <= 4 and news["attempts"][0]["n"] == have["attempt"] + 1, news
+            news = w.news(have["attempt"], have["call"], write_one, state=have["run"]["state"], wait=30)
+            assert [a["n"] for a in news["attempts"]] == [have["attempt"] + 1], news
             have = news
         while have["run"]["state"] == "running":
             have = w.news(have["attempt"], have["call"], state="running", wait=30)
         assert have["run"]["state"] == "finished", have
     assert writer.wait(WAIT) == 0
+    writer.stdin.close()
     writer.stdout.close()
 
 
