@@ -67,30 +67,22 @@ bool kf_call_submit(kf_search *s, const kf_call *call, kf_error *why)
 
 /* ---- questions ------------------------------------------------------------------------------- */
 
-/* Takes the proposals that answer a question out of a list. Returns the seconds since a job was
- * submitted for one of them, or 0. */
-static double drop_proposals(kf_search *s, kf_proposal **list, int model,
-                             const kf_llm_question *asked)
+/* Takes a proposal that answers the question out of a list. NULL: the list has no such proposal. */
+static kf_proposal *take_proposal(kf_proposal **list, int model, const kf_llm_question *asked)
 {
-    double seconds = 0;
-    while (*list) {
+    for (; *list; list = &(*list)->next) {
         kf_proposal *p = *list;
-        if (p->origin.model != model || p->asked.tag != asked->tag || p->asked.id != asked->id) {
-            list = &p->next;
+        if (p->origin.model != model || p->asked.tag != asked->tag || p->asked.id != asked->id)
             continue;
-        }
         *list = p->next;
         p->next = NULL;
-        seconds = kf_now() - p->started;
-        kf_workers_cancel(s->workers, p->ticket);
-        if (p->tunable) p->tunable->in_flight--;
-        kf_proposal_free(p);
+        return p;
     }
-    return seconds;
+    return NULL;
 }
 
-/* Drops a question after its client has left. It may wait to be proposed, or be a job. The job's
- * time counts for the agent. */
+/* Drops a question after its client has left. It may wait to be proposed, be a job, or wait to be
+ * judged once more. The time of its job counts for the agent. */
 static void withdraw(kf_search *s, int model, const kf_llm_question *asked)
 {
     for (kf_agent_question **at = &s->calls.questions; *at; at = &(*at)->next) {
@@ -101,7 +93,15 @@ static void withdraw(kf_search *s, int model, const kf_llm_question *asked)
         free(q);
         break;
     }
-    double seconds = drop_proposals(s, &s->jobs.in_flight, model, asked);
+    double seconds = 0;
+    kf_proposal *job = take_proposal(&s->jobs.in_flight, model, asked);
+    if (job) {
+        seconds = kf_now() - job->started;
+        kf_workers_cancel(s->workers, job->ticket);
+        if (job->tunable) job->tunable->in_flight--;
+        kf_proposal_free(job);
+    }
+    kf_proposal_free(take_proposal(&s->jobs.retries, model, asked));
     s->progress.device_seconds += seconds;
     kf_llm_answer(s->models.items[model].llm, asked->tag, asked->id, NULL, seconds,
                   "cancelled by the agent");
