@@ -2,6 +2,7 @@
  * candidates judged. Each of them is an attempt of the run with the step "try": its parent is the
  * one before, and it joins the population. Only the candidate that the agent leaves, with the step
  * "episode", counts for the model. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,7 +104,7 @@ static void withdraw(kf_search *s, int model, const kf_llm_question *asked)
     }
     kf_proposal_free(take_proposal(&s->jobs.retries, model, asked));
     s->progress.device_seconds += seconds;
-    kf_llm_answer(s->models.items[model].llm, asked->tag, asked->id, NULL, seconds,
+    kf_llm_answer(s->models.items[model].llm, asked->tag, asked->id, NULL, seconds, seconds,
                   "cancelled by the agent");
 }
 
@@ -205,8 +206,9 @@ void kf_episodes_answer(kf_search *s, const kf_proposal *p, const kf_verdict *ve
     kf_store_candidate_hash(p->source, p->size, (const char *const *)p->flags,
                             (size_t)p->flag_count, hash);
     kf_autofree char *json = verdict ? kf_answer_json(s, p->asked.wish, verdict, hash) : NULL;
-    double seconds = verdict ? verdict->judge_seconds : 0;
-    kf_llm_answer(llm, p->asked.tag, p->asked.id, json, seconds,
+    double judged = verdict ? verdict->judge_seconds : 0,
+           built = verdict ? verdict->build_seconds : 0;
+    kf_llm_answer(llm, p->asked.tag, p->asked.id, json, judged, fmax(judged, 0) + fmax(built, 0),
                   verdict ? "out of memory for an answer" : reason);
 }
 
@@ -220,6 +222,6 @@ void kf_episodes_answer_known(kf_search *s, const kf_proposal *p, int64_t verdic
     kf_auto(cJSON) json = text ? kf_json_parse(text, size, 0, "verdict", &why) : NULL;
     kf_auto(kf_verdict) stored = json ? kf_verdict_from_json(json, &why) : NULL;
     /* The judge did not measure anything for it. */
-    if (stored) stored->judge_seconds = 0;
+    if (stored) stored->judge_seconds = stored->build_seconds = 0;
     kf_episodes_answer(s, p, stored, why.text, candidate);
 }
