@@ -48,6 +48,8 @@ typedef struct kf_episode_connection {
     /* kf_now of the last byte */
     double active;
     kf_buffer in, out;
+    /* the first bytes of `in`, which have no end of a line */
+    size_t looked;
     size_t written;
     /* close it once the answer is written */
     bool ends;

@@ -398,8 +398,10 @@ static void write_some(kf_episode_connection *c)
 /* Takes the first line that has arrived, if the connection has no question in work. */
 static bool take_first_line(kf_episode_server *server, kf_episode_connection *c)
 {
-    char *end = c->in.size ? memchr(c->in.data, '\n', c->in.size) : NULL;
-    if (!end || c->question || c->out.size) return false;
+    if (c->question || c->out.size || c->in.size <= c->looked) return false;
+    char *end = memchr(c->in.data + c->looked, '\n', c->in.size - c->looked);
+    c->looked = end ? 0 : c->in.size;
+    if (!end) return false;
     size_t size = (size_t)(end - c->in.data);
     kf_autofree char *line = strndup(c->in.data, size);
     memmove(c->in.data, end + 1, c->in.size - size - 1);
@@ -424,6 +426,7 @@ static void read_some(kf_episode_server *server, kf_episode_connection *c)
         server->account.requests++;
         c->ends = true;
         kf_buffer_clear(&c->in);
+        c->looked = 0;
         refuse(server, c, "request: the line is too long");
     }
 }

@@ -220,10 +220,12 @@ sql lying.db "select v.status from attempt a join verdict v on v.id = a.verdict 
 json 'o == [["wrong_result"]]'
 
 # The gate runs the cases until here.
-# A call that is withdrawn while its job waits to be judged once more, after a fault of the machine, is not judged again.
-# kforge stands still until it has the verdict and no worker. The next worker starts after the client has left.
+# A call that is withdrawn while its job waits to be judged once more, after a fault of the
+# machine, is not judged again. kforge stands still until it has the verdict and no worker.
+# The next worker starts after the client has left.
 cat >agents/withdrawing <<END
-{ printf '#pragma fake: %s\\n' 'status interference' 'until $work/judge-it' 'worker notes' 'times 9 $work/judged'; cat candidate.cu; } >never.cu
+printf '#pragma fake: %s\\n' 'status interference' 'until $work/judge-it' >never.cu
+printf '#pragma fake: %s\\n' 'worker notes' 'times 9 $work/judged' | cat - candidate.cu >>never.cu
 kforge eval never.cu &
 until [ -e $agents/leave ]; do sleep 0.05; done
 kill \$!
@@ -242,15 +244,20 @@ echo \$\$ >$work/worker
     case \$line in *interference*) break ;; esac
 done
 END
-"$program" optimize "$task" --workers "exec sh $work/worker.sh" --strategy only.json --budget-requests 1 --store withdrawing.db --json \
-    --model "agent,read=$agents,timeout=2m,home=$work/withdrawing-home:sh $agents/withdrawing" >out 2>err &
+"$program" optimize "$task" --workers "exec sh $work/worker.sh" --strategy only.json \
+    --budget-requests 1 --store withdrawing.db --json \
+    --model "agent,read=$agents,home=$work/withdrawing-home:sh $agents/withdrawing" >out 2>err &
 pid=$!
 await test -e judged
 kill -STOP $pid
 touch judge-it
 await grep -q "State:.Z" "/proc/$(cat worker)/status"
 kill -CONT $pid
-is_recorded() { python3 -c 'import sqlite3; exit(not sqlite3.connect("withdrawing.db").execute("select 1 from attempt where step = \"try\"").fetchall())'; }
+is_recorded() {
+    python3 -c 'import sqlite3
+store = sqlite3.connect("withdrawing.db")
+exit(not store.execute("select 1 from attempt where step = \"try\"").fetchall())'
+}
 await is_recorded
 touch agents/leave
 wait $pid || fail "a withdrawn call ended the run: $(cat err)"

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -130,6 +131,35 @@ static void wrong_requests_are_refused(void **state)
     assert_int_equal(b.server.account.evals, 0);
     assert_int_equal(b.server.waiting_count, 0);
     close_bench(&b);
+}
+
+/* Returns the processor time for a line of so many bytes that comes in small pieces. */
+static double reading_seconds(size_t size)
+{
+    bench b;
+    open_bench(&b, 5);
+    int fd = dial(&b);
+    struct timespec before, after;
+    char piece[64];
+    memset(piece, ' ', sizeof piece);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
+    for (size_t sent = 0; sent < size; sent += sizeof piece) {
+        assert_int_equal(send(fd, piece, sizeof piece, MSG_NOSIGNAL), sizeof piece);
+        kf_episode_server_step(&b.server);
+    }
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
+    expect_answer(&b, fd, "{\"do\":\"history\"}\n", "\"ok\":true");
+    close(fd);
+    close_bench(&b);
+    return (double)(after.tv_sec - before.tv_sec) + (double)(after.tv_nsec - before.tv_nsec) * 1e-9;
+}
+
+/* An agent can't keep the judge busy with a long line in small pieces. */
+static void long_lines_take_time_in_proportion(void **state)
+{
+    (void)state;
+    double small = reading_seconds(150 << 10), large = reading_seconds(1500 << 10);
+    if (large > 25 * small + 0.05) fail_msg("%.3f s and %.3f s", small, large);
 }
 
 static void questions_are_answered(void **state)
@@ -536,6 +566,7 @@ int test_program(void)
         cmocka_unit_test(questions_are_answered),
         cmocka_unit_test(clients_that_leave_withdraw_their_questions),
         cmocka_unit_test(waiting_for_a_worker_is_free),
+        cmocka_unit_test(long_lines_take_time_in_proportion),
         cmocka_unit_test(device_time_is_limited),
         cmocka_unit_test(floods_do_not_displace_questions),
         cmocka_unit_test(candidates_are_files_of_the_folder),
