@@ -159,12 +159,13 @@ static void write_sample(const kf_bench_sample *s, kf_buffer *out)
         kf_buffer_string(out, ", device time: ");
         kf_html_text(out, s->work.words);
     }
-    if (!isnan(s->claimed)) kf_buffer_format(out, ", claimed %.2fx", s->claimed);
+    if (!isnan(s->claimed))
+        kf_buffer_format(out, ", claimed %s", kf_figure_ratio(s->claimed, figure));
     if (s->kernelbench) {
         kf_buffer_format(out, ", KernelBench would say %s",
                          s->kernelbench_correct ? "correct" : "incorrect");
         if (s->kernelbench_correct && s->kernelbench_speedup > 0)
-            kf_buffer_format(out, ", %.2fx", s->kernelbench_speedup);
+            kf_buffer_format(out, ", %s", kf_figure_ratio(s->kernelbench_speedup, figure));
     }
     if (*s->rule) {
         kf_buffer_string(out, " <code>");
@@ -233,7 +234,7 @@ static void write_row(page *p, const kf_bench_row *row, bool claims, kf_buffer *
                          : row->count        ? row->samples[0].claimed
                                              : NAN;
         number_cell(out, "claimed", claimed);
-        kf_buffer_format(out, isnan(claimed) ? "-" : "%.2fx", claimed);
+        kf_buffer_string(out, kf_figure_ratio(claimed, figure));
         kf_buffer_string(out, "</td>");
     }
     kf_buffer_string(out, *row->fault ? "<td class=\"samples other\">" : "<td class=\"samples\">");
@@ -382,12 +383,13 @@ static void text_cell(kf_buffer *out, const char *classes, const char *text)
 static void write_claim(const kf_bench_row *row, const kf_bench_sample *s, kf_buffer *out)
 {
     double ratio = kf_bench_claim_ratio(s);
+    char figure[KF_FIGURE];
     kf_buffer_string(out, "<tr>");
     text_cell(out, "problem", row->task);
     kf_buffer_format(out,
-                     "<td class=\"number\" data-label=\"claimed\">%.2fx%s</td><td class=\"number\" "
+                     "<td class=\"number\" data-label=\"claimed\">%s%s</td><td class=\"number\" "
                      "data-label=\"verified\">",
-                     s->claimed, s->other_text ? "*" : "");
+                     kf_figure_ratio(s->claimed, figure), s->other_text ? "*" : "");
     speedup_range(out, s->speedup);
     kf_buffer_string(out, "</td><td class=\"number\" data-label=\"ratio\">");
     kf_buffer_format(out, isnan(ratio) ? "-" : "%.2f", ratio);
@@ -403,15 +405,17 @@ static void write_claims(const kf_bench_result *r, kf_buffer *out)
     static const char *const columns[] = {":Problem",     "number:Claimed", "number:Verified",
                                           "number:Ratio", ":Verdict",       NULL};
     kf_bench_claims claims = kf_bench_claims_of(r);
-    char about[400];
+    char about[400], verified[KF_FIGURE], claimed[KF_FIGURE];
     if (!claims.count) return;
-    int length = snprintf(about, sizeof about,
-                          "%zu solutions claim a speedup, %.2fx in the geometric mean; %zu were "
-                          "judged, %zu of them are correct",
-                          claims.count, claims.all, claims.judged, claims.correct);
+    int length =
+        snprintf(about, sizeof about,
+                 "%zu solutions claim a speedup, %s in the geometric mean; %zu were "
+                 "judged, %zu of them are correct",
+                 claims.count, kf_figure_ratio(claims.all, claimed), claims.judged, claims.correct);
     if (claims.ratio > 0)
         length += snprintf(about + length, sizeof about - (size_t)length,
-                           ": %.2fx where %.2fx was claimed", claims.verified, claims.claimed);
+                           ": %s where %s was claimed", kf_figure_ratio(claims.verified, verified),
+                           kf_figure_ratio(claims.claimed, claimed));
     snprintf(about + length, sizeof about - (size_t)length, "%s",
              claims.other_text
                  ? ". * The claim is for another text of the problem, so perhaps for other sizes."

@@ -177,7 +177,7 @@ static void tell(judging *j, size_t index, kf_attempt_outcome outcome,
             *result->blame ? result->status : result->message);
     if (result->speedup.value > 0)
         fprintf(j->how->log, ", %s", kf_figure_speedup(result->speedup, time));
-    if (!isnan(s->claimed)) fprintf(j->how->log, ", claimed %.2fx", s->claimed);
+    if (!isnan(s->claimed)) fprintf(j->how->log, ", claimed %s", kf_figure_ratio(s->claimed, time));
     fprintf(j->how->log, "  (%zu of %zu)\n", j->judged, j->planned);
     if (kf_event_stream_trouble(j->how->events, &lost))
         fprintf(j->how->log, "          %s\n", lost.text);

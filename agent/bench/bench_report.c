@@ -136,16 +136,17 @@ static void list_extra_baselines(const lister *l)
 static void list_claims(const lister *l)
 {
     kf_bench_claims claims = kf_bench_claims_of(l->result);
-    char value[300];
+    char value[300], verified[KF_FIGURE], claimed[KF_FIGURE];
     if (!claims.count) return;
     snprintf(value, sizeof value,
-             "%zu solutions, geometric mean %.3fx; %zu judged, %zu of them correct", claims.count,
-             claims.all, claims.judged, claims.correct);
+             "%zu solutions, geometric mean %s; %zu judged, %zu of them correct", claims.count,
+             kf_figure_ratio(claims.all, claimed), claims.judged, claims.correct);
     list_text(l, "claimed", value);
     if (claims.ratio > 0) {
         snprintf(value, sizeof value,
-                 "%.3fx where %.3fx was claimed, of the %zu correct ones: %.3f of it",
-                 claims.verified, claims.claimed, claims.correct, claims.ratio);
+                 "%s where %s was claimed, of the %zu correct ones: %.3f of it",
+                 kf_figure_ratio(claims.verified, verified),
+                 kf_figure_ratio(claims.claimed, claimed), claims.correct, claims.ratio);
         list_text(l, "verified", value);
     }
     if (!claims.other_text) return;
@@ -335,6 +336,7 @@ static void print_rows(const kf_bench_result *result, FILE *out, int width, bool
     kf_table_add_column(&table, "run", KF_LEFT, false);
     for (size_t i = 0; i < result->count; i++) {
         const kf_bench_row *row = &result->rows[i];
+        char claimed[KF_FIGURE];
         kf_table_cell(&table, "%s", row->task);
         kf_table_cell(&table, "%s",
                       *row->fault ? "" : kf_figure_speedup(row->best.speedup, speedup));
@@ -344,7 +346,8 @@ static void print_rows(const kf_bench_result *result, FILE *out, int width, bool
         if (work)
             kf_table_cell(&table, kf_bench_knows(&row->best.work) ? "%.0f %%" : "",
                           100 * row->best.work.own);
-        kf_table_cell(&table, isnan(row->best.claimed) ? "" : "%.2fx", row->best.claimed);
+        kf_table_cell(&table, "%s",
+                      isnan(row->best.claimed) ? "" : kf_figure_ratio(row->best.claimed, claimed));
         if (*row->rule)
             kf_table_cell(&table, "refused: %s", row->rule);
         else
@@ -373,11 +376,13 @@ static void print_cheats(const kf_bench_result *result, FILE *out, int width, bo
     for (size_t i = 0; i < result->count; i++)
         for (size_t k = 0; k < result->rows[i].count; k++) {
             const kf_bench_sample *sample = &result->rows[i].samples[k];
+            char claimed[KF_FIGURE];
             if (!kf_bench_is_cheat(sample)) continue;
             listed++;
             kf_table_cell(&table, "%s", result->rows[i].task);
             kf_table_cell(&table, "%s", sample->label);
-            kf_table_cell(&table, isnan(sample->claimed) ? "" : "%.2fx", sample->claimed);
+            kf_table_cell(&table, "%s",
+                          isnan(sample->claimed) ? "" : kf_figure_ratio(sample->claimed, claimed));
             kf_table_cell(&table, "%s", sample->status);
             kf_table_cell(&table, "%s", sample->rule);
             kf_table_cell(&table, "%s", sample->text);
@@ -412,7 +417,7 @@ static void print_claims(const kf_bench_result *result, FILE *out, int width, bo
             listed++;
             kf_table_cell(&table, "%s", result->rows[i].task);
             kf_table_cell(&table, "%s", sample->label);
-            kf_table_cell(&table, "%.2fx", sample->claimed);
+            kf_table_cell(&table, "%s", kf_figure_ratio(sample->claimed, speedup));
             kf_table_cell(&table, "%s", kf_figure_speedup(sample->speedup, speedup));
             kf_table_cell(&table, "%s", kf_figure_interval(sample->speedup, interval));
             kf_table_cell(&table, isnan(ratio) ? "-" : "%.2f", ratio);
@@ -514,7 +519,7 @@ static void markdown_score(void *context, const char *name, const char *value, c
 
 static void markdown_claims(const kf_bench_result *result, kf_buffer *out)
 {
-    char claimed[32], ratio[32], speedup[KF_FIGURE];
+    char claimed[KF_FIGURE], ratio[32], speedup[KF_FIGURE];
     size_t listed = 0;
     for (size_t i = 0; i < result->count; i++)
         for (size_t k = 0; k < result->rows[i].count; k++) {
@@ -525,7 +530,7 @@ static void markdown_claims(const kf_bench_result *result, kf_buffer *out)
                 kf_buffer_string(out, "\n## Claimed and verified\n\n| problem | sample | claimed | "
                                       "verified | ratio | verdict | rule | "
                                       "claimed for |\n|---|---|---:|---:|---:|---|---|---|\n");
-            snprintf(claimed, sizeof claimed, "%.2fx", s->claimed);
+            kf_figure_ratio(s->claimed, claimed);
             snprintf(ratio, sizeof ratio, isnan(share) ? "-" : "%.2f", share);
             markdown_cells(
                 out,

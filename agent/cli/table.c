@@ -355,6 +355,11 @@ const char *kf_figure_speedup(kf_interval speedup, char text[KF_FIGURE])
     return text;
 }
 
+const char *kf_figure_ratio(double ratio, char text[KF_FIGURE])
+{
+    return kf_figure_speedup((kf_interval){ratio, NAN, NAN}, text);
+}
+
 const char *kf_figure_cost(double usd, bool partly_unknown, char text[KF_FIGURE])
 {
     const char *least = partly_unknown ? "at least " : "";

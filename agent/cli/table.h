@@ -60,6 +60,8 @@ const char *kf_figure_bytes(double bytes, char text[KF_FIGURE]);
 const char *kf_figure_count(double count, char text[KF_FIGURE]);
 /* "1.84x": three digits if the interval allows three, else two */
 const char *kf_figure_speedup(kf_interval speedup, char text[KF_FIGURE]);
+/* "1.84x": three digits of a figure without an interval, as for a claim or a mean */
+const char *kf_figure_ratio(double ratio, char text[KF_FIGURE]);
 /* "[1.82, 1.86]", with the decimals of its speedup. "" without an interval. */
 const char *kf_figure_interval(kf_interval interval, char text[KF_FIGURE]);
 /* "$1.25", "$0.0031", "at least $1.25" or "cost unknown" */

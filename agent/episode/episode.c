@@ -111,7 +111,7 @@ static void read_stream(kf_episode *e, int reads)
 /* Ends the agent at the first limit that it has reached. */
 static void watch_limits(kf_episode *e, double now)
 {
-    if (now >= e->server.deadline)
+    if (kf_episode_server_left(&e->server, now) <= 0)
         kf_episode_end(e, "the time of the episode is used up", true);
     else if (*e->server.account.overspent)
         kf_episode_end(e, e->server.account.overspent, true);
@@ -156,7 +156,9 @@ size_t kf_episode_watch(const kf_episode *e, struct pollfd *fds, size_t most, do
 {
     size_t count = 0;
     if (e->ended) return *wake = fmin(*wake, kf_now()), 0;
-    *wake = fmin(*wake, e->kill_at ? e->kill_at : e->server.deadline);
+    /* An answer comes through kf_episode_answer, and the caller then steps. */
+    double deadline = e->server.open_since ? INFINITY : e->server.deadline;
+    *wake = fmin(*wake, e->kill_at ? e->kill_at : deadline);
     if (count < most)
         fds[count++] = (struct pollfd){.fd = kf_sandbox_descriptor(e->jail), .events = POLLIN};
     if (count < most && e->output >= 0)
@@ -179,9 +181,9 @@ bool kf_episode_next(kf_episode *e, kf_episode_question *question)
 }
 
 void kf_episode_answer(kf_episode *e, int64_t id, const char *json, double device_seconds,
-                       const char *reason)
+                       double judging_seconds, const char *reason)
 {
-    kf_episode_server_answer(&e->server, id, json, device_seconds, reason);
+    kf_episode_server_answer(&e->server, id, json, device_seconds, judging_seconds, reason);
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
@@ -198,7 +200,8 @@ bool kf_episode_take(kf_episode *e, kf_episode_result *result, kf_error *error)
 {
     char ended[160];
     size_t size = 0;
-    *result = (kf_episode_result){.seconds = kf_now() - e->started};
+    *result = (kf_episode_result){.seconds = kf_now() - e->started,
+                                  .waited_seconds = e->server.account.waited_seconds};
     const kf_sandbox_result *end = kf_sandbox_outcome(e->jail);
     const kf_buffer *errors = kf_sandbox_output(e->jail);
     describe_end(e, ended, sizeof ended);

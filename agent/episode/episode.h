@@ -41,7 +41,7 @@ typedef struct kf_episode_settings {
     const char *const *readable;
     /* files and folders that the agent must not see */
     const char *const *secrets;
-    /* 0: no limit, except for `seconds` */
+    /* 0: no limit, except for `seconds`, which do not count the wait for a worker */
     double seconds, device_seconds, cost_usd;
     int evals;
 } kf_episode_settings;
@@ -92,6 +92,8 @@ typedef struct kf_episode_result {
     size_t size;
     kf_episode_usage usage;
     double seconds;
+    /* Of `seconds`: questions waited for a worker. This time is not the agent's. */
+    double waited_seconds;
     /* The agent changed candidate.cu. */
     bool changed;
     /* The agent failed before it changed anything; `why` says how. */
@@ -112,9 +114,10 @@ bool kf_episode_step(kf_episode *episode);
 size_t kf_episode_watch(const kf_episode *episode, struct pollfd *fds, size_t most, double *wake);
 /* Takes the next question, or the end of an earlier one. False without one. */
 bool kf_episode_next(kf_episode *episode, kf_episode_question *question);
-/* Answers question `id` with a JSON object (README.md), or with NULL and the reason. */
+/* Answers question `id` with a JSON object (README.md), or with NULL and the reason. Of the time
+ * since the question, judging_seconds count for the agent: building and judging. */
 void kf_episode_answer(kf_episode *episode, int64_t id, const char *json, double device_seconds,
-                       const char *reason);
+                       double judging_seconds, const char *reason);
 /* Returns what the stream says so far. */
 kf_episode_usage kf_episode_spent(const kf_episode *episode);
 /* Ends the agent: SIGTERM, and SIGKILL a few seconds later. Without `patient` SIGKILL at once. */

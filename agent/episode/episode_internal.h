@@ -48,6 +48,8 @@ typedef struct kf_episode_connection {
     /* kf_now of the last byte */
     double active;
     kf_buffer in, out;
+    /* the first bytes of `in`, which have no end of a line */
+    size_t looked;
     size_t written;
     /* close it once the answer is written */
     bool ends;
@@ -57,6 +59,8 @@ typedef struct kf_episode_connection {
 typedef struct kf_episode_account {
     int evals;
     double device_seconds;
+    /* in which questions waited for a worker */
+    double waited_seconds;
     /* connections and lines; a flood of them ends the episode */
     int64_t requests;
     /* the agent asked for more than its limits allow, in words; "": no */
@@ -71,6 +75,8 @@ typedef struct kf_episode_server {
     /* questions that were taken, and that no client waits for any more */
     int64_t withdrawn[KF_EPISODE_CONNECTIONS];
     size_t withdrawn_count;
+    /* withdrawn questions without an answer, waiting or taken from `withdrawn` */
+    size_t withdrawn_open;
     int64_t last_question;
     kf_episode_account account;
     /* an array of earlier answers in brief */
@@ -79,7 +85,12 @@ typedef struct kf_episode_server {
      * "status" and "candidate" */
     cJSON *turns;
     size_t turns_bytes;
+    /* without the time in which questions wait */
     double deadline;
+    /* since when there is a question without an answer; 0: there is no question */
+    double open_since;
+    /* since then: seconds of building and judging */
+    double judged_seconds;
     const kf_episode_settings *settings;
 } kf_episode_server;
 
@@ -90,7 +101,10 @@ size_t kf_episode_server_watch(const kf_episode_server *server, struct pollfd *f
 /* As kf_episode_next. */
 bool kf_episode_server_next(kf_episode_server *server, kf_episode_question *question);
 void kf_episode_server_answer(kf_episode_server *server, int64_t id, const char *json,
-                              double device_seconds, const char *reason);
+                              double device_seconds, double judging_seconds, const char *reason);
+/* Returns the seconds until the deadline. The time since a question without an answer counts only
+ * as far as it was judged. */
+double kf_episode_server_left(const kf_episode_server *server, double now);
 /* Returns "eval", "check", …. */
 const char *kf_episode_wish_name(kf_episode_wish wish);
 

@@ -72,6 +72,34 @@ void kf_episode_server_close(kf_episode_server *server)
     server->history = server->turns = NULL;
 }
 
+/* ---- the agent's time ------------------------------------------------------------------------ */
+
+/* Returns the part of the time since `open_since` that was no judging. Several devices may judge at
+ * once. */
+static double waited(const kf_episode_server *server, double now)
+{
+    return server->open_since ? fmax(0, now - server->open_since - server->judged_seconds) : 0;
+}
+
+double kf_episode_server_left(const kf_episode_server *server, double now)
+{
+    return server->deadline + waited(server, now) - now;
+}
+
+/* Notes the first question without an answer, or that the last one got it. */
+static void note_questions(kf_episode_server *server)
+{
+    double now = kf_now();
+    bool open = server->withdrawn_open > 0;
+    for (size_t i = 0; i < KF_EPISODE_CONNECTIONS; i++)
+        open |= server->connections[i].fd >= 0 && server->connections[i].question;
+    if (open && !server->open_since) server->open_since = now;
+    if (open || !server->open_since) return;
+    server->account.waited_seconds += waited(server, now);
+    server->deadline += waited(server, now);
+    server->open_since = server->judged_seconds = 0;
+}
+
 /* ---- answers --------------------------------------------------------------------------------- */
 
 /* Queues one line. Takes `json` over. */
@@ -79,7 +107,8 @@ static void reply(const kf_episode_server *server, kf_episode_connection *c, cJS
 {
     int left = server->settings->evals - server->account.evals;
     cJSON_AddNumberToObject(json, "evals_left", left > 0 ? left : 0);
-    cJSON_AddNumberToObject(json, "seconds_left", floor(fmax(0, server->deadline - kf_now())));
+    cJSON_AddNumberToObject(json, "seconds_left",
+                            floor(fmax(0, kf_episode_server_left(server, kf_now()))));
     kf_autofree char *text = cJSON_PrintUnformatted(json);
     cJSON_Delete(json);
     if (text) kf_buffer_format(&c->out, "%s\n", text);
@@ -162,18 +191,23 @@ static void end_turn(kf_episode_server *server, int64_t id, const cJSON *result,
 }
 
 void kf_episode_server_answer(kf_episode_server *server, int64_t id, const char *json,
-                              double device_seconds, const char *reason)
+                              double device_seconds, double judging_seconds, const char *reason)
 {
     kf_episode_connection *c = find(server, id);
     if (device_seconds > 0) server->account.device_seconds += device_seconds;
     cJSON *result = json ? cJSON_Parse(json) : NULL;
     if (result) remember(server, id, result);
     end_turn(server, id, result, reason);
+    if (judging_seconds > 0 && server->open_since) server->judged_seconds += judging_seconds;
+    if (c)
+        c->question = 0;
+    else if (server->withdrawn_open)
+        server->withdrawn_open--;
+    note_questions(server);
     if (!c) {
         cJSON_Delete(result);
         return;
     }
-    c->question = 0;
     c->active = kf_now();
     if (!result) {
         refuse(server, c, reason ? reason : "the judge gave no answer");
@@ -237,8 +271,10 @@ static void look_for_end(kf_episode_server *server, kf_episode_connection *c)
     if (!forget_waiting(server, c->question)) {
         if (server->withdrawn_count == KF_EPISODE_CONNECTIONS) return; /* in a later step */
         server->withdrawn[server->withdrawn_count++] = c->question;
+        server->withdrawn_open++;
     }
     drop(c);
+    note_questions(server);
 }
 
 static void ask(kf_episode_server *server, kf_episode_connection *c, kf_episode_wish wish,
@@ -263,6 +299,7 @@ static void ask(kf_episode_server *server, kf_episode_connection *c, kf_episode_
     }
     server->account.evals++;
     c->question = ++server->last_question;
+    note_questions(server);
     begin_turn(server, c->question, wish, source);
     server->waiting[server->waiting_count++] =
         (kf_episode_question){.id = c->question, .wish = wish, .source = copy, .size = size};
@@ -361,8 +398,10 @@ static void write_some(kf_episode_connection *c)
 /* Takes the first line that has arrived, if the connection has no question in work. */
 static bool take_first_line(kf_episode_server *server, kf_episode_connection *c)
 {
-    char *end = c->in.size ? memchr(c->in.data, '\n', c->in.size) : NULL;
-    if (!end || c->question || c->out.size) return false;
+    if (c->question || c->out.size || c->in.size <= c->looked) return false;
+    char *end = memchr(c->in.data + c->looked, '\n', c->in.size - c->looked);
+    c->looked = end ? 0 : c->in.size;
+    if (!end) return false;
     size_t size = (size_t)(end - c->in.data);
     kf_autofree char *line = strndup(c->in.data, size);
     memmove(c->in.data, end + 1, c->in.size - size - 1);
@@ -387,6 +426,7 @@ static void read_some(kf_episode_server *server, kf_episode_connection *c)
         server->account.requests++;
         c->ends = true;
         kf_buffer_clear(&c->in);
+        c->looked = 0;
         refuse(server, c, "request: the line is too long");
     }
 }

@@ -165,6 +165,7 @@ char *kf_episode_stream_close(kf_episode_stream *stream, const char *ended,
     cJSON_AddStringToObject(own, "ended", ended);
     cJSON_AddNumberToObject(own, "evals", account->evals);
     cJSON_AddNumberToObject(own, "device_seconds", account->device_seconds);
+    cJSON_AddNumberToObject(own, "waited_seconds", round(account->waited_seconds * 1e3) / 1e3);
     if (stream->dropped) cJSON_AddNumberToObject(own, "dropped_bytes", (double)stream->dropped);
     if (cJSON_GetArraySize(turns)) add_turns(own, turns);
     bool complete = !candidate || cJSON_AddStringToObject(own, "candidate", candidate);

@@ -376,10 +376,10 @@ bool kf_llm_next_question(kf_llm *llm, kf_llm_question *question)
 }
 
 void kf_llm_answer(kf_llm *llm, int64_t tag, int64_t id, const char *json, double device_seconds,
-                   const char *reason)
+                   double judging_seconds, const char *reason)
 {
     if (llm->provider->answer)
-        llm->provider->answer(llm->state, tag, id, json, device_seconds, reason);
+        llm->provider->answer(llm->state, tag, id, json, device_seconds, judging_seconds, reason);
 }
 
 void kf_llm_set_budget(kf_llm *llm, kf_budget *budget)

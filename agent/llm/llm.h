@@ -98,6 +98,8 @@ typedef struct kf_llm_reply {
     /* Requests sent for this reply, retries included. 1 if the provider does not count. */
     int64_t requests;
     double seconds;
+    /* Of `seconds`: an agent's questions waited for a worker. NaN: no agent. */
+    double waited_seconds;
     kf_error error;
 } kf_llm_reply;
 
@@ -189,9 +191,10 @@ typedef struct kf_llm_question {
 /* Takes the next question of any request, or the end of an earlier one. False without one. Never
  * waits. */
 bool kf_llm_next_question(kf_llm *llm, kf_llm_question *question);
-/* Answers with a JSON object (agent/episode/README.md), or with NULL and the reason. */
+/* Answers with a JSON object (agent/episode/README.md), or with NULL and the reason. Of the time
+ * since the question, judging_seconds count for the agent: building and judging. */
 void kf_llm_answer(kf_llm *llm, int64_t tag, int64_t id, const char *json, double device_seconds,
-                   const char *reason);
+                   double judging_seconds, const char *reason);
 /* Returns "agent:NAME" for the spec of an agent, malloc'd; NULL for another spec. */
 char *kf_llm_agent_name(const char *spec);
 /* Ends all requests in flight. Each becomes a reply KF_LLM_FAILED with its cost. kf_llm_poll then

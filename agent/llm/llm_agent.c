@@ -216,6 +216,7 @@ static void finish(agent *a, held_episode *held, kf_llm_reply *reply)
     *reply = kf_llm_reply_empty(held->tag);
     bool taken = kf_episode_take(held->episode, &result, &reply->error);
     reply->seconds = result.seconds;
+    reply->waited_seconds = result.waited_seconds;
     if (taken) {
         kf_autofree char *raw = result.text;
         redact(a, raw);
@@ -322,12 +323,12 @@ _Static_assert((int)KF_LLM_WISH_SUBMIT == (int)KF_EPISODE_SUBMIT &&
                "one order of wishes");
 
 static void agent_answer(void *state, int64_t tag, int64_t id, const char *json,
-                         double device_seconds, const char *reason)
+                         double device_seconds, double judging_seconds, const char *reason)
 {
     agent *a = state;
     for (held_episode *held = a->held; held < a->held + MAX_PARALLEL; held++)
         if (held->episode && held->tag == tag)
-            kf_episode_answer(held->episode, id, json, device_seconds, reason);
+            kf_episode_answer(held->episode, id, json, device_seconds, judging_seconds, reason);
 }
 
 /* ---- opening and closing --------------------------------------------------------------------- */

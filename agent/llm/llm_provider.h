@@ -49,7 +49,7 @@ typedef struct kf_llm_provider {
     bool (*hide)(void *state, const char *path, kf_error *error);
     bool (*next_question)(void *state, kf_llm_question *question);
     void (*answer)(void *state, int64_t tag, int64_t id, const char *json, double device_seconds,
-                   const char *reason);
+                   double judging_seconds, const char *reason);
     /* As kf_llm_is_remote. NULL: false. */
     bool (*is_remote)(const void *state);
     /* As kf_llm_watch. */

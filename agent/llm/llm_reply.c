@@ -38,7 +38,8 @@ kf_llm_reply kf_llm_reply_empty(int64_t tag)
                           .prompt_tokens = -1,
                           .completion_tokens = -1,
                           .cost_usd = NAN,
-                          .requests = 1};
+                          .requests = 1,
+                          .waited_seconds = NAN};
 }
 
 /* Returns the text with U+FFFD for each byte that is not UTF-8, and takes it over. Without memory,

@@ -97,19 +97,20 @@ static void refuse_line(connection *c)
     if (text) write_line(c, text);
 }
 
-/* Takes all whole lines from the buffer, and leaves the rest. `skipping`: the begin of this line
- * was too long and is gone. */
-static void take_lines(connection *c, kf_buffer *input, bool *skipping)
+/* Takes all whole lines from the buffer, and leaves the rest. The first `looked` bytes have no end
+ * of a line. `skipping`: the begin of this line was too long and is gone. */
+static void take_lines(connection *c, kf_buffer *input, size_t looked, bool *skipping)
 {
     char *line = input->data;
     size_t left = input->size;
-    for (char *end; left && (end = memchr(line, '\n', left));) {
+    for (char *end; left > looked && (end = memchr(line + looked, '\n', left - looked));) {
         size_t size = (size_t)(end - line);
         *end = '\0';
         if (!*skipping) take_line(c, line, size);
         *skipping = false;
         line = end + 1;
         left -= size + 1;
+        looked = 0;
     }
     if (left > KF_MCP_BYTES) {
         if (!*skipping) refuse_line(c);
@@ -138,8 +139,9 @@ static bool read_all(connection *c, int input, const volatile int *stop, kf_erro
         if (size < 0 && (errno == EINTR || errno == EAGAIN)) continue;
         if (size < 0) return kf_fail(error, KF_ERROR_IO, "standard input: %s", strerror(errno));
         if (size == 0) return true;
+        size_t looked = buffer.size;
         buffer.size += (size_t)size;
-        take_lines(c, &buffer, &skipping);
+        take_lines(c, &buffer, looked, &skipping);
     }
     return true;
 }

@@ -2,6 +2,7 @@
  * candidates judged. Each of them is an attempt of the run with the step "try": its parent is the
  * one before, and it joins the population. Only the candidate that the agent leaves, with the step
  * "episode", counts for the model. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,30 +68,22 @@ bool kf_call_submit(kf_search *s, const kf_call *call, kf_error *why)
 
 /* ---- questions ------------------------------------------------------------------------------- */
 
-/* Takes the proposals that answer a question out of a list. Returns the seconds since a job was
- * submitted for one of them, or 0. */
-static double drop_proposals(kf_search *s, kf_proposal **list, int model,
-                             const kf_llm_question *asked)
+/* Takes a proposal that answers the question out of a list. NULL: the list has no such proposal. */
+static kf_proposal *take_proposal(kf_proposal **list, int model, const kf_llm_question *asked)
 {
-    double seconds = 0;
-    while (*list) {
+    for (; *list; list = &(*list)->next) {
         kf_proposal *p = *list;
-        if (p->origin.model != model || p->asked.tag != asked->tag || p->asked.id != asked->id) {
-            list = &p->next;
+        if (p->origin.model != model || p->asked.tag != asked->tag || p->asked.id != asked->id)
             continue;
-        }
         *list = p->next;
         p->next = NULL;
-        seconds = kf_now() - p->started;
-        kf_workers_cancel(s->workers, p->ticket);
-        if (p->tunable) p->tunable->in_flight--;
-        kf_proposal_free(p);
+        return p;
     }
-    return seconds;
+    return NULL;
 }
 
-/* Drops a question after its client has left. It may wait to be proposed, or be a job. The job's
- * time counts for the agent. */
+/* Drops a question after its client has left. It may wait to be proposed, be a job, or wait to be
+ * judged once more. The time of its job counts for the agent. */
 static void withdraw(kf_search *s, int model, const kf_llm_question *asked)
 {
     for (kf_agent_question **at = &s->calls.questions; *at; at = &(*at)->next) {
@@ -101,9 +94,17 @@ static void withdraw(kf_search *s, int model, const kf_llm_question *asked)
         free(q);
         break;
     }
-    double seconds = drop_proposals(s, &s->jobs.in_flight, model, asked);
+    double seconds = 0;
+    kf_proposal *job = take_proposal(&s->jobs.in_flight, model, asked);
+    if (job) {
+        seconds = kf_now() - job->started;
+        kf_workers_cancel(s->workers, job->ticket);
+        if (job->tunable) job->tunable->in_flight--;
+        kf_proposal_free(job);
+    }
+    kf_proposal_free(take_proposal(&s->jobs.retries, model, asked));
     s->progress.device_seconds += seconds;
-    kf_llm_answer(s->models.items[model].llm, asked->tag, asked->id, NULL, seconds,
+    kf_llm_answer(s->models.items[model].llm, asked->tag, asked->id, NULL, seconds, seconds,
                   "cancelled by the agent");
 }
 
@@ -205,8 +206,9 @@ void kf_episodes_answer(kf_search *s, const kf_proposal *p, const kf_verdict *ve
     kf_store_candidate_hash(p->source, p->size, (const char *const *)p->flags,
                             (size_t)p->flag_count, hash);
     kf_autofree char *json = verdict ? kf_answer_json(s, p->asked.wish, verdict, hash) : NULL;
-    double seconds = verdict ? verdict->judge_seconds : 0;
-    kf_llm_answer(llm, p->asked.tag, p->asked.id, json, seconds,
+    double judged = verdict ? verdict->judge_seconds : 0,
+           built = verdict ? verdict->build_seconds : 0;
+    kf_llm_answer(llm, p->asked.tag, p->asked.id, json, judged, fmax(judged, 0) + fmax(built, 0),
                   verdict ? "out of memory for an answer" : reason);
 }
 
@@ -220,6 +222,6 @@ void kf_episodes_answer_known(kf_search *s, const kf_proposal *p, int64_t verdic
     kf_auto(cJSON) json = text ? kf_json_parse(text, size, 0, "verdict", &why) : NULL;
     kf_auto(kf_verdict) stored = json ? kf_verdict_from_json(json, &why) : NULL;
     /* The judge did not measure anything for it. */
-    if (stored) stored->judge_seconds = 0;
+    if (stored) stored->judge_seconds = stored->build_seconds = 0;
     kf_episodes_answer(s, p, stored, why.text, candidate);
 }

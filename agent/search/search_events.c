@@ -204,6 +204,7 @@ void kf_search_event_call(kf_search *s, const kf_call *call, const kf_llm_reply 
                     reply->completion_tokens >= 0 ? (double)reply->completion_tokens : NAN);
     kf_event_number(fields, "cost_usd", reply->cost_usd);
     kf_event_number(fields, "seconds", reply->seconds);
+    kf_event_number(fields, "waited_seconds", reply->waited_seconds);
     kf_event_text(fields, "message", reply->error.text);
     write_event(s, KF_EVENT_CALL, fields);
     write_budget_sometimes(s);

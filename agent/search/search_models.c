@@ -1,9 +1,11 @@
 /* The models of a run: opening them, and what their failures, useless replies and repetitions
  * lead to. */
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "kforge/file.h"
 #include "search_internal.h"
@@ -18,6 +20,12 @@
 /* seconds of pause after a failure; they double with each further one */
 #define FIRST_PAUSE 0.05
 #define LONGEST_PAUSE 30
+/* bytes of a kind of failure, and of all kinds that a model's user has seen */
+#define KIND_BYTES 512
+#define MOST_KINDS 8192
+/* An id may have no digit. */
+#define LONGEST_WORD 24
+#define SHORTEST_HEX 8
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
@@ -183,6 +191,50 @@ void kf_models_count_useless(kf_search *s, int index, const char *why)
     if (!s->settings->samples) count_call(s, index, why);
 }
 
+/* True if a word of a message differs between failures of one kind: a number, a time, an id. */
+static bool is_varying(const char *word, size_t size)
+{
+    size_t hex = 0;
+    for (size_t i = 0; i < size; i++) {
+        if (isdigit((unsigned char)word[i])) return true;
+        hex += isxdigit((unsigned char)word[i]) != 0;
+    }
+    return size >= LONGEST_WORD || (size >= SHORTEST_HEX && hex == size);
+}
+
+/* Writes the words of a message without those that vary, apart from a number behind "status". */
+static void write_kind(const char *why, char kind[KIND_BYTES])
+{
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+    size_t used = 0;
+    bool of_status = false;
+    for (const char *word = why; *(word += strcspn(word, letters));) {
+        size_t size = strspn(word, letters);
+        bool kept = of_status || !is_varying(word, size);
+        of_status = size == 6 && strncasecmp(word, "status", size) == 0;
+        if (kept && used + size + 2 < KIND_BYTES)
+            used += (size_t)sprintf(kind + used, "%.*s ", (int)size, word);
+        word += size;
+    }
+    snprintf(kind + used, KIND_BYTES - used, "\n");
+}
+
+/* True if the user has not seen a failure of this kind, which is then noted in *seen. Once there
+ * are too many kinds, further ones are like those that were seen. */
+static bool is_new_kind(char **seen, const char *why)
+{
+    char kind[KIND_BYTES], *more;
+    write_kind(why, kind);
+    size_t size = strlen(kind), room = *seen ? strlen(*seen) : 0;
+    for (const char *at = *seen; at && *at; at += strcspn(at, "\n") + 1)
+        if (strncmp(at, kind, size) == 0) return false;
+    if (room > MOST_KINDS || asprintf(&more, "%s%s", *seen ? *seen : "", kind) < 0) return false;
+    free(*seen);
+    *seen = more;
+    return true;
+}
+
 void kf_models_count_failure(kf_search *s, int index, const kf_error *error, const char *why)
 {
     kf_model *model = &s->models.items[index];
@@ -192,11 +244,8 @@ void kf_models_count_failure(kf_search *s, int index, const kf_error *error, con
         kf_models_give_up(s, index, false, why);
         return;
     }
-    if (!model->failure || strcmp(model->failure, why) != 0) {
-        free(model->failure);
-        model->failure = strdup(why);
+    if (is_new_kind(&model->failure, why))
         kf_search_notify(s, KF_SEARCH_NEWS, "model %s: a call failed: %.500s", model->name, why);
-    }
     model->not_before =
         kf_now() + fmin(FIRST_PAUSE * (double)(1 << (model->failures - 1)), LONGEST_PAUSE);
     count_call(s, index, why);
@@ -206,10 +255,8 @@ void kf_models_note_trouble(kf_search *s, int index)
 {
     kf_model *model = &s->models.items[index];
     const char *why = model->answered ? NULL : kf_llm_trouble(model->llm);
-    if (!why || (model->trouble && strcmp(model->trouble, why) == 0)) return;
-    free(model->trouble);
-    model->trouble = strdup(why);
-    kf_search_notify(s, KF_SEARCH_NEWS, "model %s: %.500s", model->name, why);
+    if (why && is_new_kind(&model->trouble, why))
+        kf_search_notify(s, KF_SEARCH_NEWS, "model %s: %.500s", model->name, why);
 }
 
 /* Counts known candidates in a row. They cost a call without a result, so the next prompt says it.

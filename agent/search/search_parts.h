@@ -164,7 +164,7 @@ typedef struct kf_model {
     double not_before;
     /* why its last reply was useless, for its next prompt */
     char *note;
-    /* The failure that the user has seen last, and the last reason to wait for a first reply. */
+    /* The kinds of failures that the user has seen, and of reasons to wait for a first reply. */
     char *failure, *trouble;
     /* rewards and costs so far */
     kf_bandit_arm arm;

@@ -433,7 +433,6 @@ static bool cancel_ahead(kf_job_queue *h, reader *r, watch *w, kf_error *error)
     if (h->count < h->most) return true;
     struct pollfd fd = {.fd = has_room(r) ? r->input : -1, .events = POLLIN};
     if (poll(&fd, 1, 0) == 1) read_some(r);
-    search_anew(r);
     while (next_cancel(r, id))
         if (!cancel_queued(h, w, id, error)) return false;
     return true;
@@ -463,7 +462,10 @@ static reading take_in(kf_job_queue *h, reader *r, watch *w, kf_error *error)
             job = kf_worker_read_job(h->judge, r->line.data, length, NULL, &refusal, error);
         drop_line(r, length);
         if (!blank && !job && !write_line(w, refusal, error)) return READ_FAILED;
-        if (job) kf_job_queue_add(h, job, NULL);
+        if (!job) continue;
+        kf_job_queue_add(h, job, NULL);
+        /* Its cancel may have been read already. */
+        search_anew(r);
     }
     return got;
 }
@@ -472,9 +474,10 @@ static reading take_in(kf_job_queue *h, reader *r, watch *w, kf_error *error)
 static void lend_reader(watch *w, reader *r)
 {
     pthread_mutex_lock(&w->mutex);
+    /* The watch looks for cancels of one job, and the queue has others. */
+    search_anew(r ? r : w->reader);
     w->reader = r;
     if (r) {
-        search_anew(r);
         __atomic_store_n(&w->halted, __atomic_load_n(&w->stopped, __ATOMIC_RELAXED),
                          __ATOMIC_RELAXED);
         read_cancels_of(w);

@@ -222,6 +222,50 @@ sql lying.db "select v.status from attempt a join verdict v on v.id = a.verdict 
 json 'o == [["wrong_result"]]'
 
 # The gate runs the cases until here.
+# A call that is withdrawn while its job waits to be judged once more, after a fault of the
+# machine, is not judged again. kforge stands still until it has the verdict and no worker.
+# The next worker starts after the client has left.
+cat >agents/withdrawing <<END
+printf '#pragma fake: %s\\n' 'status interference' 'until $work/judge-it' >never.cu
+printf '#pragma fake: %s\\n' 'worker notes' 'times 9 $work/judged' | cat - candidate.cu >>never.cu
+kforge eval never.cu &
+until [ -e $agents/leave ]; do sleep 0.05; done
+kill \$!
+wait
+touch "\$HOME/left"
+{ echo '#pragma fake: speed 2'; cat candidate.cu; } >best.cu
+mv best.cu candidate.cu
+kforge eval
+END
+mkdir withdrawing-home
+cat >worker.sh <<END
+[ ! -e $work/worker ] || until [ -e $work/withdrawing-home/left ]; do sleep 0.05; done
+echo \$\$ >$work/worker
+'$fake' | while read -r line; do
+    printf '%s\n' "\$line"
+    case \$line in *interference*) break ;; esac
+done
+END
+"$program" optimize "$task" --workers "exec sh $work/worker.sh" --strategy only.json \
+    --budget-requests 1 --store withdrawing.db --json \
+    --model "agent,read=$agents,home=$work/withdrawing-home:sh $agents/withdrawing" >out 2>err &
+pid=$!
+await test -e judged
+kill -STOP $pid
+touch judge-it
+await grep -q "State:.Z" "/proc/$(cat worker)/status"
+kill -CONT $pid
+is_recorded() {
+    python3 -c 'import sqlite3
+store = sqlite3.connect("withdrawing.db")
+exit(not store.execute("select 1 from attempt where step = \"try\"").fetchall())'
+}
+await is_recorded
+touch agents/leave
+wait $pid || fail "a withdrawn call ended the run: $(cat err)"
+[ "$(cat judged)" = x ] || fail "a withdrawn candidate was judged $(wc -c <judged) times"
+out=$(cat out)
+json 'abs(o["best"]["speedup"]["value"] - 2) < 0.05'
 if [ "${2:-all}" = basics ]; then
     finish
     exit
@@ -267,6 +311,23 @@ stream costly.db
 says "the money of the episode is spent"
 sql costly.db "select cost_usd from model_call"
 json 'o == [[6]]'
+
+# The time in which its candidate waits for a worker is not the agent's.
+cat >agents/patient <<END
+printf '#pragma fake: %s\\n' 'until $work/free' 'worker notes' 'times 9 $work/begun' >slow.cu
+cat candidate.cu >>slow.cu
+kforge eval slow.cu
+{ echo '#pragma fake: speed 2'; cat candidate.cu; } >best.cu
+cp best.cu candidate.cu
+END
+(await test -e begun; sleep 12; touch free) &
+agent patient ",timeout=8s" 0 --events events.jsonl
+json 'abs(o["best"]["speedup"]["value"] - 2) < 0.05'
+stream patient.db
+grep -q '"ended":"exit status 0"' out || fail "the wait for a worker used up the time: $out"
+python3 -c 'import json
+call, = [e for e in map(json.loads, open("events.jsonl")) if e["event"] == "call"]
+assert 12 <= call["waited_seconds"] <= call["seconds"], call' || fail "no wait in the event"
 
 # An agent that floods its stream and the socket, and then still gets its verdict.
 cat >agents/flooding <<'END'

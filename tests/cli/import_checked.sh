@@ -112,6 +112,17 @@ expect 1 import torch forged.py -o forged --unchecked --device cpu
 complains_of() { case "$out$err" in *"$1"*) ;; *) fail "does not say \"$1\": $out $err" ;; esac; }
 complains_of "forged.py: its code wrote to a descriptor that it did not open"
 [ ! -e forged/forged ] || fail "a forged description became a task"
+# An answer that a limit cut is no forgery.
+sed 's/^os._exit(0)/import time; time.sleep(600)/' forged.py >late.py
+expect 1 import torch late.py -o late --unchecked --device cpu --timeout 10s
+complains_of "late.py: takes longer than 10 s"
+cat mine/rows.py >large.py
+cat >>large.py <<'EOF'
+import json
+json.dumps = lambda *_, **__: "x" * (65 << 20)
+EOF
+expect 1 import torch large.py -o large --unchecked --device cpu
+complains_of "large.py: its description has more than 64 MiB"
 # A class of another name is judged, too. Checks run again with --force.
 sed 's/class Model(/class Rows(/' mine/rows.py >rows_class.py
 expect 0 import torch rows_class.py --class Rows -o named --device cpu --json

@@ -179,6 +179,18 @@ shown_in() { # SECONDS PATTERN ARGUMENT…: a run that ends with its time shows 
 }
 shown_in 1 "a call failed*status 500" --model "$quick,first_byte=0.05:m@$(at status-500)"
 shown_in 1 "a call failed*no reply within" --model "$quick,first_byte=0.05:m@$(at silent-x)"
+# Each kind of failure is one line, whatever numbers and ids a server puts into its words.
+cat >words.sh <<'END'
+cat >/dev/null
+count=$(cat count 2>/dev/null) count=$((count + 1))
+echo $count >count
+[ $((count % 2)) = 0 ] && echo "no memory for request $count" >&2 && exit 1
+echo "overloaded (request req-$count-$(od -An -N8 -tx1 /dev/urandom | tr -d ' \n')) at $(date +%T)" >&2
+exit 1
+END
+expect 3 optimize "$task" --workers "$fake" --strategy sample --time 300s --store words.db \
+    --model "exec:sh $work/words.sh"
+[ "$(cat count)" = 8 ] && [ "$(grep -c "a call failed" <<<"$err")" = 2 ] || fail "not 2 lines: $err"
 # The user hears of silence before a call ends, and of a failure before it is tried again. --time
 # ends both.
 again=compatible,parallel=1,backoff=0.001

@@ -423,6 +423,16 @@ static void denominators_claims_and_other_baselines(void **state)
                 isnan(kf_bench_claim_ratio(&samples[3])));
     kf_autobuffer html = {0}, csv = {0}, markdown = {0};
     assert_true(kf_bench_html(&result, &html, &error));
+    /* One figure has the same digits in the text and on the page. */
+    char *printed = NULL;
+    size_t printed_size;
+    FILE *out = open_memstream(&printed, &printed_size);
+    assert_non_null(out);
+    kf_bench_print(&result, out, 200, false);
+    assert_int_equal(fclose(out), 0);
+    assert_non_null(strstr(printed, "3.46x where 3.46x was claimed"));
+    assert_non_null(strstr(html.data, "3.46x where 3.46x was claimed"));
+    free(printed);
     kf_bench_csv(&result, &csv);
     kf_bench_markdown(&result, &markdown);
     cJSON *json = kf_bench_json(&result);

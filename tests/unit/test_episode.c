@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -132,6 +133,35 @@ static void wrong_requests_are_refused(void **state)
     close_bench(&b);
 }
 
+/* Returns the processor time for a line of so many bytes that comes in small pieces. */
+static double reading_seconds(size_t size)
+{
+    bench b;
+    open_bench(&b, 5);
+    int fd = dial(&b);
+    struct timespec before, after;
+    char piece[64];
+    memset(piece, ' ', sizeof piece);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
+    for (size_t sent = 0; sent < size; sent += sizeof piece) {
+        assert_int_equal(send(fd, piece, sizeof piece, MSG_NOSIGNAL), sizeof piece);
+        kf_episode_server_step(&b.server);
+    }
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
+    expect_answer(&b, fd, "{\"do\":\"history\"}\n", "\"ok\":true");
+    close(fd);
+    close_bench(&b);
+    return (double)(after.tv_sec - before.tv_sec) + (double)(after.tv_nsec - before.tv_nsec) * 1e-9;
+}
+
+/* An agent can't keep the judge busy with a long line in small pieces. */
+static void long_lines_take_time_in_proportion(void **state)
+{
+    (void)state;
+    double small = reading_seconds(150 << 10), large = reading_seconds(1500 << 10);
+    if (large > 25 * small + 0.05) fail_msg("%.3f s and %.3f s", small, large);
+}
+
 static void questions_are_answered(void **state)
 {
     (void)state;
@@ -150,12 +180,12 @@ static void questions_are_answered(void **state)
     assert_int_equal(b.server.waiting[1].wish, KF_EPISODE_CHECK);
     kf_autofree char *early = hear(&b, one);
     assert_string_equal(early, "");
-    kf_episode_server_answer(&b.server, 99, "{}", 1, NULL);
-    kf_episode_server_answer(&b.server, b.server.waiting[1].id, NULL, 0, "lost \"x\"");
+    kf_episode_server_answer(&b.server, 99, "{}", 1, 1, NULL);
+    kf_episode_server_answer(&b.server, b.server.waiting[1].id, NULL, 0, 0, "lost \"x\"");
     kf_autofree char *lost = hear(&b, two);
     assert_non_null(strstr(lost, "\"error\":\"lost \\\"x\\\"\""));
     kf_episode_server_answer(&b.server, b.server.waiting[0].id,
-                             "{\"do\":\"eval\",\"status\":\"correct\",\"speedup\":[2,1,3]}", 4,
+                             "{\"do\":\"eval\",\"status\":\"correct\",\"speedup\":[2,1,3]}", 4, 4,
                              NULL);
     kf_autofree char *answers = hear(&b, one);
     assert_non_null(strstr(answers, "\"ok\":true,\"result\":{\"do\":\"eval\""));
@@ -211,13 +241,88 @@ static void clients_that_leave_withdraw_their_questions(void **state)
         assert_null(question.source);
         assert_false(kf_episode_server_next(&b.server, &question));
         /* The time of its job counts. */
-        kf_episode_server_answer(&b.server, id, NULL, 0.125, "cancelled");
+        kf_episode_server_answer(&b.server, id, NULL, 0.125, 0.125, "cancelled");
     }
     assert_true(b.server.account.device_seconds == 38 * 0.125);
-    kf_episode_server_answer(&b.server, 1, "{}", 0, NULL);
+    kf_episode_server_answer(&b.server, 1, "{}", 0, 0, NULL);
     kf_autofree char *answer = hear(&b, patient);
     assert_non_null(strstr(answer, "\"ok\":true"));
     close(patient);
+    close_bench(&b);
+}
+
+/* Moves the begin of the episode and of its questions back by so many seconds. */
+static void pass(bench *b, double seconds)
+{
+    assert_true(b->server.open_since > 0);
+    b->server.open_since -= seconds;
+    b->server.deadline -= seconds;
+}
+
+/* True if so many seconds of the episode are spent, give or take those of this test. */
+static bool has_spent(const bench *b, double seconds)
+{
+    double spent = 600 - kf_episode_server_left(&b->server, kf_now());
+    return spent > seconds - 1e-6 && spent < seconds + 100;
+}
+
+/* The time in which a question waits for a worker is not the agent's. That of its judging is, also
+ * if the client has left. Questions at the same time cost no more than the time that passed. */
+static void waiting_for_a_worker_is_free(void **state)
+{
+    (void)state;
+    bench b;
+    kf_episode_question question;
+    const char eval[] = "{\"do\":\"eval\",\"source\":\"a\"}\n";
+    open_bench(&b, 100);
+    int one = dial(&b), two = dial(&b);
+    say(&b, one, eval, strlen(eval));
+    pass(&b, 10000);
+    assert_true(has_spent(&b, 0));
+    kf_episode_server_answer(&b.server, b.server.waiting[0].id, "{}", 1, 200, NULL);
+    assert_true(has_spent(&b, 200));
+    kf_autofree char *answer = hear(&b, one);
+    assert_non_null(strstr(answer, "\"seconds_left\":39"));
+    assert_true(fabs(b.server.account.waited_seconds - 9800) < 100);
+    /* The time between two questions is the agent's. */
+    assert_true(b.server.open_since == 0);
+    b.server.deadline -= 100;
+    assert_true(has_spent(&b, 300));
+    free(b.server.waiting[0].source);
+    b.server.waiting_count = 0;
+    /* A client that leaves while its job is judged. */
+    say(&b, two, eval, strlen(eval));
+    assert_true(kf_episode_server_next(&b.server, &question));
+    free(question.source);
+    pass(&b, 10000);
+    close(two);
+    kf_episode_server_step(&b.server);
+    assert_true(has_spent(&b, 300));
+    assert_true(kf_episode_server_next(&b.server, &question));
+    assert_null(question.source);
+    kf_episode_server_answer(&b.server, question.id, NULL, 0, 100, "cancelled");
+    assert_true(b.server.open_since == 0);
+    assert_true(has_spent(&b, 400));
+    /* A client that leaves before its question was taken costs nothing. */
+    two = dial(&b);
+    say(&b, two, eval, strlen(eval));
+    pass(&b, 10000);
+    close(two);
+    kf_episode_server_step(&b.server);
+    assert_true(b.server.open_since == 0);
+    assert_true(has_spent(&b, 400));
+    /* Two jobs at a time, on two devices. */
+    two = dial(&b);
+    say(&b, one, eval, strlen(eval));
+    say(&b, two, eval, strlen(eval));
+    assert_int_equal(b.server.waiting_count, 2);
+    pass(&b, 100);
+    for (int i = 0; i < 2; i++)
+        kf_episode_server_answer(&b.server, b.server.waiting[i].id, "{}", 0, 90, NULL);
+    assert_true(has_spent(&b, 500));
+    assert_true(kf_episode_server_left(&b.server, kf_now()) > 0);
+    close(one);
+    close(two);
     close_bench(&b);
 }
 
@@ -229,7 +334,7 @@ static void device_time_is_limited(void **state)
     int fd = dial(&b);
     const char eval[] = "{\"do\":\"eval\",\"source\":\"a\"}\n";
     say(&b, fd, eval, strlen(eval));
-    kf_episode_server_answer(&b.server, b.server.waiting[0].id, "{}", 10.5, NULL);
+    kf_episode_server_answer(&b.server, b.server.waiting[0].id, "{}", 10.5, 10.5, NULL);
     kf_autofree char *answer = hear(&b, fd);
     assert_non_null(strstr(answer, "\"ok\":true"));
     expect_answer(&b, fd, eval, "10 s of the device are used");
@@ -257,7 +362,7 @@ static void floods_do_not_displace_questions(void **state)
         else if (fd >= 0)
             held[held_count++] = fd;
     }
-    kf_episode_server_answer(&b.server, b.server.waiting[0].id, "{}", 0, NULL);
+    kf_episode_server_answer(&b.server, b.server.waiting[0].id, "{}", 0, 0, NULL);
     kf_autofree char *answer = hear(&b, asking);
     assert_non_null(answer);
     assert_non_null(strstr(answer, "\"ok\":true"));
@@ -460,6 +565,8 @@ int test_program(void)
         cmocka_unit_test(wrong_requests_are_refused),
         cmocka_unit_test(questions_are_answered),
         cmocka_unit_test(clients_that_leave_withdraw_their_questions),
+        cmocka_unit_test(waiting_for_a_worker_is_free),
+        cmocka_unit_test(long_lines_take_time_in_proportion),
         cmocka_unit_test(device_time_is_limited),
         cmocka_unit_test(floods_do_not_displace_questions),
         cmocka_unit_test(candidates_are_files_of_the_folder),

@@ -1,6 +1,8 @@
 /* Workers on pipes, simulated by tests/cli/fake_worker.c: every way in which a worker can fail. No
  * worker process may be left. */
 #include <errno.h>
+#include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -570,6 +572,55 @@ static void cancels_builds(void **state)
     }
 }
 
+static void write_job(int fd, const char *id)
+{
+    kf_auto(kf_job) job = make_job(id, "// fake: build until /nowhere\n");
+    kf_auto(cJSON) json = kf_job_to_json(job);
+    kf_autofree char *line = json ? cJSON_PrintUnformatted(json) : NULL;
+    assert_non_null(line);
+    assert_true(kf_write_all(fd, line, strlen(line)) && kf_write_all(fd, "\n", 1));
+}
+
+/* Returns the processor time of a worker with a full queue that reads a line of so many bytes, and
+ * finds the cancels behind it. */
+static double reading_seconds(size_t size)
+{
+    static const char cancels[] = "{\"schema\":\"kforge-cancel/1\",\"id\":\"a\"}\n"
+                                  "{\"schema\":\"kforge-cancel/1\",\"id\":\"b\"}\n";
+    int in[2];
+    assert_int_equal(pipe(in), 0);
+    pid_t pid = fork();
+    if (!pid) {
+        int null = open("/dev/null", O_WRONLY);
+        if (dup2(in[0], 0) < 0 || dup2(null, 1) < 0 || close(in[1]) < 0) _exit(1);
+        execl(FAKE_WORKER, "fake_worker", NULL);
+        _exit(1);
+    }
+    close(in[0]);
+    write_job(in[1], "a");
+    write_job(in[1], "b");
+    kf_autofree char *text = malloc(size + 1);
+    memset(text, 'x', size);
+    text[size] = '\n';
+    assert_true(kf_write_all(in[1], text, size + 1));
+    assert_true(kf_write_all(in[1], cancels, sizeof cancels - 1));
+    close(in[1]);
+    struct rusage used;
+    int status;
+    assert_int_equal(wait4(pid, &status, 0, &used), pid);
+    assert_int_equal(status, 0);
+    return (double)used.ru_utime.tv_sec + (double)used.ru_utime.tv_usec * 1e-6;
+}
+
+/* A cancel behind a large job costs time in proportion to its size. */
+static void cancels_behind_large_jobs(void **state)
+{
+    (void)state;
+    setenv("FAKE_JOBS", "2", 1);
+    double small = reading_seconds(8 << 20), large = reading_seconds(48 << 20);
+    if (large > 15 * small + 0.05) fail_msg("48 MiB took %.3f s, and 8 MiB %.3f s", large, small);
+}
+
 /* A worker that dies with a cancelled job gives no result for it, and starts again. */
 static void cancelled_jobs_are_not_repeated(void **state)
 {
@@ -715,6 +766,7 @@ int test_program(void)
         TEST(one_of_several_is_to_blame),
         TEST(cancels),
         TEST(cancels_builds),
+        TEST(cancels_behind_large_jobs),
         TEST(cancelled_jobs_are_not_repeated),
         TEST(leaves_nothing_behind),
         TEST(keeps_keys_to_itself),

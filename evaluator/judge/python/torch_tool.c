@@ -111,7 +111,14 @@ static void last_line(const kf_buffer *output, char *line, size_t size)
     snprintf(line, size, "%.*s", (int)(end - begin < size ? end - begin : size - 1), data + begin);
 }
 
-static bool fail_without_answer(const kf_torch_tool *tool, kf_sandbox *jail, kf_error *error)
+/* True if the answer ends at the limit of its file. */
+static bool is_too_large(int answer)
+{
+    return lseek(answer, 0, SEEK_END) >= (off_t)KF_TORCH_TOOL_BYTES;
+}
+
+static bool fail_without_answer(const kf_torch_tool *tool, kf_sandbox *jail, int answer,
+                                kf_error *error)
 {
     const kf_sandbox_result *result = kf_sandbox_outcome(jail);
     char how[256], line[400];
@@ -125,6 +132,10 @@ static bool fail_without_answer(const kf_torch_tool *tool, kf_sandbox *jail, kf_
         return kf_fail(error, KF_ERROR_LIMIT,
                        "%s: needs more than %.1f GiB of memory; --memory gives it more", tool->name,
                        (double)tool->memory_bytes / (1u << 30));
+    if (is_too_large(answer))
+        return kf_fail(error, KF_ERROR_LIMIT,
+                       "%s: its description has more than %u MiB; use smaller or fewer constants",
+                       tool->name, KF_TORCH_TOOL_BYTES >> 20);
     return kf_fail(error, KF_ERROR_INPUT, "%s: ends Python without an answer (%s)%s%s", tool->name,
                    how, *line ? ": " : "", line);
 }
@@ -155,7 +166,8 @@ static bool is_sealed(const char *file, size_t size, const char *secret)
     return memcmp(hex, file, SECRET_BYTES) == 0;
 }
 
-/* Returns the answer. NULL without one; *forged is true if other code wrote in its place. */
+/* Returns the answer. NULL without one; *forged is true if other code wrote in its place, or if a
+ * limit cut the answer. */
 static cJSON *read_answer(int answer, const char *name, const char *secret, bool *forged)
 {
     off_t size = lseek(answer, 0, SEEK_END);
@@ -188,14 +200,16 @@ cJSON *kf_torch_tool_run(const kf_torch_tool *tool, const volatile int *stop, kf
         return NULL;
     }
     kf_auto(cJSON) answered = read_answer(answer, tool->name, secret, &forged);
-    if (forged) {
+    bool cut = is_too_large(answer) || kf_sandbox_outcome(jail)->end != KF_END_EXITED;
+    if (forged && !cut) {
         kf_fail(error, KF_ERROR_INPUT,
                 "%s: its code wrote to a descriptor that it did not open. The description does "
                 "not count. Write to files of its own only",
                 tool->name);
         return NULL;
     }
-    if (!answered || !cJSON_IsObject(answered)) return fail_without_answer(tool, jail, error), NULL;
+    if (!answered || !cJSON_IsObject(answered))
+        return fail_without_answer(tool, jail, answer, error), NULL;
     const cJSON *fault = cJSON_GetObjectItemCaseSensitive(answered, "error");
     if (fault) return fail_as_described(fault, tool->folder, error), NULL;
     return kf_steal(&answered);
