@@ -41,6 +41,7 @@ lint_format() {
 lint_tidy() {
     local sources=(-p "$root/build/release" --quiet)
     configure release -DKFORGE_TESTS=ON
+    ninja -C "$root/build/release" build.ninja >/dev/null # new files have compile commands, too
     (cd "$root" && git ls-files '*.c' | grep -v '^tests/' | xargs -P "$jobs" -n 4 clang-tidy-14 "${sources[@]}" &&
         git ls-files '*.cpp' | grep -v '^tests/' | xargs -P "$jobs" -n 4 clang-tidy-14 "${sources[@]}" --extra-arg=-std=gnu++17) 2>&1 |
         grep -vE '^[0-9]+ warnings? (generated|treated)|^Suppressed|^Use -header-filter'
