@@ -165,3 +165,13 @@ void kf_terms_note(kf_terms_search *search, const double *before, const double *
     double part = fmin((double)search->changed, (double)search->seen - 0.5) / (double)search->seen;
     search->terms = fmax(1, log1p(-part) / log1p(-exp2(-2.0 * search->high)));
 }
+
+double kf_terms_varied(const kf_problem_argument *arguments, int count, int varied, double terms)
+{
+    if (varied < 0 || kf_dtype_is_float(arguments[varied].dtype)) return terms;
+    for (int i = 0; i < count; i++)
+        if ((arguments[i].kind == KF_INPUT || arguments[i].kind == KF_INOUT) &&
+            kf_dtype_is_float(arguments[i].dtype))
+            terms = fmax(terms, (double)arguments[i].elements);
+    return terms;
+}

@@ -45,7 +45,8 @@
  *             type, up or down at random, in proportion to v. It is v times the root of the sum of
  *             the squares of all terms, whatever the terms add up to.
  *     K       number of terms, from the share of expected values that change if only a share of
- *             the inputs moves
+ *             the inputs moves. If an input of indices is varied, all may go into one element: K is
+ *             then the number of elements of the largest floating input.
  *
  * A sum that cancels keeps the rounding errors of its terms, so its scale says little. The first
  * term allows them in any order of summation. A sum in sequence of terms with mean 0 errs by
@@ -143,6 +144,10 @@ double kf_terms_share(kf_terms_search *search);
  * more, because an oracle with atomics differs from run to run. */
 void kf_terms_note(kf_terms_search *search, const double *before, const double *again,
                    const double *after, int64_t count);
+
+/* Returns the number of terms of an output if input `varied` is varied; `varied` below 0: no input.
+ * `terms`: found without variations. */
+double kf_terms_varied(const kf_problem_argument *arguments, int count, int varied, double terms);
 
 /* True if a failed output follows the right formula with too few bits: every element is finite, the
  * RMS error is below 1/64 of the output's RMS, and the largest below 1/16 of its largest value. */

@@ -473,6 +473,34 @@ static void trees_to_one_number_pass(void **state)
     }
 }
 
+/* Varied offsets may put all elements into one segment. Its sum in sequence errs by 0.2 sqrt(K)
+ * changes, more than the K of an average segment allows. */
+static void varied_indices_may_put_all_into_one_sum(void **state)
+{
+    (void)state;
+    kf_problem_argument arguments[] = {{.kind = KF_INPUT, .dtype = KF_F32, .elements = 30011},
+                                       {.kind = KF_INPUT, .dtype = KF_I32, .elements = 212},
+                                       {.kind = KF_OUTPUT,
+                                        .dtype = KF_F32,
+                                        .elements = 211,
+                                        .tolerance = {.kind = KF_ERROR_RATIO, .ratio = 10}}};
+    assert_true(kf_terms_varied(arguments, 3, -1, 142) == 142);
+    assert_true(kf_terms_varied(arguments, 3, 0, 142) == 142);
+    assert_true(kf_terms_varied(arguments, 3, 1, 142) == 30011);
+    /* A segment's sum of 30011 terms in sequence: -40.2, wrong by 0.000288. */
+    kf_error_sums own = KF_NO_ERRORS, baseline = KF_NO_ERRORS;
+    own.count = baseline.count = baseline.change_count = 211;
+    own.sum_square = 0.000288 * 0.000288, own.max = 0.000288;
+    own.scale_square = 40.2 * 40.2, own.scale_max = 40.2;
+    double change = sqrt(30011) * 0x1p-24, rms, max;
+    baseline.change_square = change * change, baseline.change_max = change;
+    for (int varied = -1; varied < 2; varied += 2) {
+        baseline.terms = kf_terms_varied(arguments, 3, varied, 142);
+        kf_error_limits(&arguments[2], &own, &baseline, &rms, &max);
+        assert_int_equal(own.max <= max && kf_error_rms(&own) <= rms, varied == 1);
+    }
+}
+
 int test_program(void)
 {
     const struct CMUnitTest tests[] = {
@@ -480,6 +508,7 @@ int test_program(void)
         cmocka_unit_test(fewer_bits_fail),
         cmocka_unit_test(narrow_types_need_wide_accumulators),
         cmocka_unit_test(trees_to_one_number_pass),
+        cmocka_unit_test(varied_indices_may_put_all_into_one_sum),
     };
     return TEST_GROUP(tests, NULL, NULL);
 }

@@ -240,7 +240,9 @@ static bool measure_change(kf_measurement *r, uint32_t doubtful, uint32_t at, kf
     for (int i = 0; i < problem->argument_count; i++) {
         kf_error_sums *sums = kf_checker_sums(r->checker, i, variation);
         if (!sums) continue;
-        sums->terms = kf_checker_sums(r->checker, i, none)->terms;
+        sums->terms =
+            kf_terms_varied(problem->arguments, problem->argument_count, variation.argument,
+                            kf_checker_sums(r->checker, i, none)->terms);
         sums->outliers = variation.variation == KF_VARY_OUTLIER;
     }
     r->lists.true_known[at] = false;
