@@ -58,6 +58,11 @@ static void a_job_ends_at_its_ceiling(void **state)
     clock.stalled = 10;
     assert_true(kf_clock_is_starved(&clock, 10, 137));
     assert_false(kf_clock_is_starved(&clock, 10, 136.9));
+    /* stalls and spoiled rounds moved the deadline beyond it */
+    assert_false(kf_clock_is_cut(&clock, 136.9));
+    assert_true(kf_clock_is_cut(&clock, 137));
+    clock.deadline = 130;
+    assert_false(kf_clock_is_cut(&clock, 137));
 }
 
 /* A pause moves the ceiling when it is over, so it has none meanwhile. */
