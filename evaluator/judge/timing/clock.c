@@ -58,6 +58,11 @@ bool kf_clock_is_starved(const kf_clock *clock, double budget, double now)
     return kf_clock_at_ceiling(clock, now) && clock->stalled >= budget;
 }
 
+bool kf_clock_is_cut(const kf_clock *clock, double now)
+{
+    return kf_clock_at_ceiling(clock, now) && now < clock->deadline;
+}
+
 void kf_clock_charge_candidate(kf_clock *clock, double seconds)
 {
     clock->candidate += seconds;

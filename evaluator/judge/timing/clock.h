@@ -51,6 +51,8 @@ double kf_clock_elapsed(const kf_clock *clock, double now);
 bool kf_clock_at_ceiling(const kf_clock *clock, double now);
 /* True at the ceiling if stalls took at least the budget: the machine is to blame. */
 bool kf_clock_is_starved(const kf_clock *clock, double budget, double now);
+/* True at the ceiling before the deadline: rounds that the machine spoiled moved the deadline. */
+bool kf_clock_is_cut(const kf_clock *clock, double now);
 
 /* Notes that the candidate took so many seconds. */
 void kf_clock_charge_candidate(kf_clock *clock, double seconds);
