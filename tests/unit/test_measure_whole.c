@@ -90,6 +90,7 @@ static struct {
     kf_runner_explanation check_end;
     /* Other programs take all but 1/20 of the candidate's processor time, and it never answers. */
     bool busy_for_ever;
+    double compiling; /* seconds in which a compiled baseline is loaded */
     /* the runner that never answers */
     const struct behaviour *hangs;
     /* True while the device is occupied; since before the last fill. */
@@ -224,8 +225,13 @@ bool kf_runner_give_text(kf_runner *runner, const char *text, size_t size, kf_er
 
 kf_runner_event kf_runner_load(kf_runner *runner, double seconds)
 {
-    (void)runner, (void)seconds;
-    world.now += 0.04;
+    kf_runner_timeout wait;
+    kf_runner_timeout_begin(&wait, seconds, world.now);
+    double end = world.now + (runner->kind == KF_RUNNER_COMPILED ? world.compiling : 0.04);
+    while (world.now < end) {
+        world.now += fmin(KF_RUNNER_TIMEOUT_TURN, end - world.now);
+        if (!kf_runner_timeout_look(&wait, 0, world.now)) return KF_RUNNER_TIMEOUT;
+    }
     return KF_RUNNER_OK;
 }
 
@@ -938,6 +944,7 @@ typedef struct machine {
     kf_problem problem;
     kf_job_options options;
     kf_runner_kind kinds[3]; /* by role */
+    bool compiled;           /* the baseline */
     double spoiled;          /* seconds of earlier rounds, given back to the deadline */
 } machine;
 
@@ -1008,7 +1015,10 @@ static kf_verdict *judged(machine *m, int number)
                   [KF_ROLE_ORACLE] = m->kinds[KF_ROLE_ORACLE]},
         .task = m->task,
         .problem = &m->problem,
-        .programs = {.candidate = "candidate", .baseline = "baseline", .oracle = "oracle"},
+        .programs = {.candidate = "candidate",
+                     .baseline = "baseline",
+                     .oracle = "oracle",
+                     .compiled = m->compiled},
         .pool = m->pool,
         .round = {.spare = 1, .last = true},
         .secret = &secret,
@@ -1986,6 +1996,23 @@ static void a_busy_machine_makes_no_job_long(void **state)
     }
 }
 
+/* A compiled baseline has a limit of its own, and its time moves the deadline and the ceiling. */
+static void compiling_the_baseline_takes_no_time_of_the_job(void **state)
+{
+    (void)state;
+    machine *m = started(108e-6);
+    m->kinds[KF_ROLE_BASELINE] = m->kinds[KF_ROLE_ORACLE] = KF_RUNNER_TORCH;
+    m->compiled = true;
+    world.compiling = 500;
+    m->options.timeout_seconds = 30;
+    double before = world.now;
+    kf_verdict *v = judged(m, 0);
+    if (v->workloads->finding_count) fail_msg("%s", v->workloads->findings[0].text);
+    assert_true(world.now - before > 500);
+    kf_verdict_free(v);
+    stopped(m);
+}
+
 /* A program that hangs is to blame, also at the ceiling, which comes before the oracle's limit. But
  * after spoiled rounds, which moved the deadline alone, the ceiling comes too early. */
 static void a_program_that_hangs_is_to_blame(void **state)
@@ -2225,6 +2252,7 @@ int test_program(void)
         cmocka_unit_test(a_faster_one_in_python_has_its_own_inputs_truth),
         cmocka_unit_test(a_check_that_fails_refuses),
         cmocka_unit_test(a_busy_machine_makes_no_job_long),
+        cmocka_unit_test(compiling_the_baseline_takes_no_time_of_the_job),
         cmocka_unit_test(a_program_that_hangs_is_to_blame),
         cmocka_unit_test(work_before_the_clock_gains_nothing),
         cmocka_unit_test(work_in_a_rehearsal_is_charged),
