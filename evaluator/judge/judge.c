@@ -378,8 +378,10 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
                 .result = result};
             double started = kf_now(), before = r->clock.deadline;
             say_step(r->judge, problem, ++number, count);
-            if (!kf_measure_workload(&bench, error)) return false;
+            bool done = kf_measure_workload(&bench, error);
             r->judge->waited += bench.waited;
+            r->clock = bench.clock;
+            if (!done) return false;
             r->layers = bench.found.layers ? bench.found.layers : r->layers;
             r->secondhand = r->secondhand || bench.found.secondhand;
             r->freezes = r->freezes || (bench.found.freezes && !problem->unseen);
@@ -389,7 +391,6 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
             r->outside_candidate += bench.found.outside_candidate;
             if (bench.found.abandoned) return true;
             built = true;
-            r->clock = bench.clock;
             if (problem->timed) {
                 /* Waiting that is charged to neither side moves the deadline. */
                 budget -= kf_now() - started - (r->clock.deadline - before);
@@ -585,6 +586,7 @@ static bool judge_round_undisturbed(judge_round *r, kf_verdict **verdict, kf_err
         if (!done && (why.code != KF_ERROR_MACHINE || failed)) return kf_fail_copy(error, &why);
         if (own_stop_comes(r->stop)) return kf_fail(error, KF_ERROR_BUSY, "interrupted");
         bool over = kf_clock_at_ceiling(&r->clock, kf_now());
+        if (!done && over) return kf_fail_copy(error, &why);
         if (done && (over || r->outside_rounds >= MOST_OUTSIDE_ROUNDS)) return true;
         failed = failed || !done;
         /* The ceiling stays. */

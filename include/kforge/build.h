@@ -45,7 +45,8 @@ typedef struct kf_build_request {
     /* The limit of processor time. The wall-clock limit is KF_BUILD_TIMEOUT_FACTOR (kforge/job.h)
      * times that. */
     double seconds;
-    /* How often the compiler may compile the source. Each time has that processor time. 0: once. */
+    /* How often the compiler may compile the source. All times together have so many times that
+     * processor time. 0: once. */
     int compilations;
     uint64_t memory_bytes; /* 0: 4 GiB */
     bool strict_sandbox;

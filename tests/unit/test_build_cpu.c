@@ -81,7 +81,7 @@ static void expect_too_much(const char *script, double seconds)
     kf_build_free(&result);
 }
 
-/* A source that names __CUDA_ARCH__ may be compiled three times, and each has the limit. */
+/* A source that names __CUDA_ARCH__ may be compiled three times, with three times the limit. */
 static void each_compilation_has_the_limit(void **state)
 {
     (void)state;
@@ -103,6 +103,18 @@ static void each_compilation_has_the_limit(void **state)
         assert_non_null(strstr(result.reason, "--build-seconds"));
         kf_build_free(&result);
     }
+}
+
+/* A build that something outside ends after a third of its limit has not spent it. */
+static void what_each_compilation_may_use_is_not_spent(void **state)
+{
+    (void)state;
+    kf_build result = build_source("#if __CUDA_ARCH__ >= 800\n#endif\n",
+                                   "#!/bin/sh\n(ulimit -t 1; while :; do :; done)\nexit 4\n", 1);
+    if (result.status != KF_JUDGE_ERROR || result.same_ends)
+        fail_msg("%s, %d: %s", kf_status_name(result.status), result.same_ends, result.reason);
+    assert_true(result.cpu_seconds > 0.5);
+    kf_build_free(&result);
 }
 
 /* The time passes in the driver, in a program that it starts, and in many short programs in a
@@ -244,6 +256,7 @@ int test_program(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_build_that_waits_is_the_machines_fault),
         cmocka_unit_test(each_compilation_has_the_limit),
+        cmocka_unit_test(what_each_compilation_may_use_is_not_spent),
         cmocka_unit_test(a_build_that_computes_is_the_sources_fault),
         cmocka_unit_test(what_only_one_source_brings_about_is_its_fault),
         cmocka_unit_test(what_comes_from_outside_is_no_compile_error),

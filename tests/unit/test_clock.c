@@ -58,6 +58,23 @@ static void a_job_ends_at_its_ceiling(void **state)
     clock.stalled = 10;
     assert_true(kf_clock_is_starved(&clock, 10, 137));
     assert_false(kf_clock_is_starved(&clock, 10, 136.9));
+    /* stalls and spoiled rounds moved the deadline beyond it */
+    assert_false(kf_clock_is_cut(&clock, 136.9));
+    assert_true(kf_clock_is_cut(&clock, 137));
+    clock.deadline = 130;
+    assert_false(kf_clock_is_cut(&clock, 137));
+}
+
+/* A pause moves the ceiling when it is over, so it has none meanwhile. */
+static void a_pause_does_not_end_at_the_ceiling(void **state)
+{
+    (void)state;
+    kf_clock clock = kf_clock_begin_job(30, 100);
+    kf_clock_pause(&clock, 110);
+    assert_false(kf_clock_at_ceiling(&clock, 210));
+    kf_clock_resume(&clock, KF_PAUSE_JOB, 210);
+    assert_false(kf_clock_at_ceiling(&clock, 289));
+    assert_true(kf_clock_at_ceiling(&clock, 290));
 }
 
 static void the_candidate_is_blamed_for_most_of_the_time(void **state)
@@ -82,6 +99,7 @@ int test_program(void)
         cmocka_unit_test(a_pause_of_the_workload_leaves_the_deadline),
         cmocka_unit_test(a_pause_of_the_job_stops_both),
         cmocka_unit_test(a_job_ends_at_its_ceiling),
+        cmocka_unit_test(a_pause_does_not_end_at_the_ceiling),
         cmocka_unit_test(the_candidate_is_blamed_for_most_of_the_time),
     };
     return TEST_GROUP(tests, NULL, NULL);

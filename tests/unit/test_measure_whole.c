@@ -86,8 +86,13 @@ static struct {
     kf_runner_event check_event;
     int check_code, code_after, oracles;
     const struct kf_runner *checked;
+    /* how the process of a check that ends is explained */
+    kf_runner_explanation check_end;
     /* Other programs take all but 1/20 of the candidate's processor time, and it never answers. */
     bool busy_for_ever;
+    double compiling; /* seconds in which a compiled baseline is loaded */
+    /* the runner that never answers */
+    const struct behaviour *hangs;
     /* True while the device is occupied; since before the last fill. */
     bool occupied, filled_occupied;
     bool withheld;
@@ -220,8 +225,13 @@ bool kf_runner_give_text(kf_runner *runner, const char *text, size_t size, kf_er
 
 kf_runner_event kf_runner_load(kf_runner *runner, double seconds)
 {
-    (void)runner, (void)seconds;
-    world.now += 0.04;
+    kf_runner_timeout wait;
+    kf_runner_timeout_begin(&wait, seconds, world.now);
+    double end = world.now + (runner->kind == KF_RUNNER_COMPILED ? world.compiling : 0.04);
+    while (world.now < end) {
+        world.now += fmin(KF_RUNNER_TIMEOUT_TURN, end - world.now);
+        if (!kf_runner_timeout_look(&wait, 0, world.now)) return KF_RUNNER_TIMEOUT;
+    }
     return KF_RUNNER_OK;
 }
 
@@ -332,6 +342,7 @@ void kf_runner_explain(const kf_runner *runner, kf_runner_event event, const cha
     }
     if (!world.failure) fail_msg("a runner failed while %s", doing);
     *explanation = (kf_runner_explanation){.status = KF_CRASH, .rule = "device.error"};
+    if (event == KF_RUNNER_ENDED && world.check_end.rule) *explanation = world.check_end;
     snprintf(explanation->text, sizeof explanation->text, "an error while %s", doing);
 }
 
@@ -484,6 +495,12 @@ kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch)
     }
     if (world.code_after && runner == world.checked)
         return batch->code = world.code_after, KF_RUNNER_DEVICE_ERROR;
+    if (runner->does == world.hangs && !batch->null) {
+        kf_runner_timeout wait;
+        kf_runner_timeout_begin(&wait, batch->timeout, world.now);
+        while (kf_runner_timeout_look(&wait, 0, world.now)) world.now += KF_RUNNER_TIMEOUT_TURN;
+        return KF_RUNNER_TIMEOUT;
+    }
     if (world.busy_for_ever && runner->does == &candidate_does) {
         kf_runner_timeout wait;
         kf_runner_timeout_begin(&wait, batch->timeout, world.now);
@@ -927,6 +944,8 @@ typedef struct machine {
     kf_problem problem;
     kf_job_options options;
     kf_runner_kind kinds[3]; /* by role */
+    bool compiled;           /* the baseline */
+    double spoiled;          /* seconds of earlier rounds, given back to the deadline */
 } machine;
 
 static machine *started(double baseline)
@@ -996,14 +1015,18 @@ static kf_verdict *judged(machine *m, int number)
                   [KF_ROLE_ORACLE] = m->kinds[KF_ROLE_ORACLE]},
         .task = m->task,
         .problem = &m->problem,
-        .programs = {.candidate = "candidate", .baseline = "baseline", .oracle = "oracle"},
+        .programs = {.candidate = "candidate",
+                     .baseline = "baseline",
+                     .oracle = "oracle",
+                     .compiled = m->compiled},
         .pool = m->pool,
         .round = {.spare = 1, .last = true},
         .secret = &secret,
         .seconds = m->options.seconds > 0 ? m->options.seconds : m->device.default_seconds,
-        .clock = kf_clock_begin_job(m->options.timeout_seconds, world.now),
+        .clock = kf_clock_begin_job(m->options.timeout_seconds, world.now - m->spoiled),
         .verdict = verdict,
         .result = kf_verdict_add_workload(verdict, "main", true)};
+    bench.clock.deadline += m->spoiled;
     if (!kf_measure_workload(&bench, &error)) fail_msg("%s", error.text);
     world.coarse = bench.found.coarse;
     return verdict;
@@ -1889,6 +1912,11 @@ static void errors_of_the_machine_are_told_from_those_of_programs(void **state)
 static void a_check_that_fails_refuses(void **state)
 {
     (void)state;
+    static const kf_runner_explanation ends[] = {
+        [1] = {.status = KF_CRASH, .rule = "runner.crashed"},
+        [2] = {.status = KF_OUT_OF_MEMORY, .rule = "memory.limit"},
+        [3] = {.status = KF_CRASH, .rule = "runner.crashed", .outside = true},
+    };
     const struct {
         kf_runner_event event;
         int code, code_after;
@@ -1903,6 +1931,8 @@ static void a_check_that_fails_refuses(void **state)
          "output.mismatch", 2},
         {KF_RUNNER_DEVICE_ERROR, 700, 0, KF_WRONG_RESULT, KF_BLAME_CANDIDATE, "output.mismatch", 2},
         {KF_RUNNER_ENDED, 1, 0, KF_WRONG_RESULT, KF_BLAME_CANDIDATE, "output.mismatch", 2},
+        {KF_RUNNER_ENDED, 2, 0, KF_JUDGE_ERROR, KF_BLAME_TASK, "oracle.failed", 1},
+        {KF_RUNNER_ENDED, 3, 0, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "signal.outside", 1},
         {KF_RUNNER_DEVICE_ERROR, 214, 0, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "oracle.failed", 1},
         {KF_RUNNER_DEVICE_ERROR, KF_WIRE_REFUSED, 214, KF_JUDGE_ERROR, KF_BLAME_MACHINE,
          "oracle.failed", 1},
@@ -1918,6 +1948,7 @@ static void a_check_that_fails_refuses(void **state)
         world.check_event = rows[i].event;
         world.check_code = rows[i].code;
         world.code_after = rows[i].code_after;
+        if (rows[i].event == KF_RUNNER_ENDED) world.check_end = ends[rows[i].code];
         kf_verdict *v = judged(m, (int)i);
         assert_int_equal(v->workloads->finding_count, 1);
         const kf_finding *f = &v->workloads->findings[0];
@@ -1960,6 +1991,55 @@ static void a_busy_machine_makes_no_job_long(void **state)
                      kf_blame_name(f->blame), f->rule, f->text);
         if (world.now - before > 3 * rows[i].timeout + 5)
             fail_msg("--timeout %g: %g s", rows[i].timeout, world.now - before);
+        kf_verdict_free(v);
+        stopped(m);
+    }
+}
+
+/* A compiled baseline has a limit of its own, and its time moves the deadline and the ceiling. */
+static void compiling_the_baseline_takes_no_time_of_the_job(void **state)
+{
+    (void)state;
+    machine *m = started(108e-6);
+    m->kinds[KF_ROLE_BASELINE] = m->kinds[KF_ROLE_ORACLE] = KF_RUNNER_TORCH;
+    m->compiled = true;
+    world.compiling = 500;
+    m->options.timeout_seconds = 30;
+    double before = world.now;
+    kf_verdict *v = judged(m, 0);
+    if (v->workloads->finding_count) fail_msg("%s", v->workloads->findings[0].text);
+    assert_true(world.now - before > 500);
+    kf_verdict_free(v);
+    stopped(m);
+}
+
+/* A program that hangs is to blame, also at the ceiling, which comes before the oracle's limit. But
+ * after spoiled rounds, which moved the deadline alone, the ceiling comes too early. */
+static void a_program_that_hangs_is_to_blame(void **state)
+{
+    (void)state;
+    const struct {
+        const behaviour *hangs;
+        double spoiled;
+        kf_status status;
+        kf_blame blame;
+        const char *rule;
+    } rows[] = {{&oracle_does, 0, KF_JUDGE_ERROR, KF_BLAME_TASK, "oracle.failed"},
+                {&oracle_does, 55, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "time.budget"},
+                {&candidate_does, 0, KF_TIMEOUT, KF_BLAME_CANDIDATE, "time.limit"},
+                {&candidate_does, 59.5, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "time.budget"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        machine *m = started(108e-6);
+        world.hangs = rows[i].hangs;
+        m->options.timeout_seconds = 20;
+        m->spoiled = rows[i].spoiled;
+        kf_verdict *v = judged(m, (int)i);
+        assert_int_equal(v->workloads->finding_count, 1);
+        const kf_finding *f = &v->workloads->findings[0];
+        if (f->status != rows[i].status || f->blame != rows[i].blame ||
+            strcmp(f->rule, rows[i].rule) != 0)
+            fail_msg("row %zu: %s, %s, %s: %s", i, kf_status_name(f->status),
+                     kf_blame_name(f->blame), f->rule, f->text);
         kf_verdict_free(v);
         stopped(m);
     }
@@ -2172,6 +2252,8 @@ int test_program(void)
         cmocka_unit_test(a_faster_one_in_python_has_its_own_inputs_truth),
         cmocka_unit_test(a_check_that_fails_refuses),
         cmocka_unit_test(a_busy_machine_makes_no_job_long),
+        cmocka_unit_test(compiling_the_baseline_takes_no_time_of_the_job),
+        cmocka_unit_test(a_program_that_hangs_is_to_blame),
         cmocka_unit_test(work_before_the_clock_gains_nothing),
         cmocka_unit_test(work_in_a_rehearsal_is_charged),
         cmocka_unit_test(work_while_waking_is_charged),

@@ -58,6 +58,24 @@ static void a_wait_ends_at_the_ceiling_of_the_job(void **state)
     assert_true(kf_runner_timeout_look(&p, 0, 460));
 }
 
+/* The compiler of a baseline, and the import of PyTorch, have their own limits. */
+static void a_wait_in_a_pause_has_no_ceiling(void **state)
+{
+    (void)state;
+    kf_runner_timeout p;
+    kf_clock clock = kf_clock_begin_job(30, 100);
+    kf_runner_timeout_bound(&clock);
+    kf_clock_pause(&clock, 100);
+    kf_runner_timeout_begin(&p, 600, 100);
+    for (int i = 1; i <= 1000; i++) assert_true(kf_runner_timeout_look(&p, 0, 100 + 0.1 * i));
+    assert_true(kf_runner_timeout_look(&p, 0, 260));
+    assert_float_equal(clock.stalled, 0, 1e-9);
+    kf_clock_resume(&clock, KF_PAUSE_JOB, 260);
+    assert_true(kf_runner_timeout_look(&p, 0, 260.1));
+    assert_false(kf_runner_timeout_look(&p, 0, 350));
+    kf_runner_timeout_bound(NULL);
+}
+
 static void a_runner_pays_for_keeping_the_judge_from_running(void **state)
 {
     (void)state;
@@ -164,6 +182,7 @@ int test_program(void)
         cmocka_unit_test(time_between_looks_counts),
         cmocka_unit_test(a_look_that_comes_late_is_a_stall),
         cmocka_unit_test(a_wait_ends_at_the_ceiling_of_the_job),
+        cmocka_unit_test(a_wait_in_a_pause_has_no_ceiling),
         cmocka_unit_test(a_runner_pays_for_keeping_the_judge_from_running),
         cmocka_unit_test(only_other_programs_excuse_a_wait),
         cmocka_unit_test(a_runner_without_a_processor_gets_more_time_and_a_sleeping_one_does_not),

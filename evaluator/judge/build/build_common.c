@@ -112,6 +112,11 @@ kf_sandbox_limits kf_build_limits(double seconds, uint64_t memory_bytes)
                                .processes = 256};
 }
 
+double kf_build_cpu_seconds(const kf_build_request *request)
+{
+    return request->seconds * (request->compilations > 1 ? request->compilations : 1);
+}
+
 bool kf_build_over_limit(const kf_sandbox_result *result, const char *what, kf_build *build)
 {
     char words[256];
@@ -177,7 +182,7 @@ bool kf_build_repeat(const void *device, kf_build_function once, const kf_build_
             if (build->killed || (build->excusable && kf_words_of_a_kill(build->log)))
                 most = spent >= KF_BUILDS_SHORT ? made : KF_BUILDS_KILLED;
             if (made > 1) repeats += build->cpu_seconds;
-            if (made > 1 && repeats + build->cpu_seconds > request->seconds) break;
+            if (made > 1 && repeats + build->cpu_seconds > kf_build_cpu_seconds(request)) break;
             if (made >= most || !(build->killed || build->excusable)) break;
         }
         kf_build_free(build);
@@ -250,7 +255,7 @@ bool kf_build_conclude(const kf_build_request *request, kf_sandbox *jail,
     bool complains = kf_words_of_a_kill(build->log) || kf_words_of_a_shortage(build->log);
     /* The kernel kills a program that is over its own processor time. It counts whole ticks, which
      * on a busy virtual machine is up to twice the time used. */
-    build->spent = build->killed && result->cpu_seconds >= 0.5 * request->seconds;
+    build->spent = build->killed && result->cpu_seconds >= 0.5 * kf_build_cpu_seconds(request);
     if (build->killed) {
         build->status = KF_JUDGE_ERROR;
     } else if (complains && build->status == KF_COMPILE_ERROR) {

@@ -17,6 +17,8 @@ bool kf_build_write_sources(const kf_build_request *request, const char *own_shi
  * but does not add processor time. So processor time is limited to `seconds`, and wall-clock time
  * to KF_BUILD_TIMEOUT_FACTOR times that. `memory_bytes` 0: 4 GiB. */
 kf_sandbox_limits kf_build_limits(double seconds, uint64_t memory_bytes);
+/* Returns the processor time that all compilations of a build share. */
+double kf_build_cpu_seconds(const kf_build_request *request);
 /* Sets the status and reason of a compiler that exceeded a limit or was ended by a signal. If only
  * the wall-clock time was over, or something else sent the signal, it is a fault of the machine.
  * False without memory. */

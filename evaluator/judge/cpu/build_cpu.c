@@ -162,7 +162,7 @@ static bool build_once(const void *device, const kf_build_request *request, kf_b
     kf_jail_init(&paths, request->directory, KF_PATH_READ | KF_PATH_WRITE);
     if (headers) paths.paths[paths.count++] = (kf_sandbox_path){headers, KF_PATH_READ, false};
     kf_sandbox_limits limits = kf_build_limits(request->seconds, request->memory_bytes);
-    limits.cpu_seconds *= request->compilations;
+    limits.cpu_seconds = kf_build_cpu_seconds(request);
     kf_sandbox_spec spec = {
         .argv = argv,
         .environment = environment,

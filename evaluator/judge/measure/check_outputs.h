@@ -28,8 +28,8 @@ void kf_checker_ask(kf_checker *checker, kf_checker_accepts *accepts, void *cont
  * other set is varied, each in its own way, until all ways have been used. Sets after the first
  * `called` may not be called, so chance decides how they are varied. Chance also decides whether
  * the first set is varied. If `known` is false, it is the opposite of the time before. If `known`
- * is true, only variations are used for which the baseline's errors are known. One of the first two
- * pairs with several calls scales inputs down.
+ * is true, only variations are used for which the baseline's errors are known. Of the first two
+ * times with several `called` sets and `known` false, one scales inputs down if a variation can.
  *
  * At most `changing` sets get data on which an honest program may be much faster or slower
  * (kf_variation_changes_speed). */

@@ -41,11 +41,16 @@ static bool copy_outputs(kf_measurement *r, uint32_t set, int fd, kf_runner_buff
     return true;
 }
 
-/* True if the outputs made the check fail, by an error of the device or the end of the process. */
+/* True if the outputs made the check fail, by an error of the device or the end of the process. A
+ * process that ended at its limit of memory shows nothing. */
 static bool failed_on_outputs(const kf_measurement *r, kf_runner_event event, int code)
 {
     const char *name;
-    if (event == KF_RUNNER_ENDED) return !kf_runner_ended_outside(r->oracle);
+    if (event == KF_RUNNER_ENDED) {
+        kf_runner_explanation why;
+        kf_runner_explain(r->oracle, event, "checking results", &why);
+        return why.status == KF_CRASH && !why.outside;
+    }
     return event == KF_RUNNER_DEVICE_ERROR && !kf_cuda_error_is_machine(code) &&
            r->device->error_status(code, &name) != KF_OUT_OF_MEMORY;
 }
@@ -74,7 +79,7 @@ bool kf_measurement_accepts(void *context, uint32_t set, bool *accepted, kf_erro
     size_t used = 0;
     *accepted = false;
     /* Starting an oracle takes seconds, and one refusal is enough. */
-    if (r->check_broke) return true;
+    if (r->check_broke || r->over) return true;
     if (!buffers || fd < 0) return kf_fail_memory(error, "the check of the results");
     if (!copy_outputs(r, set, fd, buffers, &used, error)) return false;
     kf_batch batch = {.order = &set,

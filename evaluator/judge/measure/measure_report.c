@@ -163,12 +163,28 @@ static bool report_outside(kf_measurement *r, kf_role role, const char *text, kf
            kf_fail_memory(error, "a finding");
 }
 
+/* True if the machine used up the job's time. A program of the task that hangs is the task's fault,
+ * also at the ceiling. */
+static bool was_machine(const kf_workbench *bench)
+{
+    double now = kf_now();
+    return kf_clock_is_starved(&bench->clock, bench->options->timeout_seconds, now) ||
+           kf_clock_is_cut(&bench->clock, now);
+}
+
+/* True if the end of the job's time, and no limit of its own, ended a runner's wait. */
+static bool ends_with_the_job(const kf_workbench *bench, kf_role role)
+{
+    return role == KF_ROLE_CANDIDATE ? kf_clock_at_ceiling(&bench->clock, kf_now())
+                                     : was_machine(bench);
+}
+
 bool kf_measurement_report(kf_measurement *r, kf_runner *runner, kf_role role,
                            kf_runner_event event, int code, const char *doing, kf_error *error)
 {
     kf_workbench *bench = r->bench;
     kf_runner_explanation why;
-    if (event == KF_RUNNER_TIMEOUT && kf_clock_at_ceiling(&bench->clock, kf_now()))
+    if (event == KF_RUNNER_TIMEOUT && ends_with_the_job(bench, role))
         return kf_measurement_out_of_time(r, error);
     if (event == KF_RUNNER_STOPPED) return kf_fail(error, KF_ERROR_BUSY, "interrupted");
     kf_runner_explain(runner, event, doing, &why);
@@ -236,25 +252,26 @@ bool kf_measurement_report(kf_measurement *r, kf_runner *runner, kf_role role,
 }
 
 /* Adds a finding that the machine had too little time for a job. */
-static bool report_starved(kf_measurement *r, kf_error *error)
+static bool report_machine(kf_measurement *r, kf_error *error)
 {
     kf_workbench *bench = r->bench;
-    double limit = bench->options->timeout_seconds;
+    double limit = bench->options->timeout_seconds, stalled = bench->clock.stalled;
+    char why[100] = "in rounds that the machine or signals from outside spoiled";
+    if (stalled >= limit)
+        snprintf(why, sizeof why,
+                 "because other programs had the processors for %.3g s of its waits", stalled);
     r->over = true;
-    return kf_verdict_add_finding(
-               bench->verdict, bench->result, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "time.budget",
-               bench->clock.stalled, limit,
-               "the job took %d times its %.6g s (--timeout), because other programs had the "
-               "processors for %.3g s of its waits",
-               KF_JOB_CEILING, limit, bench->clock.stalled) != NULL ||
+    return kf_verdict_add_finding(bench->verdict, bench->result, KF_JUDGE_ERROR, KF_BLAME_MACHINE,
+                                  "time.budget", stalled, limit,
+                                  "the job took %d times its %.6g s (--timeout), %s",
+                                  KF_JOB_CEILING, limit, why) != NULL ||
            kf_fail_memory(error, "a finding");
 }
 
 bool kf_measurement_out_of_time(kf_measurement *r, kf_error *error)
 {
     kf_workbench *bench = r->bench;
-    if (kf_clock_is_starved(&bench->clock, bench->options->timeout_seconds, kf_now()))
-        return report_starved(r, error);
+    if (was_machine(bench)) return report_machine(r, error);
     kf_clock clock = bench->clock;
     const kf_runner *runner = r->runners[CANDIDATE];
     kf_clock_charge_candidate(&clock, runner ? kf_runner_late_seconds(runner) : 0);

@@ -151,6 +151,29 @@ static bool load_afresh(kf_measurement *r, kf_role role, kf_runner **runner, kf_
     return *runner && load_plan(r, role, *runner, NULL, TORCH_LOAD_SECONDS, event, error);
 }
 
+/* Loads the program; *event is the runner's. The time of a compiled baseline does not count,
+ * because compiling takes long. */
+static bool load(kf_measurement *r, kf_role role, kf_runner **runner, const char *binary,
+                 double runner_timeout, bool from_another, kf_runner_event *event, kf_error *error)
+{
+    kf_workbench *bench = r->bench;
+    kf_runner_kind kind = kf_measurement_kind(bench, role);
+    bool compiled = kind == KF_RUNNER_COMPILED, done = true;
+    if (compiled) kf_clock_pause(&bench->clock, kf_now());
+    if (kf_runner_is_python(kind))
+        done = load_plan(r, role, *runner, role == KF_ROLE_CANDIDATE ? binary : NULL,
+                         runner_timeout, event, error);
+    else
+        *event = kf_runner_load(*runner, runner_timeout);
+    bool anew = done && *event != KF_RUNNER_OK && *event != KF_RUNNER_STOPPED && from_another;
+    if (anew) done = load_afresh(r, role, runner, event, error);
+    if (from_another && !anew) bench->found.secondhand = true;
+    if (!compiled) return done;
+    kf_clock_resume(&bench->clock, KF_PAUSE_JOB, kf_now());
+    if (r->runners[CANDIDATE]) kf_runner_set_deadline(r->runners[CANDIDATE], bench->clock.deadline);
+    return done;
+}
+
 /* Takes a runner of that role that serves already, or a new one from the pool. *loaded is true if
  * its program is loaded. *from_another is true if it has served another task. */
 static bool take_runner(kf_measurement *r, kf_role role, kf_runner **runner, bool *loaded,
@@ -172,10 +195,9 @@ static bool take_runner(kf_measurement *r, kf_role role, kf_runner **runner, boo
     if (*loaded) return true;
     /* The import of PyTorch takes longer than measuring, so it does not count. */
     if (python) kf_clock_pause(&bench->clock, kf_now());
-    if (!*runner && !(*runner = kf_runner_pool_take(bench->pool, kind, strict, bench->stop, error)))
-        return false;
+    if (!*runner) *runner = kf_runner_pool_take(bench->pool, kind, strict, bench->stop, error);
     if (python) kf_clock_resume(&bench->clock, KF_PAUSE_JOB, kf_now());
-    return true;
+    return *runner != NULL;
 }
 
 /* Adds a flag if the runner of a loaded baseline lacks the second system-call filter. With
@@ -228,18 +250,7 @@ bool kf_measurement_start_runner(kf_measurement *r, kf_role role, kf_runner **ru
     if (hurried) runner_timeout = fmax(kf_measurement_time_left(r), 1);
     if (candidate) kf_runner_set_deadline(*runner, bench->clock.deadline);
     kf_runner_event event;
-    if (!python)
-        event = kf_runner_load(*runner, runner_timeout);
-    else if (!load_plan(r, role, *runner, candidate ? binary : NULL, runner_timeout, &event, error))
-        return false;
-    bool anew = event != KF_RUNNER_OK && event != KF_RUNNER_STOPPED && from_another;
-    if (anew && !load_afresh(r, role, runner, &event, error)) return false;
-    if (from_another && !anew) bench->found.secondhand = true;
-    if (kind == KF_RUNNER_COMPILED) { /* compiling the baseline takes long, too */
-        kf_clock_exclude(&bench->clock, KF_PAUSE_JOB, kf_now() - began);
-        if (r->runners[CANDIDATE])
-            kf_runner_set_deadline(r->runners[CANDIDATE], bench->clock.deadline);
-    }
+    if (!load(r, role, runner, binary, runner_timeout, from_another, &event, error)) return false;
     if (event == KF_RUNNER_OK && !check_filter(r, *runner, error)) return false;
     /* If others used up the time, the candidate is not to blame. */
     if (candidate) kf_clock_charge_candidate(&bench->clock, kf_now() - began);

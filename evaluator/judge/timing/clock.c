@@ -19,11 +19,13 @@ void kf_clock_begin_workload(kf_clock *clock, double now)
 
 void kf_clock_pause(kf_clock *clock, double now)
 {
+    clock->paused = true;
     clock->paused_at = now;
 }
 
 void kf_clock_resume(kf_clock *clock, kf_pause pause, double now)
 {
+    clock->paused = false;
     kf_clock_exclude(clock, pause, now - clock->paused_at);
 }
 
@@ -48,12 +50,17 @@ double kf_clock_elapsed(const kf_clock *clock, double now)
 
 bool kf_clock_at_ceiling(const kf_clock *clock, double now)
 {
-    return clock->ceiling > 0 && now >= clock->ceiling;
+    return clock->ceiling > 0 && !clock->paused && now >= clock->ceiling;
 }
 
 bool kf_clock_is_starved(const kf_clock *clock, double budget, double now)
 {
     return kf_clock_at_ceiling(clock, now) && clock->stalled >= budget;
+}
+
+bool kf_clock_is_cut(const kf_clock *clock, double now)
+{
+    return kf_clock_at_ceiling(clock, now) && now < clock->deadline;
 }
 
 void kf_clock_charge_candidate(kf_clock *clock, double seconds)

@@ -28,6 +28,7 @@ typedef struct kf_clock {
     /* when the measurement of the current workload began, moved on by its pauses */
     double started;
     double paused_at;
+    bool paused;
     /* seconds that the candidate took: in earlier workloads, and in the current one */
     double candidate_before, candidate;
 } kf_clock;
@@ -46,9 +47,12 @@ void kf_clock_exclude(kf_clock *clock, kf_pause pause, double seconds);
 double kf_clock_left(const kf_clock *clock, double now);
 double kf_clock_elapsed(const kf_clock *clock, double now);
 
+/* A paused clock is never at its ceiling. */
 bool kf_clock_at_ceiling(const kf_clock *clock, double now);
 /* True at the ceiling if stalls took at least the budget: the machine is to blame. */
 bool kf_clock_is_starved(const kf_clock *clock, double budget, double now);
+/* True at the ceiling before the deadline: rounds that the machine spoiled moved the deadline. */
+bool kf_clock_is_cut(const kf_clock *clock, double now);
 
 /* Notes that the candidate took so many seconds. */
 void kf_clock_charge_candidate(kf_clock *clock, double seconds);

@@ -27,7 +27,7 @@ void kf_runner_timeout_bound(kf_clock *clock)
 static void add_stall(kf_runner_timeout *runner_timeout, double seconds)
 {
     runner_timeout->stalled += seconds;
-    if (bound) bound->stalled += seconds;
+    if (bound && !bound->paused) bound->stalled += seconds;
 }
 
 void kf_runner_timeout_begin(kf_runner_timeout *runner_timeout, double seconds, double now)

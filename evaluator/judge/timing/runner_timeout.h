@@ -16,7 +16,8 @@
  *   counts as a stall, up to KF_RUNNER_TIMEOUT_LOAD times the runner's time. So a limit that was
  *   found on an idle machine holds on a busy one.
  * - All that is added to one wait ends at the ceiling of the job (clock.h), which is a point of
- * time. So a busy machine cannot make a job long without end. */
+ *   time. So a busy machine cannot make a job long without end. A wait while the job's clock is
+ *   paused has no ceiling, and its stalls are not the job's. */
 #ifndef KFORGE_RUNNER_TIMEOUT_H
 #define KFORGE_RUNNER_TIMEOUT_H
 
