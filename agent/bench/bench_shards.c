@@ -254,9 +254,8 @@ static bool carry_out(work *w, const shard_order *order)
     w->report.spent_usd = result.progress.cost_usd;
     w->report.interrupted = *w->how->interrupts || (ran && result.end == KF_SEARCH_INTERRUPTED);
     w->report.stopped = ran && result.end == KF_SEARCH_STOPPED;
-    w->report.short_of_samples =
-        ran && result.end == KF_SEARCH_SPENT && w->plan->search.samples &&
-        (result.open || result.progress.calls < w->plan->search.samples);
+    w->report.short_of_samples = ran && result.end == KF_SEARCH_SPENT && w->plan->search.samples &&
+                                 (result.open || result.progress.calls < w->plan->search.samples);
     w->report.text = ran ? result.why : error;
     kf_autobuffer words = {0};
     if (*result.progress.run && kf_bench_run_words(w->store, result.progress.run, &words, NULL) &&

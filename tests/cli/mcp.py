@@ -71,7 +71,12 @@ def session_of_an_agent():
     write("mine.cu", kernel())
     verdict = judge(file="mine.cu", mode="check")
     assert verdict["ok"], verdict
+    # On a busy machine a measurement may yield no figure.
     verdict = judge(file="mine.cu")
+    for _ in range(5):
+        if verdict["speedup"]:
+            break
+        verdict = judge(file="mine.cu", fresh=True)
     assert verdict["ok"] and verdict["candidate"] and verdict["speedup"], verdict
     mine = verdict["candidate"]
     profile = s.call("kforge_profile", candidate=mine)

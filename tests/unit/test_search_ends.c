@@ -114,7 +114,8 @@ static void says_what_the_time_left_out(void **state)
     assert_true(f->result.progress.elapsed < 60 + 25 + 10);
 }
 
-/* Without a stop a job of a run of 60 s gets a further minute. A busy machine needs some seconds. */
+/* Without a stop a job of a run of 60 s gets a further minute. A busy machine needs some seconds.
+ */
 #define STOPPED 100
 
 /* A job that goes on for ever is stopped at the end of the time. Its candidate stays open: a
