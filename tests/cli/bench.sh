@@ -200,7 +200,7 @@ json 'abs(o["cost_usd"] - 0.27) < 1e-9 and [len(p["samples"]) for p in o["proble
 cat >endless.sh <<END
 cat >/dev/null
 echo x >>asked
-printf '\`\`\`cuda\\n#pragma fake: %s\\nvoid axpy(int a%s) {}\\n\`\`\`' "\$([ \$(wc -l <asked) = 1 ] || echo until $work/go-on)" \$\$
+printf '\`\`\`cuda\\n#pragma fake: %s\\nvoid axpy(int a%s) {}\\n\`\`\`' "\$([ \$(wc -l <asked) = 1 ] || echo until $work/time-enough)" \$\$
 END
 for seconds in 4 16 64; do # until a busy machine judges the first one in time
     rm -f asked
@@ -210,7 +210,7 @@ for seconds in 4 16 64; do # until a busy machine judges the first one in time
     [ "$(wc -l <asked)" = 2 ] && grep -q 'samples: 1 correct' err && break
 done
 case $err in *"continue with"*) ;; *) fail "does not say that time was short: $err" ;; esac
-touch go-on
+touch time-enough
 expect 0 bench --resume last --time 600s --workers "$fake" --json
 json '[s["status"] for s in o["problems"][0]["samples"]] == ["correct", "correct"]'
 [ "$(wc -l <asked)" = 2 ] || fail "$(wc -l <asked) replies for two samples"
