@@ -313,7 +313,7 @@ print(json.dumps({"level_id": "1", "task_id": "2", "ref_code": "", "custom_code"
 print(json.dumps({"level_id": 3, "task_id": 9, "ref_code": "", "custom_code": code % 2}))
 END
 expect 0 bench suite --solutions cuda_l1.jsonl --workers "$fake"
-says "17.70x"
+says "17.7x"
 says "1.25x"
 # The same best against another baseline of its task: a verdict of its own, kept, and not measured again.
 mkdir -p softmax/row_softmax
