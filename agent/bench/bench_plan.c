@@ -252,8 +252,17 @@ static bool find_folders(kf_bench_plan *plan, const char *path, kf_error *error)
     return loaded;
 }
 
-/* True if a budget ended the search early, so that it can continue: it drew fewer replies than
- * wanted, or has no number of replies. */
+/* True if the search drew all replies that are wanted, and judged them. */
+static bool has_its_samples(const kf_bench_plan *plan, const cJSON *state)
+{
+    return plan->search.samples &&
+           kf_json_get_number(state, "answered", 0) >= (double)plan->search.samples &&
+           !cJSON_GetArraySize(cJSON_GetObjectItem(state, "under-way")) &&
+           !cJSON_GetArraySize(cJSON_GetObjectItem(state, "replies"));
+}
+
+/* Opens the tasks with a search that a budget ended early, so that it can continue. A search
+ * without a number of samples always can. */
 static bool open_again(kf_bench_plan *plan, kf_store *store, kf_error *error)
 {
     for (size_t i = 0; i < plan->suite.count; i++) {
@@ -263,8 +272,7 @@ static bool open_again(kf_bench_plan *plan, kf_store *store, kf_error *error)
         if (!task->finished || plan->source) continue;
         if (!kf_store_run_state(store, task->run, &text, &size, error)) return false;
         kf_auto(cJSON) state = size ? cJSON_Parse(text) : NULL;
-        task->finished = plan->search.samples &&
-                         kf_json_get_number(state, "answered", 0) >= (double)plan->search.samples;
+        task->finished = has_its_samples(plan, state);
     }
     return true;
 }

@@ -59,7 +59,7 @@ typedef struct report {
     report_kind kind;
     int32_t task;
     char run[KF_RUN_ID];
-    /* short_of_samples: a budget ended the run early */
+    /* short_of_samples: a budget ended the run before all samples were judged */
     bool interrupted, stopped, short_of_samples;
     /* True if the machine failed, so that another one may succeed */
     bool machine;
@@ -254,8 +254,8 @@ static bool carry_out(work *w, const shard_order *order)
     w->report.spent_usd = result.progress.cost_usd;
     w->report.interrupted = *w->how->interrupts || (ran && result.end == KF_SEARCH_INTERRUPTED);
     w->report.stopped = ran && result.end == KF_SEARCH_STOPPED;
-    w->report.short_of_samples =
-        ran && result.end == KF_SEARCH_SPENT && result.progress.calls < w->plan->search.samples;
+    w->report.short_of_samples = ran && result.end == KF_SEARCH_SPENT && w->plan->search.samples &&
+                                 (result.open || result.progress.calls < w->plan->search.samples);
     w->report.text = ran ? result.why : error;
     kf_autobuffer words = {0};
     if (*result.progress.run && kf_bench_run_words(w->store, result.progress.run, &words, NULL) &&

@@ -348,7 +348,7 @@ static const kf_option options[] = {
      .high = 1e9,
      .config = true,
      .budget = true,
-     .help = "Time limit for each task, without its final measurement. Default 30m, without a "
+     .help = "Time limit for each task, with its final measurement. Default 30m, without a "
              "model 40s."},
     {.name = "candidates",
      .letter = 'n',

@@ -16,8 +16,9 @@ typedef struct pending {
     char *system, *prompt;
     kf_llm_request request;
     int member;
+    /* A member failed in a way that may pass. */
+    bool may_pass;
     /* Of the members that failed. Tokens are -1 as soon as one did not report them. */
-
     int64_t prompt_tokens, completion_tokens, requests;
     double cost_usd, seconds;
 } pending;
@@ -150,6 +151,8 @@ static bool settle(fallback *f, int member, kf_llm_reply *reply)
                     member + 1 < f->count && !f->cancelled;
     kf_error error = {0};
     add_up(p, reply);
+    bool failed = reply->outcome == KF_LLM_FAILED;
+    p->may_pass |= failed && reply->error.code != KF_ERROR_INPUT;
     if (has_next && submit_from(f, p, member + 1, &error)) {
         p->requests = reply->requests;
         p->prompt_tokens = charged ? reply->prompt_tokens : 0;
@@ -161,6 +164,9 @@ static bool settle(fallback *f, int member, kf_llm_reply *reply)
         kf_llm_reply_free(reply);
         return false;
     }
+    /* One refusal is not that of the whole list. */
+    if (failed && p->may_pass && reply->error.code == KF_ERROR_INPUT)
+        reply->error.code = KF_ERROR_IO;
     pending_free(p);
     f->in_flight--;
     return true;

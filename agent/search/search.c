@@ -178,14 +178,15 @@ static void keep_time(kf_search *s)
 }
 
 /* Notes candidates and replies that came too late to be judged. */
-static void note_open(const kf_search *s, kf_error *text)
+static void note_open(const kf_search *s, kf_search_result *result)
 {
-    kf_error verify = *text;
+    kf_error *text = &result->left_out, verify = *text;
     int replies = 0, candidates = 0;
     for (size_t i = 0; i < s->sources.defaults; i++)
         candidates += candidates < s->jobs.defaults_open && !s->sources.items[i]->settled;
     for (const kf_call *c = s->calls.replies; c; c = c->next) replies++;
     for (const kf_proposal *p = s->jobs.retries; p; p = p->next) candidates++;
+    result->open = candidates || replies;
     const char *and = *verify.text ? "; " : "";
     if (candidates)
         kf_fail(text, KF_ERROR_LIMIT, "%.300s%s%d candidate%s not judged: a resumed run judges %s",
@@ -261,7 +262,7 @@ static bool verify_best(kf_search *s, kf_error *error)
     for (int i = 0; i < FINAL_TRIES && kf_now() < until && !interrupts(s) && !s->jobs.in_flight;
          i++) {
         kf_proposal *proposal;
-        /* One that began in time may end after it. Further ones have to fit. */
+        /* keep_time stops one that is late. Further ones have to fit. */
         if (kf_search_time_left(s) <= (i ? s->verification.longest : 0)) return true;
         if (!kf_verify_propose(s, true, &proposal, error)) return false;
         if (!proposal) return true;
@@ -309,7 +310,7 @@ static bool conclude(kf_search *s, kf_search_result *result, kf_error *error)
     if (ends_at_once(result)) return true;
     if (!kf_verify_left_out(s, &result->left_out, error)) return false;
     result->settled = result->settled && !*result->left_out.text;
-    if (!result->settled) note_open(s, &result->left_out);
+    if (!result->settled) note_open(s, result);
     return true;
 }
 

@@ -214,8 +214,15 @@ void kf_search_event_refused(const kf_search *s, const char *model, const char *
 {
     if (!stream_of(s)) return;
     cJSON *fields = fields_of(s);
+    kf_event_number(fields, "call", 0);
     kf_event_text(fields, "proposer", model);
+    kf_event_text(fields, "model", "");
+    kf_event_text(fields, "request", "");
     kf_event_text(fields, "outcome", kf_llm_outcome_name(KF_LLM_FAILED));
+    kf_event_number(fields, "prompt_tokens", NAN);
+    kf_event_number(fields, "completion_tokens", NAN);
+    kf_event_number(fields, "cost_usd", NAN);
+    kf_event_number(fields, "seconds", NAN);
     kf_event_text(fields, "message", why);
     write_event(s, KF_EVENT_CALL, fields);
 }

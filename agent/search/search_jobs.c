@@ -210,6 +210,8 @@ static void open_again(kf_search *s, kf_proposal *p)
         s->sources.next_default = 0;
         s->jobs.defaults_open++;
     }
+    if (p && p->asked.tag)
+        kf_episodes_answer(s, p, NULL, "the run ends before it could be judged", 0);
     kf_proposal_free(p);
 }
 
@@ -225,6 +227,8 @@ void kf_jobs_stop(kf_search *s, bool verifying)
     for (kf_proposal *p = s->jobs.in_flight, *next; p; p = next) {
         next = p->next;
         if (p->origin.step == KF_STEP_VERIFY && !verifying) continue;
+        /* Without a baseline a run yields nothing, and a resumed one would be stopped again. */
+        if (p->origin.step == KF_STEP_BASELINE && !s->progress.judged) continue;
         kf_workers_cancel(s->workers, p->ticket);
         open_again(s, unlink_ticket(s, p->ticket));
     }

@@ -320,14 +320,20 @@ kforge eval slow.cu
 { echo '#pragma fake: speed 2'; cat candidate.cu; } >best.cu
 cp best.cu candidate.cu
 END
-(await test -e begun; sleep 12; touch free) &
-agent patient ",timeout=8s" 0 --events events.jsonl
+for seconds in 4 16 64; do # until a busy machine lets the agent do its own work in time
+    rm -f patient.db* begun free events.jsonl
+    (await test -e begun; sleep $((seconds + 4)); touch free) &
+    waiting=$!
+    agent patient ",timeout=${seconds}s" 0 --events events.jsonl
+    kill $waiting 2>/dev/null
+    grep -q '"value":2[,.}]' out && break
+done
 json 'abs(o["best"]["speedup"]["value"] - 2) < 0.05'
 stream patient.db
 grep -q '"ended":"exit status 0"' out || fail "the wait for a worker used up the time: $out"
 python3 -c 'import json
 call, = [e for e in map(json.loads, open("events.jsonl")) if e["event"] == "call"]
-assert 12 <= call["waited_seconds"] <= call["seconds"], call' || fail "no wait in the event"
+assert '$((seconds + 4))' <= call["waited_seconds"] <= call["seconds"], call' || fail "no wait in the event"
 
 # An agent that floods its stream and the socket, and then still gets its verdict.
 cat >agents/flooding <<'END'

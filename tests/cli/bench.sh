@@ -196,6 +196,25 @@ case $err in *"continue with"*) ;; *) fail "does not say that money was short: $
 expect 0 bench --resume last --cost 1 --workers "$fake" --json
 json 'abs(o["cost_usd"] - 0.27) < 1e-9 and [len(p["samples"]) for p in o["problems"]] == [9, 9, 9]'
 
+# ---- time: a sample that is cut at its end is judged with more time
+cat >endless.sh <<END
+cat >/dev/null
+echo x >>drawn
+printf '\`\`\`cuda\\n#pragma fake: %s\\nvoid axpy(int a%s) {}\\n\`\`\`' "\$([ \$(wc -l <drawn) = 1 ] || echo until $work/time-enough)" \$\$
+END
+for seconds in 4 16 64; do # until a busy machine judges the first one in time
+    rm -f drawn
+    export KFORGE_STORE=$work/cut-$seconds.db
+    "$program" bench "$root/tasks" --only axpy --model "exec:bash endless.sh" --samples 2 --calls 1 --time "${seconds}s" --workers "$fake" --json >out 2>err
+    err=$(cat err)
+    [ "$(wc -l <drawn)" = 2 ] && grep -q 'samples: 1 correct' err && break
+done
+case $err in *"continue with"*) ;; *) fail "does not say that time was short: $err" ;; esac
+touch time-enough
+expect 0 bench --resume last --time 600s --workers "$fake" --json
+json '[s["status"] for s in o["problems"][0]["samples"]] == ["correct", "correct"]'
+[ "$(wc -l <drawn)" = 2 ] || fail "$(wc -l <drawn) replies for two samples"
+
 # A command does not report its cost, so the limit has no effect. The warning appears once, not for
 # each task.
 sed 's/, "cost_usd": 0.01//' ask.sh >free.sh

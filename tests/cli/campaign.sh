@@ -174,12 +174,15 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, sys.argv[1] + "/tests/bench/campaign")
 import campaign_carry as carry
 spool = carry.Spool("answered", "search", "cell")
-for name in ("a", "b", "c"):
-    carry.write_whole(spool.path("jobs", name + ".json"), json.dumps({"id": name, "source": "c" if name == "c" else "ab"}))
-carry.keep(spool.folder, "old", carry.digest({"source": "ab"}), {"id": "old", "blame": "nobody"})
+for name, source in {"a": "ab", "b": "ab", "c": "c", "d": "de", "e": "de"}.items():
+    carry.write_whole(spool.path("jobs", name + ".json"), json.dumps({"id": name, "source": source}))
+for source in ("ab", "de"):
+    carry.keep(spool.folder, source, carry.digest({"source": source}), {"id": source, "blame": "nobody"})
+carry.write_whole(spool.path("verdicts", "d.json"), "{}") # given just now, and its kept verdict is about to be removed
+os.symlink("removed", spool.path("kept", "removed.json"))
 END
 campaign 0 pack far.json answered answered_part
-[ "$(ls answered_part/jobs)" = "$(printf '%s\n' b.json c.json)" ] || fail "a job with a kept verdict is packed: $(ls answered_part/jobs)"
+[ "$(ls answered_part/jobs)" = "$(printf '%s\n' b.json c.json e.json)" ] || fail "a job with a kept verdict is packed: $(ls answered_part/jobs)"
 # Another card is refused for this search, and may verify it.
 export FAKE_CONDITIONS="another card"
 python3 "$script" verify far.json far --carried --as other >far.out 2>&1 &

@@ -71,18 +71,27 @@ def session_of_an_agent():
     write("mine.cu", kernel())
     verdict = judge(file="mine.cu", mode="check")
     assert verdict["ok"], verdict
-    verdict = judge(file="mine.cu")
+    # On a busy machine a measurement may yield no figure. Only other code is measured again.
+    for block in (256, 128, 64, 32, 1024):
+        mine = kernel(block=block)
+        write("mine.cu", mine)
+        verdict = judge(file="mine.cu")
+        if verdict["speedup"]:
+            break
     assert verdict["ok"] and verdict["candidate"] and verdict["speedup"], verdict
-    mine = verdict["candidate"]
+    source, mine = mine, verdict["candidate"]
     profile = s.call("kforge_profile", candidate=mine)
     assert profile["candidate"] == mine and "counters" in profile and "floor_share" in profile, profile
     assert s.call("kforge_scan", file="mine.cu")["findings"] == []
     verdict = s.judge("kforge_submit", candidate=mine, note="one thread an element")
+    for _ in range(5):
+        if not verdict["speedup"]:
+            verdict = s.judge("kforge_submit", candidate=mine)
     assert verdict["ok"] and verdict["candidate"] == mine and verdict["speedup"], verdict
     s.call("kforge_note", task=TASK, text="the baseline is near the floor")
     task = s.call("kforge_task", task=TASK, detail="full")
     assert task["notes"] == ["the baseline is near the floor", "one thread an element"], task
-    assert s.call("kforge_best", task=TASK, source=True)["source"] == kernel()
+    assert s.call("kforge_best", task=TASK, source=True)["source"] == source
     rows = s.call("kforge_history", task=TASK)["history"]
     assert {r["status"] for r in rows} == {"correct", "wrong_result", "compile_error"}, rows
     wrong = next(r["candidate"] for r in rows if r["status"] == "wrong_result")

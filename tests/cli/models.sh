@@ -7,7 +7,7 @@ key=sk-secret-0123456789abcdef
 
 openssl req -x509 -newkey rsa:2048 -nodes -keyout tls.key -out tls.pem -days 2 -subj /CN=model.test -addext subjectAltName=DNS:model.test,IP:127.0.0.1 2>openssl.log ||
     fail "no certificate: $(cat openssl.log)"
-coproc SERVER { exec python3 "$root/tests/llm/server.py" 600 tls.pem tls.key; }
+coproc SERVER { exec python3 "$root/tests/llm/server.py" 1200 tls.pem tls.key; }
 server_in=${SERVER[1]}
 read -r port port6 port_tls port_proxy <&"${SERVER[0]}"
 trap 'exec {server_in}>&-; clean_up' EXIT
@@ -101,11 +101,22 @@ for server in status-500 wait_an_hour old-small silent-early; do
     said "no more calls" && fail "$server: $(cat err)"
     asked $server || fail "$server: $(requests $server) requests"
 done
-later affordable --model "compatible,price_in=1,price_out=2:m@$(at affordable)" --cost 1 --json
+# Its first member may take the next request, so one refusal is not the last word.
+later no_model-then --model "fallback:m@$(at status-503) then m@$(at no_model-then)"
+said "no more calls" && fail "$(cat err)"
+for try in 1 2 3 4 5; do # until its reply comes before the end of the run
+    later "affordable-$try" --cost 1 --json \
+        --model "compatible,price_in=1,price_out=2:m@$(at "affordable-$try")"
+    grep -q '"tokens": *0[,}]' out || break
+done
 json 'o["requests"] == 1 and o["replies"] == 0 and 0 < o["tokens"] < 99 and 0 < o["cost_usd"] < 1'
 later status-401 --model "m@$(at status-402)" --model "m@$(at status-401)" --events early.jsonl
 said "status-401/v1: compatible:m: status 401" || fail "$(cat err)"
 grep -q '"call".*status 401' early.jsonl || fail "no event: $(cat early.jsonl)"
+python=python3
+$python -c 'import jsonschema' 2>/dev/null || python=/usr/bin/python3
+$python "$root/tests/python/check_events.py" "$root/docs/reference/kforge-event.schema.json" \
+    early.jsonl run.start call run.end >kinds 2>&1 || fail "$(cat kinds)"
 # Its replay knows that it was not asked.
 cat >next.sh <<'END'
 cat >/dev/null

@@ -23,8 +23,7 @@
 /* seconds: every processor may be busy, and such a thread gets one part in some hundred of one then
  */
 #define PATIENT 60
-#define SHORTLY 0.3
-/* the most looks at a thread that is to rest */
+/* looks in a row at a thread that rests */
 #define LOOKS 5
 
 static double now(void)
@@ -67,14 +66,37 @@ static bool computes_within(double seconds)
     return had - began >= ENOUGH;
 }
 
-/* True if the thread rests soon. A virtual machine that stands still may count that time, too, and
- * a thread under way stops only when it runs again. */
+/* True if a thread with the idle policy computes, or waits for a processor. */
+static bool wants_to_compute(void)
+{
+    DIR *folder = opendir("/proc/self/task");
+    bool wants = false;
+    assert_non_null(folder);
+    for (struct dirent *item; (item = readdir(folder));) {
+        char path[300], thread_state = 0;
+        if (atoi(item->d_name) <= 0 || sched_getscheduler(atoi(item->d_name)) != SCHED_IDLE)
+            continue;
+        snprintf(path, sizeof path, "/proc/self/task/%s/stat", item->d_name);
+        FILE *file = fopen(path, "re");
+        if (file && fscanf(file, "%*d (%*[^)]) %c", &thread_state) == 1)
+            wants |= thread_state == 'R';
+        if (file) fclose(file);
+    }
+    closedir(folder);
+    return wants;
+}
+
+/* True if the thread sleeps soon, and goes on sleeping. One under way stops only when it runs
+ * again, for which a busy machine needs a while. */
 static bool rests(void)
 {
-    usleep(20000); /* what was under way */
-    for (int look = 0; look < LOOKS; look++)
-        if (!computes_within(SHORTLY)) return true;
-    return false;
+    double until = now() + PATIENT;
+    int looks = 0;
+    while (looks < LOOKS && now() < until) {
+        looks = wants_to_compute() ? 0 : looks + 1;
+        usleep(20000);
+    }
+    return looks == LOOKS;
 }
 
 /* False in container runtimes that forbid the policy. */

@@ -112,8 +112,13 @@ class Spool:
 
 def kept_verdicts(folder):
     """The paths of the verdicts without a waiting job, by the digest of their job."""
-    paths = glob.glob(os.path.join(folder, "kept", "*.json"))
-    return {read_json(path)["content"]: path for path in paths}
+    found = {}
+    for path in glob.glob(os.path.join(folder, "kept", "*.json")):
+        try:
+            found[read_json(path)["content"]] = path
+        except BadInput:  # `tend` has just given it to a job
+            continue
+    return found
 
 
 def keep(folder, job_id, content, verdict):
@@ -131,21 +136,21 @@ def pack(out, group, part, build, extra):
     solutions, checkout = extra
     need(not os.path.exists(part), f"{part}: exists; name a new folder")
     index = {"group": group, "jobs": {}}
-    os.makedirs(os.path.join(part, "jobs"))
     # Kept verdicts are read first. `tend` answers a job before it removes one of them.
     cells = glob.glob(os.path.join(group_folder(out, group), "*", "jobs"))
     kept = {os.path.dirname(jobs): kept_verdicts(os.path.dirname(jobs)) for jobs in cells}
+    os.makedirs(os.path.join(part, "jobs"))
     for path in sorted(path for jobs in cells for path in glob.glob(os.path.join(jobs, "*.json"))):
         folder = os.path.dirname(os.path.dirname(path))
-        if os.path.exists(os.path.join(folder, "verdicts", id_of(path) + ".json")):
-            continue
         try:
             with open(path, encoding="utf-8") as file:
                 text = file.read()
         except FileNotFoundError:  # kforge has just withdrawn the job
             continue
         content = digest(json.loads(text))
-        if kept[folder].pop(content, None):  # `tend` is about to answer this job
+        # `tend` has answered this job, or is about to. A kept verdict answers only one.
+        ready = kept[folder].pop(content, None)
+        if ready or os.path.exists(os.path.join(folder, "verdicts", id_of(path) + ".json")):
             continue
         write_whole(os.path.join(part, "jobs", id_of(path) + ".json"), text)
         index["jobs"][id_of(path)] = [os.path.basename(folder), content]
