@@ -53,7 +53,7 @@ if(TARGET fuzz_runner_process)
   set(timing ${CMAKE_SOURCE_DIR}/evaluator/judge/timing)
   target_include_directories(fuzz_runner_process PRIVATE ${timing}
     ${CMAKE_SOURCE_DIR}/evaluator/judge/device ${CMAKE_SOURCE_DIR}/evaluator/judge/build)
-  target_sources(fuzz_runner_process PRIVATE ${runner_files} ${timing}/runner_timeout.c
+  target_sources(fuzz_runner_process PRIVATE ${runner_files} ${timing}/runner_timeout.c ${timing}/clock.c
     ${timing}/cpu_idle_guard.c ${timing}/launch_affinity.c)
 endif()
 kf_test(scan kf_scan)
