@@ -107,7 +107,7 @@ build_ahead() {
     set +m
 }
 
-# Ends the latter first, since at that priority it hardly goes on beside other programs. What it has
+# Ends the latter first, since at that priority other programs hardly let it go on. What it has
 # compiled stays.
 build_now() {
     local started=$SECONDS

@@ -177,7 +177,7 @@ spool = carry.Spool("answered", "search", "cell")
 for name, source in {"a": "ab", "b": "ab", "c": "c", "d": "de", "e": "de"}.items():
     carry.write_whole(spool.path("jobs", name + ".json"), json.dumps({"id": name, "source": source}))
 for source in ("ab", "de"):
-    carry.keep(spool.folder, source, carry.digest({"source": source}), {"id": source, "blame": "nobody"})
+    carry.keep(spool.folder, source, carry.digest({"source": source}), {"id": source, "blame": "candidate"})
 carry.write_whole(spool.path("verdicts", "d.json"), "{}") # given just now, and its kept verdict is about to be removed
 os.symlink("removed", spool.path("kept", "removed.json"))
 END
