@@ -9,7 +9,7 @@ mkdir -p "$folder/bin" "$folder/lib/kforge" "$folder/tests"
 for program in kforge kforge-runner-cuda kforge-runner-sanitize gpu_check; do
     [ ! -x "$build/bin/$program" ] || cp "$build/bin/$program" "$folder/bin/"
 done
-cp "$build"/lib/kforge/libkf{lockdown,calls,torch}.so "$folder/lib/kforge/"
+cp "$build"/lib/kforge/libkf*.so "$folder/lib/kforge/"
 cp -r "$build/lib/kforge/torch" "$folder/lib/kforge/"
 strip "$folder"/bin/* "$folder"/lib/kforge/*.so
 # Packs all linked libraries except the C library, and the one that `kforge serve` loads.

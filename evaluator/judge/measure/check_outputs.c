@@ -58,9 +58,11 @@ static int class_of(kf_set_variation variation)
     return (variation.argument + 1) * KF_VARIATION_COUNT + (int)variation.variation;
 }
 
-static bool is_offset(kf_set_variation variation)
+/* True if wrong results look inexact: an input is nearly constant, or has little effect. */
+static bool hides_errors(kf_set_variation variation)
 {
-    return variation.argument >= 0 && variation.variation == KF_VARY_OFFSET;
+    return variation.argument >= 0 &&
+           (variation.variation == KF_VARY_OFFSET || variation.variation == KF_VARY_SCALE_DOWN);
 }
 
 static bool is_output(const kf_problem_argument *argument)
@@ -668,7 +670,7 @@ static bool find_first_failure(const kf_workbench *bench, kf_sets *sets, item *i
     for (size_t n = 0; n < 2 * used; n++) {
         item *it = &items[n % used];
         if (!it->fails || (doubts && may_be_doubted(it, doubts))) continue;
-        if (n < used && (it->figures.inaccurate || is_offset(it->variation))) continue;
+        if (n < used && (it->figures.inaccurate || hides_errors(it->variation))) continue;
         if (!bring(it, sets, bench->device->operations,
                    (int)(it->argument - bench->problem->arguments), error))
             return false;
@@ -687,11 +689,10 @@ static item *choose_failure(item *items, size_t used, const kf_doubts *doubts)
     for (size_t n = 0; n < used; n++) {
         item *it = &items[n];
         if (it->passed || !it->data || (doubts && may_be_doubted(it, doubts))) continue;
-        int rank = is_offset(it->variation) ? 2 : it->figures.inaccurate;
+        int rank = hides_errors(it->variation) ? 2 : it->figures.inaccurate;
         if (!chosen || rank < least) chosen = it, least = rank;
     }
-    /* Inputs that are nearly equal make wrong results look inexact. */
-    if (chosen && is_offset(chosen->variation)) chosen->figures.inaccurate = false;
+    if (chosen && hides_errors(chosen->variation)) chosen->figures.inaccurate = false;
     return chosen;
 }
 
