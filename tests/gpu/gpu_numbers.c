@@ -360,6 +360,38 @@ static void check_sides(fixture *f)
     drop(f);
 }
 
+/* If memory is short, all have the same buffers. Then what one side's turn wrote is as it should be
+ * at the other's, too. */
+static void check_shared_sides(fixture *f)
+{
+    const kf_device_operations *o = f->device->operations;
+    kf_error error = {0};
+    const bool chosen[3] = {true, false, true};
+    static const kf_role roles[] = {KF_ROLE_BASELINE, KF_ROLE_CANDIDATE};
+    add_argument(f, KF_INPUT, KF_F32, 0, 1, 100000);
+    add_argument(f, KF_OUTPUT, KF_F32, 0, 3, 1000001);
+    add_argument(f, KF_INOUT, KF_F32, 0, 1, 3001);
+    f->device->sides_share = true;
+    bool made = make(f, 3, true);
+    f->device->sides_share = false;
+    if (!made) return;
+    if (!kf_cuda_sides_share(f->sets)) fail(f, "shared sides", "each side has its own buffers");
+    if (!o->buffers.fill(f->sets, 21, f->variations, &error)) fail(f, "shared sides", error.text);
+    for (int turn = 0; turn < 4; turn++) {
+        kf_damage damage = {.kind = KF_DAMAGE_NONE};
+        if (!o->buffers.turn_to(f->sets, roles[turn % 2], &error) ||
+            !o->buffers.poison(f->sets, 30 + (uint64_t)turn, &error))
+            fail(f, "shared sides", error.text);
+        for (int side = 0; side < 2; side++)
+            if (!o->buffers.turn_to(f->sets, roles[side], &error) ||
+                !o->buffers.inspect(f->sets, chosen, &damage, &error))
+                fail(f, "shared sides", error.text);
+            else if (damage.kind != KF_DAMAGE_NONE)
+                fail(f, "shared sides", "damage was found in buffers that are as before");
+    }
+    drop(f);
+}
+
 int check_numbers(void)
 {
     kf_error error = {0};
@@ -380,6 +412,7 @@ int check_numbers(void)
     check_snapshots(f);
     check_occupation(f);
     check_sides(f);
+    check_shared_sides(f);
     int failures = f->failures;
     f->device->operations->free(f->device);
     free(f);

@@ -542,7 +542,9 @@ bool kf_cuda_poison(kf_sets *handle, uint64_t secret, kf_error *error)
            entries = (size_t)sets->count * arguments;
     autofills fills = {0};
     kf_autowork poison = {0};
-    sets->secrets.poison[sets->side] = secret;
+    bool share = kf_cuda_sides_share(handle);
+    for (int side = 0; side < 2; side++)
+        if (share || side == (int)sets->side) sets->secrets.poison[side] = secret;
     sets->order.sample_count = 0;
     for (int i = 0; i < 2; i++) kf_output_directory_clear(sets->output_directories[i]);
     sets->snapshot_count = 0;
