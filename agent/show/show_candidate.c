@@ -13,6 +13,7 @@
 #include "show.h"
 #include "table.h"
 #include "terminal.h"
+#include "throttling.h"
 
 /* The names of the candidate's file in a build. */
 static const char *const build_names[] = {"candidate.cu", "candidate.py"};
@@ -199,6 +200,16 @@ static bool print_disagreement(const kf_view *view, const kf_verdict *verdict, c
     return true;
 }
 
+/* Prints in words that the GPU ran slower than it can. False for another flag. */
+static bool print_throttling(const kf_view *view, const char *flag)
+{
+    kf_autobuffer text = {0};
+    if (!kf_throttling_words(flag, &text)) return false;
+    fprintf(view->out, "  ");
+    kf_text_wrap(view->out, text.data, text.size, view->width ? view->width : 100, 4, true);
+    return true;
+}
+
 /* True for flags about unseen workloads. The message of a verdict says the same in words. */
 static bool is_on_unseen(const char *flag)
 {
@@ -220,7 +231,9 @@ static void print_findings(const kf_view *view, const kf_verdict *verdict)
             print_finding(view, verdict->workloads[i].workload, &verdict->workloads[i].findings[f]);
     for (size_t i = 0; i < verdict->flag_count; i++) {
         const char *flag = verdict->flags[i];
-        if (is_on_unseen(flag) || print_disagreement(view, verdict, flag)) continue;
+        if (is_on_unseen(flag) || print_disagreement(view, verdict, flag) ||
+            print_throttling(view, flag))
+            continue;
         fprintf(view->out, "  %s: %s\n",
                 strcmp(flag, KF_FLAG_FROZEN) == 0
                     ? "with frozen weights: it transforms them once and keeps the result"

@@ -8,6 +8,7 @@
 
 #include "kforge/buffer.h"
 #include "kforge/json.h"
+#include "throttling.h"
 
 /* Bytes of a summary, and of the text of an error in JSON: together with the keys about 120 tokens.
  */
@@ -388,6 +389,7 @@ static void step_of_correct(const kf_verdict *verdict, kf_buffer *text)
 {
     double ratio;
     const kf_workload_verdict *far = furthest(verdict, &ratio), *slow = slowest(verdict);
+    const char *throttled = kf_throttling_find(verdict);
     int pairs = 0;
     for (size_t i = 0; i < verdict->workload_count; i++) pairs += verdict->workloads[i].pairs;
     if (isnan(verdict->speedup.value) && pairs)
@@ -395,6 +397,8 @@ static void step_of_correct(const kf_verdict *verdict, kf_buffer *text)
                                "machine's timing noise.");
     else if (isnan(verdict->speedup.value))
         kf_buffer_string(text, "Time it: its results are right.");
+    else if (throttled && kf_throttling_next(throttled, text))
+        return;
     else if (has_flag_with(verdict, "verify.disagrees"))
         kf_buffer_string(text, "Measure again on a quiet machine: two measurements disagree.");
     else if (!(verdict->speedup.high <= WIDE * verdict->speedup.low))
@@ -430,6 +434,10 @@ char *kf_verdict_next(const kf_verdict *verdict)
         step_of_build(verdict, d.finding, &text);
         return kf_buffer_take(&text);
     }
+    const char *throttled = kf_throttling_find(verdict);
+    if (strcmp(rule, "baseline.disturbed") == 0 && throttled &&
+        kf_throttling_next(throttled, &text))
+        return kf_buffer_take(&text);
     if (strcmp(rule, "output.mismatch") == 0) {
         const kf_output_check *output = wrong_output(&d);
         step = step_of_mismatch(verdict, output);
