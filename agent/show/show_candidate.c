@@ -348,6 +348,7 @@ static void print_kernelbench(const kf_view *view, const kf_verdict *verdict)
     const char *trials = cJSON_GetStringValue(
                    cJSON_GetObjectItemCaseSensitive(metadata, "correctness_trials")),
                *why = correct ? NULL : cJSON_GetStringValue(reason);
+    char time[KF_FIGURE], ratio[KF_FIGURE];
     double runtime = kf_json_get_number(claim, "runtime", NAN),
            speedup = kf_json_get_number(claim, "speedup", NAN);
     fprintf(view->out, "\nKernelBench would say: %s%s%s",
@@ -356,7 +357,8 @@ static void print_kernelbench(const kf_view *view, const kf_verdict *verdict)
                       : "incorrect",
             trials ? " " : "", trials ? trials : "");
     if (correct && !isnan(runtime))
-        fprintf(view->out, ", %.4g ms, %.2fx over eager", runtime, speedup);
+        fprintf(view->out, ", %s, %s over the baseline in eager mode",
+                kf_figure_seconds(1e-3 * runtime, time), kf_figure_ratio(speedup, ratio));
     if (why) fprintf(view->out, ": %.200s", why);
     fprintf(view->out,
             "\n  (unverified: its protocol runs in the solution's own process)\nkforge says: %s\n",
