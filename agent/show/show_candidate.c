@@ -357,7 +357,7 @@ static void print_kernelbench(const kf_view *view, const kf_verdict *verdict)
                       : "incorrect",
             trials ? " " : "", trials ? trials : "");
     if (correct && !isnan(runtime))
-        fprintf(view->out, ", %s, %s over the baseline in eager mode",
+        fprintf(view->out, ", %s, %s over the eager baseline",
                 kf_figure_seconds(1e-3 * runtime, time), kf_figure_ratio(speedup, ratio));
     if (why) fprintf(view->out, ": %.200s", why);
     fprintf(view->out,
