@@ -311,6 +311,8 @@ static bool conclude(kf_search *s, kf_search_result *result, kf_error *error)
         kf_fail(&result->question, KF_ERROR_INPUT, "%s", s->selection.above_floor);
     if (ends_at_once(result)) return true;
     if (!kf_verify_left_out(s, &result->left_out, error)) return false;
+    /* Without more time a resumed run would leave it out again. */
+    if (*result->left_out.text && kf_verify_lacks_time(s)) result->time_spent = true;
     result->settled = result->settled && !*result->left_out.text;
     if (!result->settled) note_open(s, result);
     return true;

@@ -45,7 +45,7 @@ for word in latest last "$run" "${run:0:8}"; do
     expect 0 show "$word"
     [ "$out" = "$whole" ] || fail "show $word"
 done
-says "best      c3, 1.84x [1.83, 1.85] against the baseline, measured again in fresh processes"
+says "best      c3, 1.84x [1.83, 1.85] over the baseline, measured again in fresh processes"
 says "6 judged, 1 no_source"
 says "3 correct, 1 interference, 1 wrong_result, 1 compile_error"
 says "5 calls, 6,000 tokens in, 1,700 out, \$0.05"

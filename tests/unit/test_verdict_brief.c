@@ -104,6 +104,10 @@ static void a_mismatch_says_where_and_what_to_look_for(void **state)
         const char *pattern, *word;
     } rows[] = {
         {"tail from 4096", "loop bound"},
+        {"tail from 4096, random values", "loop bound"},
+        {"tail from 4096, NaN", "loop bound"},
+        {"tail from 4096, not written", "every element"},
+        {"last column, zeros", "column loop"},
         {"last column", "column"},
         {"everywhere", "formula"},
         {"5 scattered, like a race", "barrier"},
