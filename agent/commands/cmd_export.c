@@ -321,7 +321,7 @@ static bool tell(const settings *s, const kf_invocation *invocation,
         for (size_t i = 0; i < 2; i++) kf_add_figure(json, more[i].key, (double)more[i].count);
         return kf_print_json(invocation->output, json, error);
     }
-    fprintf(invocation->log, "%lld rows", (long long)r->rows);
+    fprintf(invocation->log, "%lld row%s", (long long)r->rows, r->rows == 1 ? "" : "s");
     if (r->test) fprintf(invocation->log, ", %lld of them in the test split", (long long)r->test);
     for (size_t i = 0; i < count; i++)
         if (counts[i].count)

@@ -60,6 +60,9 @@ typedef struct kf_llm_request {
     /* Asks only if requests to a server succeed: without reasoning, and not again after a failure,
      * except once for an address that does not answer. */
     bool trial;
+    /* Asks a server only for its list of models, which costs nothing and counts for no budget. The
+     * reply has no text. A server without a list fails with KF_ERROR_IO. */
+    bool listing;
 } kf_llm_request;
 
 typedef enum kf_llm_outcome {

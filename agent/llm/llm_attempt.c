@@ -43,6 +43,7 @@ static size_t prompt_bytes(const kf_request *request)
 
 kf_amount kf_request_most(const kf_request *request, int64_t max_tokens)
 {
+    if (request->listing) return (kf_amount){0};
     /* No vocabulary in use makes more than one token of a byte. */
     int64_t prompt = (int64_t)prompt_bytes(request) + OVERHEAD_TOKENS;
     const kf_price *price = &request->network->price;
@@ -59,7 +60,7 @@ static void settle(kf_request *request, bool was_charged)
 {
     kf_network *n = request->network;
     const kf_answer *a = &request->attempt.answer;
-    kf_amount used = {0, 0, 1};
+    kf_amount used = {0, 0, !request->listing};
     bool counted = a->prompt_tokens >= 0 && a->completion_tokens >= 0;
     if (was_charged || counted) {
         int64_t prompt =
@@ -88,7 +89,7 @@ static void settle(kf_request *request, bool was_charged)
     }
     request->usage.used.nanodollars += used.nanodollars;
     request->usage.used.tokens += used.tokens;
-    request->usage.used.requests++;
+    request->usage.used.requests += used.requests;
     if (n->budget) kf_budget_settle(n->budget, &request->attempt.reserved, &used);
     request->attempt.reserved = (kf_amount){0};
 }
@@ -142,6 +143,7 @@ static bool take_piece(kf_request *request, const char *data, size_t size)
         /* Longer errors are cut. */
         return !request->attempt.body.failed;
     }
+    if (request->listing) return true;
     if (request->attempt.kind == KF_BODY_UNKNOWN) {
         size_t blank = 0;
         while (blank < size && isspace((unsigned char)data[blank])) blank++;
@@ -283,6 +285,7 @@ static verdict judge_error(kf_request *request, int status, kf_error *error,
                 n->key.value ? "check the key in " : "no key was sent: set ", n->key.name);
         return FAIL;
     }
+    if (request->listing) return kf_fail(error, KF_ERROR_IO, "status %d: %s", status, said), FAIL;
     if (status == 404 || (status == 400 && is_wrong_name(kind, said))) {
         kf_fail(error, KF_ERROR_INPUT, "status %d: %s; check the model's name and the address %s",
                 status, said, n->base);
@@ -398,6 +401,7 @@ static verdict judge(kf_request *request, const kf_http_result *result, kf_error
                      kf_llm_outcome *outcome)
 {
     *outcome = KF_LLM_FAILED;
+    if (result->status == 200 && request->listing) return ACCEPT;
     if (result->status == 200) return judge_answer(request, result, error);
     if (result->status && result->fault != KF_HTTP_REDIRECT &&
         (!result->fault || result->fault == KF_HTTP_STOPPED || request->attempt.body.size))
@@ -414,8 +418,9 @@ static verdict judge(kf_request *request, const kf_http_result *result, kf_error
 }
 
 /* True if the server may have produced a reply, even if it did not arrive whole. */
-static bool may_be_charged(const kf_http_result *result)
+static bool may_be_charged(const kf_request *request, const kf_http_result *result)
 {
+    if (request->listing) return false;
     if (result->status) return result->status == 200;
     return result->was_sent && result->fault != KF_HTTP_CONNECT && result->fault != KF_HTTP_TLS;
 }
@@ -504,9 +509,12 @@ static void done(void *context, const kf_http_result *result)
     double now = kf_now(), wait = kf_server_limits_wait(&request->attempt.limits);
     if (wait > 0) n->pace.hold_until = fmax(n->pace.hold_until, now + fmin(wait, MAX_WAIT_SECONDS));
     /* Before anything moves the text out of the answer. */
-    settle(request, may_be_charged(result));
+    settle(request, may_be_charged(request, result));
     bool more = v == ACCEPT && is_continued(request);
-    if (v == ACCEPT && !more) fill_reply(request);
+    if (request->listing && v == ACCEPT)
+        request->reply.outcome = KF_LLM_OK;
+    else if (v == ACCEPT && !more)
+        fill_reply(request);
     if (request->attempt.answer.model[0] && !request->reply.model)
         request->reply.model = strdup(request->attempt.answer.model);
     release_attempt(request);
@@ -590,7 +598,10 @@ bool kf_request_begin(kf_request *request, int64_t max_tokens, kf_error *error)
     kf_autofree char *body = make_body(request, &settings);
     kf_autobuffer url = {0}, key = {0};
     kf_buffer_string(&url, n->base);
-    n->dialect->path(&settings, &url);
+    if (request->listing)
+        kf_buffer_string(&url, "/models");
+    else
+        n->dialect->path(&settings, &url);
     if (n->key.value) {
         kf_api_keys_guard();
         const char *form = n->key.form ? n->key.form : n->dialect->key_header;
@@ -618,8 +629,8 @@ bool kf_request_begin(kf_request *request, int64_t max_tokens, kf_error *error)
         kf_http_start(n->http,
                       &(kf_http_request){.url = url.data,
                                          .headers = headers,
-                                         .body = body,
-                                         .body_size = strlen(body),
+                                         .body = request->listing ? NULL : body,
+                                         .body_size = request->listing ? 0 : strlen(body),
                                          .connect_seconds = n->timeouts.connect,
                                          .first_byte_seconds = n->timeouts.first_byte,
                                          .stall_seconds = n->timeouts.stall,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api_key.h"
 #include "kforge/file.h"
 #include "llm_provider.h"
 
@@ -46,6 +47,16 @@ static void fallback_close(void *state)
     free(f);
 }
 
+/* Adds to the error which member it is about. */
+static bool name_member(const fallback *f, kf_error *error)
+{
+    const char *given = f->specs[f->count];
+    if (strstr(error->text, given))
+        return kf_fail_prefix(error, "fallback: model %d", f->count + 1);
+    kf_autofree char *shown = kf_api_keys_without(given, NULL);
+    return kf_fail_prefix(error, "fallback: model %d (%.100s)", f->count + 1, shown ? shown : "");
+}
+
 static bool add_member(fallback *f, const char *spec, size_t length, kf_error *error)
 {
     if (f->count == MAX_MEMBERS)
@@ -53,7 +64,7 @@ static bool add_member(fallback *f, const char *spec, size_t length, kf_error *e
     f->specs[f->count] = strndup(spec, length);
     if (!f->specs[f->count]) return kf_fail_memory(error, "a model spec");
     f->members[f->count] = kf_llm_open(f->specs[f->count], error);
-    if (!f->members[f->count]) return kf_fail_prefix(error, "fallback");
+    if (!f->members[f->count]) return name_member(f, error);
     if (kf_llm_episodes(f->members[f->count]))
         return f->count++, kf_fail(error, KF_ERROR_INPUT,
                                    "fallback: an agent can't be one of the models; give it with a "

@@ -59,7 +59,7 @@ typedef struct kf_request {
     double temperature;
     int64_t max_tokens, tag;
     /* As in kf_llm_request. */
-    bool trial;
+    bool trial, listing;
     /* When the caller submitted it, and when the next attempt may leave (kf_now). */
     double submitted, due;
     /* Attempts that failed and may be repeated. */

@@ -210,6 +210,11 @@ static bool is_silent(const kf_search *s)
            !s->selection.model_candidates && !s->models.budget_spent;
 }
 
+static bool has_spent_its_time(const kf_search *s, const kf_search_result *result)
+{
+    return result->end == KF_SEARCH_SPENT && kf_search_time_left(s) <= kf_search_reserve(s);
+}
+
 static bool search(kf_search *s, kf_search_result *result, kf_error *error)
 {
     double ending_since = 0;
@@ -239,6 +244,7 @@ static bool search(kf_search *s, kf_search_result *result, kf_error *error)
                   : s->jobs.postponed ? KF_SEARCH_STOPPED
                   : over              ? KF_SEARCH_SPENT
                                       : KF_SEARCH_CONVERGED;
+    result->time_spent = has_spent_its_time(s, result);
     result->models_silent = is_silent(s);
     result->machine_failed = result->end == KF_SEARCH_STOPPED && !s->models.gone;
     if (result->end == KF_SEARCH_INTERRUPTED)
@@ -283,17 +289,12 @@ static bool ends_at_once(const kf_search_result *result)
            (result->end == KF_SEARCH_STOPPED && result->models_silent);
 }
 
-static bool has_spent_its_time(const kf_search *s, const kf_search_result *result)
-{
-    return result->end == KF_SEARCH_SPENT && kf_search_time_left(s) <= kf_search_reserve(s);
-}
-
 /* Calls in flight at the end have been stored as failed ones by now. They are the models' fault if
  * the time was too short for them, and not if other candidates were enough. */
 static void note_silence(const kf_search *s, kf_search_result *result)
 {
     kf_error why = result->why;
-    if (has_spent_its_time(s, result)) result->models_silent = is_silent(s);
+    if (result->time_spent) result->models_silent = is_silent(s);
     if (result->models_silent && result->end == KF_SEARCH_SPENT)
         kf_fail(&result->why, KF_ERROR_NONE, "%.400s; no model has replied", why.text);
 }
@@ -301,7 +302,8 @@ static void note_silence(const kf_search *s, kf_search_result *result)
 /* Fills in what the user should know of the end. */
 static bool conclude(kf_search *s, kf_search_result *result, kf_error *error)
 {
-    result->time_spent = has_spent_its_time(s, result);
+    /* The time that was kept for measuring again may be left over, or used up only now. */
+    result->time_spent = result->time_spent || has_spent_its_time(s, result);
     result->settled = result->end == KF_SEARCH_CONVERGED ||
                       (result->end == KF_SEARCH_SPENT && kf_selection_stop(s) &&
                        strcmp(kf_selection_stop(s), result->why.text) == 0);
@@ -309,6 +311,8 @@ static bool conclude(kf_search *s, kf_search_result *result, kf_error *error)
         kf_fail(&result->question, KF_ERROR_INPUT, "%s", s->selection.above_floor);
     if (ends_at_once(result)) return true;
     if (!kf_verify_left_out(s, &result->left_out, error)) return false;
+    /* Without more time a resumed run would leave it out again. */
+    if (*result->left_out.text && kf_verify_lacks_time(s)) result->time_spent = true;
     result->settled = result->settled && !*result->left_out.text;
     if (!result->settled) note_open(s, result);
     return true;

@@ -150,7 +150,8 @@ typedef struct kf_search_result {
     bool machine_failed;
     /* Models were asked, and no reply came. */
     bool models_silent;
-    /* To resume the run is of no use; the time of the budget is used up; a resumed run has
+    /* To resume the run is of no use; the time of the budget is used up, or
+     * too short to measure a candidate again; a resumed run has
      * candidates or replies to judge. */
     bool settled, time_spent, open;
     /* what the end of the time left out; "": nothing */

@@ -204,6 +204,8 @@ void kf_verify_first(kf_verification *verification, int64_t candidate, kf_interv
 /* As kf_best_note after a second measurement. Reports also whether it confirms the first one. */
 bool kf_verify_note(kf_search *s, const kf_proposal *proposal, const kf_verdict *verdict,
                     kf_error *error);
+/* True if the rest of the time does not suffice to measure a candidate again. */
+bool kf_verify_lacks_time(const kf_search *s);
 /* Fills in which candidate should be measured again and was not, or "". */
 bool kf_verify_left_out(kf_search *s, kf_error *text, kf_error *error);
 /* Proposes to measure a candidate again before it is called best; *proposal NULL: no candidate

@@ -174,6 +174,8 @@ typedef struct kf_model {
 typedef struct kf_probe {
     /* an object of its own; NULL: no question is open */
     kf_llm *llm;
+    /* the server is asked only for its list of models */
+    bool listing;
     /* why the model refused it; malloc'd, or NULL */
     char *refusal;
 } kf_probe;

@@ -5,10 +5,14 @@
  * network gets a question of a few tokens to the same address, with the same key and name. A list
  * of models would cost no tokens, but many servers have none, or show it without a key.
  *
+ * With a limit of requests the server is asked for the list first, because that is no request to a
+ * model. If the server refuses it, the question follows and counts: keys exist that allow requests
+ * but not the list. The last request of a budget is left to the search.
+ *
  * Only a refusal counts that will be repeated. For all other failures the first real request
  * decides. The question is no call: it is not stored, no reply counts for a budget, and a replay
- * does not see it. Its cost and its tokens are reserved and booked like those of a call. With a
- * limit of requests there is no question. It ends when the model gets its first real request. */
+ * does not see it. Its cost, its tokens and its request are reserved and booked like those of a
+ * call. It ends when the model gets its first real request. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,29 +24,46 @@
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
+/* True if the search keeps a request after the question. */
+static bool has_room(const kf_search *s)
+{
+    return s->settings->budget.requests - s->progress.requests > 1;
+}
+
 /* True if a question costs little. A benchmark counts its requests. */
 static bool is_worthwhile(const kf_search *s)
 {
     return kf_strategy_calls_models(&s->strategy) && !s->settings->bench && !s->settings->samples &&
-           !s->settings->budget.requests;
+           (!s->settings->budget.requests || has_room(s));
+}
+
+/* Asks for the list of models, or the small question. False without room in the budget: then the
+ * first real request decides. */
+static bool ask(kf_probe *probe, bool listing)
+{
+    kf_error why = {0};
+    probe->listing = listing;
+    return kf_llm_submit(probe->llm,
+                         &(kf_llm_request){.prompt = "Reply with the word: ready",
+                                           .temperature = -1,
+                                           .max_tokens = PROBE_TOKENS,
+                                           .trial = true,
+                                           .listing = listing},
+                         &why);
 }
 
 bool kf_probes_start(kf_search *s, kf_error *error)
 {
-    static const kf_llm_request question = {.prompt = "Reply with the word: ready",
-                                            .temperature = -1,
-                                            .max_tokens = PROBE_TOKENS,
-                                            .trial = true};
     if (!is_worthwhile(s)) return true;
     s->models.budget = kf_models_budget(s);
     for (size_t i = 0; i < s->settings->model_count; i++) {
+        kf_probe *probe = &s->models.probes[i];
         kf_auto(kf_llm) llm = kf_llm_open(s->settings->models[i], error);
-        kf_error why = {0};
         if (!llm) return false;
         if (!kf_llm_is_remote(llm)) continue;
         kf_llm_set_budget(llm, &s->models.budget);
-        /* Without room in the budget the first real request decides. */
-        if (kf_llm_submit(llm, &question, &why)) s->models.probes[i].llm = kf_steal(&llm);
+        probe->llm = kf_steal(&llm);
+        if (!ask(probe, s->settings->budget.requests)) kf_llm_close(kf_steal(&probe->llm));
     }
     kf_probes_step(s);
     return true;
@@ -112,10 +133,11 @@ void kf_probes_step(kf_search *s)
         kf_probe *probe = &s->models.probes[i];
         kf_llm_reply reply;
         if (!probe->llm || kf_llm_poll(probe->llm, 0, &reply) != 1) continue;
-        kf_llm_close(kf_steal(&probe->llm));
         book(s, &reply);
-        if (reply.outcome == KF_LLM_FAILED && reply.error.code == KF_ERROR_INPUT)
-            refuse(s, i, &reply.error);
+        bool refused = reply.outcome == KF_LLM_FAILED && reply.error.code == KF_ERROR_INPUT;
+        bool listed = probe->listing, again = refused && listed && has_room(s) && ask(probe, false);
+        if (!again) kf_llm_close(kf_steal(&probe->llm));
+        if (refused && !listed) refuse(s, i, &reply.error);
         kf_llm_reply_free(&reply);
     }
 }

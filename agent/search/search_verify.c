@@ -273,6 +273,11 @@ bool kf_verify_propose(kf_search *s, bool final, kf_proposal **result, kf_error 
     return row == 1 ? propose(s, &found, result, error) : row == 0;
 }
 
+bool kf_verify_lacks_time(const kf_search *s)
+{
+    return kf_search_time_left(s) <= s->verification.longest;
+}
+
 bool kf_verify_left_out(kf_search *s, kf_error *text, kf_error *error)
 {
     kf_proposal *missing;
@@ -284,9 +289,8 @@ bool kf_verify_left_out(kf_search *s, kf_error *text, kf_error *error)
     if (missing && missing->claimed.value > 1 && !is_best)
         kf_fail(text, KF_ERROR_LIMIT, "c%lld with %s was not measured again: %s",
                 (long long)missing->candidate, kf_figure_speedup(missing->claimed, figure),
-                kf_search_time_left(s) <= s->verification.longest
-                    ? "the time did not suffice"
-                    : "the end of a run measures only a few again");
+                kf_verify_lacks_time(s) ? "the time did not suffice"
+                                        : "the end of a run measures only a few again");
     kf_proposal_free(missing);
     return true;
 }

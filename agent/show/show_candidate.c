@@ -13,6 +13,7 @@
 #include "show.h"
 #include "table.h"
 #include "terminal.h"
+#include "throttling.h"
 
 /* The names of the candidate's file in a build. */
 static const char *const build_names[] = {"candidate.cu", "candidate.py"};
@@ -199,6 +200,16 @@ static bool print_disagreement(const kf_view *view, const kf_verdict *verdict, c
     return true;
 }
 
+/* Prints in words that the GPU ran slower than it can. False for another flag. */
+static bool print_throttling(const kf_view *view, const char *flag)
+{
+    kf_autobuffer text = {0};
+    if (!kf_throttling_words(flag, &text)) return false;
+    fprintf(view->out, "  ");
+    kf_text_wrap(view->out, text.data, text.size, view->width ? view->width : 100, 4, true);
+    return true;
+}
+
 /* True for flags about unseen workloads. The message of a verdict says the same in words. */
 static bool is_on_unseen(const char *flag)
 {
@@ -220,7 +231,9 @@ static void print_findings(const kf_view *view, const kf_verdict *verdict)
             print_finding(view, verdict->workloads[i].workload, &verdict->workloads[i].findings[f]);
     for (size_t i = 0; i < verdict->flag_count; i++) {
         const char *flag = verdict->flags[i];
-        if (is_on_unseen(flag) || print_disagreement(view, verdict, flag)) continue;
+        if (is_on_unseen(flag) || print_disagreement(view, verdict, flag) ||
+            print_throttling(view, flag))
+            continue;
         fprintf(view->out, "  %s: %s\n",
                 strcmp(flag, KF_FLAG_FROZEN) == 0
                     ? "with frozen weights: it transforms them once and keeps the result"
@@ -335,6 +348,7 @@ static void print_kernelbench(const kf_view *view, const kf_verdict *verdict)
     const char *trials = cJSON_GetStringValue(
                    cJSON_GetObjectItemCaseSensitive(metadata, "correctness_trials")),
                *why = correct ? NULL : cJSON_GetStringValue(reason);
+    char time[KF_FIGURE], ratio[KF_FIGURE];
     double runtime = kf_json_get_number(claim, "runtime", NAN),
            speedup = kf_json_get_number(claim, "speedup", NAN);
     fprintf(view->out, "\nKernelBench would say: %s%s%s",
@@ -343,7 +357,8 @@ static void print_kernelbench(const kf_view *view, const kf_verdict *verdict)
                       : "incorrect",
             trials ? " " : "", trials ? trials : "");
     if (correct && !isnan(runtime))
-        fprintf(view->out, ", %.4g ms, %.2fx over eager", runtime, speedup);
+        fprintf(view->out, ", %s, %s over the eager baseline",
+                kf_figure_seconds(1e-3 * runtime, time), kf_figure_ratio(speedup, ratio));
     if (why) fprintf(view->out, ": %.200s", why);
     fprintf(view->out,
             "\n  (unverified: its protocol runs in the solution's own process)\nkforge says: %s\n",

@@ -91,7 +91,7 @@ static bool print_head(const kf_view *view, kf_store *store, const kf_store_run 
                 (long long)run->best, kf_figure_speedup(run->best_speedup, figure),
                 kf_figure_interval(run->best_speedup, other));
     else if (run->best)
-        fprintf(view->out, "best      c%lld, %s %s against the baseline%s\n", (long long)run->best,
+        fprintf(view->out, "best      c%lld, %s %s over the baseline%s\n", (long long)run->best,
                 kf_figure_speedup(run->best_speedup, figure),
                 kf_figure_interval(run->best_speedup, other),
                 run->best_reverified ? ", measured again in fresh processes"

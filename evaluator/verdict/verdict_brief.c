@@ -8,6 +8,7 @@
 
 #include "kforge/buffer.h"
 #include "kforge/json.h"
+#include "throttling.h"
 
 /* Bytes of a summary, and of the text of an error in JSON: together with the keys about 120 tokens.
  */
@@ -293,14 +294,15 @@ static const struct {
     {"order of threads", "Put __syncthreads() between writing and reading data of other threads."},
     {"added to old values", "Set the output before adding to it: it still holds old values."},
     {"not written", "Write every element: check the grid size and early returns."},
+    /* The place says more than the values: old memory can hold any of them. */
+    {"tail from", "Check the grid size and the loop bound: the end of the output is wrong."},
+    {"last column", "Check the bound of the column loop: the last column is wrong."},
+    {"last row", "Check the bound of the row loop: the last row is wrong."},
     {"NaN", "Look for overflow in exp, 0/0 and reads of uninitialised memory."},
     {"inf", "Look for overflow: subtract the maximum before exp, and add in a wider type."},
     {"like a race", "Add the missing barrier or atomic: few scattered elements look like a race."},
     {"random values", "Initialise what the kernel reads: the results look like old memory."},
     {"zeros", "Check that the kernel runs and writes here: the elements are zero."},
-    {"tail from", "Check the grid size and the loop bound: the end of the output is wrong."},
-    {"last column", "Check the bound of the column loop: the last column is wrong."},
-    {"last row", "Check the bound of the row loop: the last row is wrong."},
     {"every ", "Check the stride of the loop: wrong elements are evenly spaced."},
     {"everywhere", "Check formula, constants and index order: nearly every element is wrong."},
     {"element", "Check the bounds and the index: the wrong elements lie together."},
@@ -388,6 +390,7 @@ static void step_of_correct(const kf_verdict *verdict, kf_buffer *text)
 {
     double ratio;
     const kf_workload_verdict *far = furthest(verdict, &ratio), *slow = slowest(verdict);
+    const char *throttled = kf_throttling_find(verdict);
     int pairs = 0;
     for (size_t i = 0; i < verdict->workload_count; i++) pairs += verdict->workloads[i].pairs;
     if (isnan(verdict->speedup.value) && pairs)
@@ -395,6 +398,8 @@ static void step_of_correct(const kf_verdict *verdict, kf_buffer *text)
                                "machine's timing noise.");
     else if (isnan(verdict->speedup.value))
         kf_buffer_string(text, "Time it: its results are right.");
+    else if (throttled && kf_throttling_next(throttled, text))
+        return;
     else if (has_flag_with(verdict, "verify.disagrees"))
         kf_buffer_string(text, "Measure again on a quiet machine: two measurements disagree.");
     else if (!(verdict->speedup.high <= WIDE * verdict->speedup.low))
@@ -430,6 +435,10 @@ char *kf_verdict_next(const kf_verdict *verdict)
         step_of_build(verdict, d.finding, &text);
         return kf_buffer_take(&text);
     }
+    const char *throttled = kf_throttling_find(verdict);
+    if (strcmp(rule, "baseline.disturbed") == 0 && throttled &&
+        kf_throttling_next(throttled, &text))
+        return kf_buffer_take(&text);
     if (strcmp(rule, "output.mismatch") == 0) {
         const kf_output_check *output = wrong_output(&d);
         step = step_of_mismatch(verdict, output);

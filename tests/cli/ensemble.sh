@@ -96,7 +96,7 @@ optimize heat.db --budget-requests 4 --model "compatible,temperature_from=1,temp
 python3 - "$port" <<'END' || fail "the temperatures are not those of the schedule"
 import json, sqlite3, sys, urllib.request as u
 log = json.load(u.build_opener(u.ProxyHandler({})).open(f"http://127.0.0.1:{sys.argv[1]}/log/heat"))
-sent = [request["json"].get("temperature") for request in log]
+sent = [request["json"].get("temperature") for request in log if request["method"] == "POST"]
 stored = [json.loads(row[0])["temperature"] for row in sqlite3.connect("heat.db").execute("select settings from model_call order by id")]
 print(sent, stored)
 sys.exit(not (sent == [1, 0.75, 0.5, 0.25] and stored == sent))

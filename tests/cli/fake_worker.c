@@ -15,6 +15,7 @@
  *   // fake: quick 0.1 9          the same, if the job asks for less than a second
  *   // fake: floor 0.97            the share of the physical limit
  *   // fake: disagree             `verify` finds that the two measurements disagree
+ *   // fake: throttled 12:60:heat  the verdict has a flag of a throttled GPU
  *   // fake: status crash         any status of a verdict. With "again" instead of "status", only
  *                                 for `verify`
  *   // fake: python crash         the status if the source is judged as Python
@@ -310,6 +311,9 @@ static bool fill(kf_verdict *verdict, const kf_job *job, const char *how)
     if (job->options.verify && !verdict->reverified &&
         !kf_verdict_add_flag(verdict, "verify.disagrees:%.4f..%.4f", workload->speedup.low,
                              workload->speedup.high))
+        return false;
+    if (line_of(job->source, "throttled", rest, sizeof rest) &&
+        !kf_verdict_add_flag(verdict, "clocks.throttled:%s:%s", workload->workload, rest))
         return false;
     return kf_workload_add_sample(
         workload,

@@ -12,7 +12,12 @@ server_in=${SERVER[1]}
 read -r port port6 port_tls port_proxy <&"${SERVER[0]}"
 trap 'exec {server_in}>&-; clean_up' EXIT
 at() { echo "http://127.0.0.1:$port/$1/v1"; }
-requests() { python3 -c 'import json, sys, urllib.request as u; print(len(json.load(u.build_opener(u.ProxyHandler({})).open(sys.argv[1]))))' "http://127.0.0.1:$port/log/$1"; }
+# Requests to a model, or with METHOD GET for a list of models.
+requests() { # SCENARIO [METHOD]
+    python3 -c 'import json, sys, urllib.request as u
+log = json.load(u.build_opener(u.ProxyHandler({})).open(sys.argv[1]))
+print(sum(isinstance(r, str) or r["method"] == sys.argv[2] for r in log))' "http://127.0.0.1:$port/log/$1" "${2-POST}"
+}
 
 # A whole run. Only the environment of kforge holds the key: no argument, child, output or store does.
 export KFORGE_API_KEY=$key
@@ -79,6 +84,11 @@ m@http://127.0.0.1:1/v1|check the address http://127.0.0.1:1/v1, and that its se
 m@https://no.such.host.invalid/v1|check the address https://no.such.host.invalid/v1
 fallback:m@$(at no_model) then m@$(at status-403)|status 403
 END
+# With a limit of requests the list of models is asked for first, and the question only if the server
+# refuses the list.
+endless 3 --time 300s --budget-requests 5 --model "m@$(at unauthorized-listed)"
+case $err in *"no more calls"*"status 401"*"check the key in KFORGE_API_KEY"*) ;; *) fail "$err" ;; esac
+[ "$(requests unauthorized-listed)" = 1 ] || fail "$(requests unauthorized-listed) requests"
 # A server that can't be asked now, and one that refuses the small question only, are asked later.
 # Of several models the others go on.
 asked() { [ "$(requests "$1")" = 1 ]; }
@@ -101,6 +111,27 @@ for server in status-500 wait_an_hour old-small silent-early; do
     said "no more calls" && fail "$server: $(cat err)"
     asked $server || fail "$server: $(requests $server) requests"
 done
+# The list costs no request, whether the server has one, has none, or refuses it to this key.
+listed() { # SERVER QUESTIONS: runs until the list and so many questions were asked
+    local server=$1 questions=$2 pid
+    rm -f early.db* go
+    FAKE_LOG=$work/endless.log FAKE_FREE=0 FAKE_GO=$work/go "$program" optimize "$task" \
+        --workers "$fake" --store early.db --time 300s --candidates 1 --budget-requests 9 --json \
+        --model "m@$(at "$server")" >out 2>err &
+    pid=$!
+    listed_now() { [ "$(requests "$server" GET)-$(requests "$server")" = "1-$questions" ]; }
+    await listed_now
+    touch go
+    wait $pid
+    case $? in 0 | 4) ;; *) fail "$server: $(cat err)" ;; esac
+    said "no more calls" && fail "$server: $(cat err)"
+    listed_now || fail "$server: $(requests "$server") questions"
+    json "o[\"requests\"] == $questions and o[\"replies\"] == 0"
+}
+listed plain-listed 0
+listed unlisted-404 0
+listed unlisted-500 0
+listed unlisted-403 1
 # Its first member may take the next request, so one refusal is not the last word.
 later no_model-then --model "fallback:m@$(at status-503) then m@$(at no_model-then)"
 said "no more calls" && fail "$(cat err)"

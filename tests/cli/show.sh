@@ -45,7 +45,7 @@ for word in latest last "$run" "${run:0:8}"; do
     expect 0 show "$word"
     [ "$out" = "$whole" ] || fail "show $word"
 done
-says "best      c3, 1.84x [1.83, 1.85] against the baseline, measured again in fresh processes"
+says "best      c3, 1.84x [1.83, 1.85] over the baseline, measured again in fresh processes"
 says "6 judged, 1 no_source"
 says "3 correct, 1 interference, 1 wrong_result, 1 compile_error"
 says "5 calls, 6,000 tokens in, 1,700 out, \$0.05"
@@ -84,6 +84,9 @@ says "Candidate c3 of axpy"
 says "correct, 1.84x [1.83, 1.85], measured twice"
 says "674 us"
 says "user_ns, seccomp"
+says "KernelBench would say: correct (5 / 5), 674 us, 1.39x over the eager baseline"
+says "the GPU was too hot in 12 of 60 timed batches of workload main; remedy: cool it"
+case $out in *suspicious*) fail "throttling is called suspicious: $out" ;; esac
 expect 0 show c3 --json
 json 'o["id"] == "c3" and o["source"] == "// vectors\n" and o["verdict"]["status"] == "correct" and [a["parent"] for a in o["ancestors"]] == ["c2", "c1"] and o["children"] == ["c4", "c5"]'
 hash=$(python3 -c 'import json; print(json.load(open("out"))["hash"])')

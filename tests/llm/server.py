@@ -164,6 +164,8 @@ async def answer(scenario, argument, path, request, attempt, reply):
         if scenario == "blocked":
             return await reply.all([event(json.dumps({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}))])
         return await reply.all(gemini_reply(TEXT))
+    if scenario == "unlisted" and request["method"] == "GET":
+        return await reply.error(int(argument), {"error": {"message": "no list"}})
     if scenario == "plain":
         return await reply.all(chat_reply())
     if scenario == "utf8_split":

@@ -104,7 +104,11 @@ static void specs_are_checked(void **state)
         {"exec,role=judge:cat", "role=judge is unknown; expected one of proposer, critic, both"},
         {"exec,wieght=2:cat", "unknown option \"wieght\"; did you mean weight"},
         {"exec,temperature_from=1:cat", "give both temperature_from and temperature_to"},
-        {"fallback:exce:cat", "fallback: unknown model \"exce:cat\""},
+        {"fallback:exce:cat", "fallback: model 1: unknown model \"exce:cat\""},
+        {"fallback:m@http://127.0.0.1:1/v1 then replay:/no/file then exec:cat",
+         "fallback: model 2 (replay:/no/file): "},
+        {"fallback:m@http://user:secret@127.0.0.1/v1 then exec:cat",
+         "fallback: model 1 (m@http://[key]@127.0.0.1/v1): "},
         {"fallback:exec:cat then none", NULL},
         {"fallback:none then exec:cat", "\"none\" is no model; leave it out"},
     };

@@ -105,6 +105,8 @@ static struct {
     uint32_t open; /* gates of the candidate's stream */
     int held;      /* batches with a closed gate */
     int cache_looks;
+    /* the reasons that each sample has */
+    uint64_t throttle;
     uint32_t samples; /* taken since the last poison */
     /* Runners show which calls of a batch have begun; how many have in the batch that runs. */
     bool watchable;
@@ -880,7 +882,8 @@ static bool check_samples(kf_sets *sets, kf_damage *damage, kf_error *error)
 
 static void sample(kf_device *device, kf_sample *sample)
 {
-    (void)device, (void)sample;
+    (void)device;
+    sample->throttle = world.throttle;
 }
 
 static double floor_seconds(const kf_device *device, const kf_problem *problem)
@@ -1566,6 +1569,25 @@ static void who_frees_memory_gains_nothing(void **state)
             fail_msg("frees for %g s: %g times, of %d pairs", frees[i / 2], w->speedup.value,
                      w->pairs);
         assert_true(w->pairs >= 8);
+        kf_verdict_free(v);
+        stopped(m);
+    }
+}
+
+/* A flag says that the GPU was too hot while it was timed, and changes no status. */
+static void a_hot_gpu_is_reported(void **state)
+{
+    (void)state;
+    for (int hot = 0; hot < 2; hot++) {
+        machine *m = started(2e-3);
+        world.throttle = hot ? 0x60 : 0x2;
+        kf_verdict *v = judged(m, 0);
+        const kf_workload_verdict *w = v->workloads;
+        char flag[64];
+        snprintf(flag, sizeof flag, "clocks.throttled:main:%d:%d:heat", 2 * w->pairs, 2 * w->pairs);
+        assert_int_equal(w->finding_count, 0);
+        assert_int_equal(kf_verdict_has_flag(v, flag), hot);
+        assert_int_equal(v->flag_count, hot);
         kf_verdict_free(v);
         stopped(m);
     }
@@ -2266,6 +2288,7 @@ int test_program(void)
         cmocka_unit_test(memory_that_is_cleared_is_waited_for),
         cmocka_unit_test(who_frees_memory_gains_nothing),
         cmocka_unit_test(nobody_waits_for_ever),
+        cmocka_unit_test(a_hot_gpu_is_reported),
         cmocka_unit_test(checks_do_not_wait),
         cmocka_unit_test(one_launch_for_a_batch_is_impossible),
         cmocka_unit_test(calls_that_read_ahead_are_found),

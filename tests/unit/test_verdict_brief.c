@@ -8,6 +8,7 @@
 #include "kforge/file.h"
 #include "kforge/json.h"
 #include "test_main.h"
+#include "throttling.h"
 #include "verdict_brief.h"
 
 /* About 120 tokens. */
@@ -103,6 +104,10 @@ static void a_mismatch_says_where_and_what_to_look_for(void **state)
         const char *pattern, *word;
     } rows[] = {
         {"tail from 4096", "loop bound"},
+        {"tail from 4096, random values", "loop bound"},
+        {"tail from 4096, NaN", "loop bound"},
+        {"tail from 4096, not written", "every element"},
+        {"last column, zeros", "column loop"},
         {"last column", "column"},
         {"everywhere", "formula"},
         {"5 scattered, like a race", "barrier"},
@@ -272,6 +277,123 @@ static void a_correct_verdict_says_how_far_the_floor_is(void **state)
     assert_non_null(strstr(again, "Measure again"));
 }
 
+/* ---- throttling ------------------------------------------------------------------------------ */
+
+/* Returns a verdict that was recorded on a GPU, without throttling. */
+static kf_verdict *recorded_verdict(void)
+{
+    kf_error error;
+    size_t size;
+    kf_autofree char *text =
+        kf_file_read(KFORGE_SOURCE_DIR "/tests/unit/data/recorded/h100-histogram.verdict.json",
+                     1 << 22, &size, &error);
+    assert_non_null(text);
+    kf_auto(cJSON) json = cJSON_Parse(text);
+    kf_verdict *v = kf_verdict_from_json(json, &error);
+    if (!v) fail_msg("%s", error.text);
+    return v;
+}
+
+/* Sets the reasons of one in `each` of the timed batches, and returns the number of all of them. */
+static size_t throttle(kf_workload_verdict *w, uint64_t reasons, size_t each)
+{
+    size_t timed = 0;
+    for (size_t i = 0; i < w->sample_count; i++) {
+        kf_sample *s = &w->samples[i];
+        bool counts = s->pair >= 0 && (s->side == 'b' || s->side == 'c');
+        /* Other samples do not count, so all of them are throttled. */
+        s->throttle = !counts || timed % each == 0 ? reasons : 0;
+        timed += counts;
+    }
+    return timed;
+}
+
+static void only_slowdowns_are_flagged(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t reasons;
+        size_t each;
+        /* the interval's upper end over its lower */
+        double ratio;
+        const char *reason;
+    } rows[] = {
+        {0x20, 1, 1.01, "heat"},
+        {0x40, 1, 1.01, "heat"},
+        {0x80, 1, 1.01, "power"},
+        {0x8, 1, 1.01, "hardware"},
+        {0x8 | 0x40, 2, 1.01, "heat"},
+        {0x8 | 0x80, 9, 1.01, "power"},
+        {0x4 | 0x20, 1, 1.01, "heat"},
+        /* too few to move the median */
+        {0x8, 11, 1.01, NULL},
+        /* at the power cap: usual, unless the interval is wide */
+        {0x4, 1, 1.01, NULL},
+        {0x4, 1, 1.2, "limit"},
+        {0x4, 1, NAN, NULL},
+        /* idle, application clocks, synchronised boost, display; and no reason */
+        {0x1 | 0x2 | 0x10 | 0x100, 1, 1.2, NULL},
+        {0, 1, 1.2, NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kf_auto(kf_verdict) v = recorded_verdict();
+        kf_workload_verdict *w = v->workloads;
+        while (!w->timed) w++;
+        char flag[128];
+        w->speedup = (kf_interval){2, 2, 2 * rows[i].ratio};
+        assert_true(kf_throttling_flag(v, w));
+        assert_null(kf_throttling_find(v));
+        size_t timed = throttle(w, rows[i].reasons, rows[i].each);
+        assert_true(timed >= 20);
+        assert_true(kf_throttling_flag(v, w));
+        const char *found = kf_throttling_find(v);
+        if (!rows[i].reason) {
+            if (found) fail_msg("row %zu: %s", i, found);
+            continue;
+        }
+        snprintf(flag, sizeof flag, "clocks.throttled:%s:%zu:%zu:%s", w->workload,
+                 (timed + rows[i].each - 1) / rows[i].each, timed, rows[i].reason);
+        if (!found || strcmp(found, flag) != 0) fail_msg("row %zu: %s", i, found ? found : "none");
+        /* A later measurement of the workload replaces the flag. */
+        throttle(w, 0, 1);
+        assert_true(kf_throttling_flag(v, w));
+        assert_null(kf_throttling_find(v));
+    }
+}
+
+static void a_throttled_gpu_has_a_next_step(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *reason, *word;
+    } rows[] = {{"heat", "Cool the GPU"},
+                {"power", "power supply"},
+                {"hardware", "PERFORMANCE"},
+                {"limit", "lower clock"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int disturbed = 0; disturbed < 2; disturbed++) {
+            kf_auto(kf_verdict) v = correct_verdict((kf_interval){2, 1.9, 2.1}, 0);
+            if (disturbed)
+                conclude_rule(v, KF_INTERFERENCE, KF_BLAME_MACHINE, "baseline.disturbed", "slow");
+            assert_true(kf_verdict_add_flag(v, "clocks.throttled:a:b:12:60:%s", rows[i].reason));
+            kf_autofree char *next = kf_verdict_next(v);
+            is_a_sentence(next);
+            assert_non_null(strstr(next, rows[i].word));
+            assert_non_null(strstr(next, "12 of 60 timed batches"));
+            kf_autobuffer words = {0};
+            assert_true(kf_throttling_words(v->flags[0], &words));
+            assert_non_null(strstr(words.data, "12 of 60 timed batches of workload a:b; remedy: "));
+        }
+    static const char *const others[] = {
+        "clocks.throttled", "clocks.throttled:a:1:2",    "clocks.throttled:a:1:2:frost",
+        "memory.unquiet:a", "clocks.throttled:1:2:heat", "clocks.throttled:a:x:2:heat"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        kf_autobuffer words = {0};
+        if (kf_throttling_words(others[i], &words)) fail_msg("%s", others[i]);
+        assert_int_equal(words.size, 0);
+    }
+}
+
 static int compare_sizes(const void *a, const void *b)
 {
     size_t x = *(const size_t *)a, y = *(const size_t *)b;
@@ -332,6 +454,8 @@ int test_program(void)
         cmocka_unit_test(errors_of_both_compilers_are_read),
         cmocka_unit_test(other_failed_builds_have_a_next_step),
         cmocka_unit_test(a_correct_verdict_says_how_far_the_floor_is),
+        cmocka_unit_test(only_slowdowns_are_flagged),
+        cmocka_unit_test(a_throttled_gpu_has_a_next_step),
         cmocka_unit_test(brief_is_brief),
         cmocka_unit_test(a_reply_without_source_has_its_own_status),
     };

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "measure_internal.h"
+#include "throttling.h"
 #include "timing_analysis.h"
 
 static double gate_seconds(const kf_measurement *r)
@@ -131,6 +132,7 @@ bool kf_measurement_conclude(kf_measurement *r, kf_error *error)
     if (r->occupations.repeated && !kf_verdict_add_flag(bench->verdict, "device.interrupted:%s:%u",
                                                         result->workload, r->occupations.repeated))
         return kf_fail_memory(error, "a flag");
+    if (!kf_throttling_flag(bench->verdict, result)) return kf_fail_memory(error, "a flag");
     if (r->watching.tried && !r->watching.changes &&
         !kf_verdict_add_flag(bench->verdict, "calls.unwatched:%s", result->workload))
         return kf_fail_memory(error, "a flag");
