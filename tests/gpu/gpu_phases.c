@@ -157,8 +157,11 @@ WRAP(bool, kf_measurement_start_runner,
 WRAP(bool, kf_measurement_empty_batch,
      (kf_measurement * r, kf_side side, uint32_t count, kf_error *error))
 {
+    phase within = clocks.now;
     enter(EMPTY);
-    return __real_kf_measurement_empty_batch(r, side, count, error);
+    bool done = __real_kf_measurement_empty_batch(r, side, count, error);
+    enter(within);
+    return done;
 }
 
 WRAP(bool, kf_measurement_pair,

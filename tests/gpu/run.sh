@@ -247,7 +247,7 @@ for p in results["parts"]:
     print(f"{p['part']:<20} {'passed' if p['status'] == 0 else 'no time' if p['status'] == 124 else 'FAILED'} {p['seconds']} s")
 print()
 for f in results["figures"]:
-    value = "none" if f["value"] is None else f"{f['value']:.4g}"
+    value = f"{f['value']:.4g}" if isinstance(f["value"], (int, float)) else "none" # not a number
     print(f"{'reached' if f['reached'] else 'MISSED':<8} {f['part']:<12} {f['figure']}: {value} {f['unit']}".rstrip() + f" ({f['to_reach']} {f['target']:g})")
 sys.exit(not all(f["reached"] for f in results["figures"]))
 END_OF_PYTHON
