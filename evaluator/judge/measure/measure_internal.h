@@ -306,7 +306,8 @@ bool kf_measurement_find_truth(kf_measurement *r, const uint32_t *list, uint32_t
  * NULL, and are no finding. */
 bool kf_measurement_compare(kf_measurement *r, kf_side side, const uint32_t *list, uint32_t count,
                             kf_doubts *doubts, kf_error *error);
-/* Finds out if outputs of the candidate on the listed sets are far off, without a finding. */
+/* Finds out if outputs of the candidate on the listed sets are far off, without a finding. Before
+ * it says so, it runs the baseline on the inputs of these sets. */
 bool kf_measurement_find_wrong(kf_measurement *r, const uint32_t *list, uint32_t count, bool *wrong,
                                kf_error *error);
 /* Runs the baseline on the inputs of a doubtful set, and overwrites another set for it. That may

@@ -83,22 +83,6 @@ bool kf_measurement_compare(kf_measurement *r, kf_side side, const uint32_t *lis
     return true;
 }
 
-bool kf_measurement_find_wrong(kf_measurement *r, const uint32_t *list, uint32_t count, bool *wrong,
-                               kf_error *error)
-{
-    uint32_t room = truth_room(r);
-    kf_runner_pool_resume(r->bench->pool);
-    if (!kf_measurement_fetch(r, CANDIDATE, list, count, error)) return false;
-    for (uint32_t first = 0; first < count && !*wrong && !r->over; first += room) {
-        uint32_t some = count - first < room ? count - first : room;
-        if (!kf_measurement_find_truth(r, list + first, some, error) || r->over) return r->over;
-        if (!kf_checker_find_wrong(r->checker, r->sets, r->lists.variations, list + first, some,
-                                   wrong, error))
-            return false;
-    }
-    return true;
-}
-
 static bool among(uint32_t set, const uint32_t *list, uint32_t count)
 {
     for (uint32_t k = 0; k < count; k++)
@@ -298,4 +282,50 @@ bool kf_measurement_run_baseline_on(kf_measurement *r, uint32_t doubtful, kf_dou
     if (r->over || !kf_measurement_compare(r, BASELINE, &other, 1, NULL, error)) return r->over;
     if (r->over || !measure_change(r, doubtful, other, error) || r->over) return r->over;
     return !only || restore(r, doubtful, error);
+}
+
+/* ---- wrong results without a finding --------------------------------------------------------- */
+
+static bool find_wrong(kf_measurement *r, const uint32_t *list, uint32_t count, bool *wrong,
+                       kf_error *error)
+{
+    uint32_t room = truth_room(r);
+    *wrong = false;
+    if (!kf_measurement_fetch(r, CANDIDATE, list, count, error)) return false;
+    for (uint32_t first = 0; first < count && !*wrong && !r->over; first += room) {
+        uint32_t some = count - first < room ? count - first : room;
+        if (!kf_measurement_find_truth(r, list + first, some, error) || r->over) return r->over;
+        if (!kf_checker_find_wrong(r->checker, r->sets, r->lists.variations, list + first, some,
+                                   wrong, error))
+            return false;
+    }
+    return true;
+}
+
+/* Finds out if the candidate is wrong on a set even by the baseline's error on the same inputs. Its
+ * outputs stay there: the baseline runs on a set that was left out. */
+static bool stays_wrong(kf_measurement *r, uint32_t set, uint32_t *compared, bool *wrong,
+                        kf_error *error)
+{
+    kf_doubts doubts = {.baseline_ran = r->lists.baseline_ran, .doubtful = r->lists.doubtful};
+    if (!find_wrong(r, &set, 1, wrong, error) || r->over || !*wrong) return r->over || !*wrong;
+    return kf_measurement_run_baseline_on(r, set, &doubts, r->lists.list, compared, error) &&
+           (r->over ||
+            (kf_measurement_turn_to(r, CANDIDATE, error) && find_wrong(r, &set, 1, wrong, error)));
+}
+
+bool kf_measurement_find_wrong(kf_measurement *r, const uint32_t *list, uint32_t count, bool *wrong,
+                               kf_error *error)
+{
+    uint32_t compared = count;
+    kf_runner_pool_resume(r->bench->pool);
+    if (!find_wrong(r, list, count, wrong, error)) return false;
+    if (r->over || !*wrong) return true;
+    memcpy(r->lists.list, list, count * sizeof *list);
+    memset(r->lists.baseline_ran, 0, r->set_count * sizeof *r->lists.baseline_ran);
+    memset(r->lists.doubtful, 0, r->set_count * sizeof *r->lists.doubtful);
+    *wrong = false;
+    for (uint32_t k = 0; k < compared && !*wrong && !r->over; k++)
+        if (!stays_wrong(r, r->lists.list[k], &compared, wrong, error)) return false;
+    return true;
 }
