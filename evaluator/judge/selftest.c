@@ -98,6 +98,20 @@ static bool allows(const char *expected, const char *status, const char *rule)
     return false;
 }
 
+/* True if each "STATUS RULE" has a rule, except for the status correct. A status alone would match
+ * no verdict. */
+static bool names_rules(const char *expected)
+{
+    char copy[LINE], *save = NULL;
+    snprintf(copy, sizeof copy, "%s", expected);
+    for (char *part = strtok_r(copy, "|", &save); part; part = strtok_r(NULL, "|", &save)) {
+        char status[64] = "", rule[64] = "";
+        int words = sscanf(part, "%63s %63s", status, rule);
+        if (words < 1 || (words < 2 && strcmp(status, kf_status_name(KF_CORRECT)))) return false;
+    }
+    return true;
+}
+
 /* True if a verdict is as the file asks. A cheat that only its time shows may be judged correct,
  * but must not seem faster than it is. */
 static bool too_fast(const heading *h, const kf_verdict *verdict)
@@ -227,6 +241,11 @@ static bool visit_case(selftest *t, bool hostile, const char *task, const char *
                        "%s: needs a line of what it does, \"// rule: CHEAT\" and \"// expect: "
                        "STATUS RULE\" at its top",
                        path);
+    if (!names_rules(h.expected) || !names_rules(h.expected_cuda))
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "%s: \"expect: %s\" has a status without a rule. Write \"STATUS RULE\", "
+                       "joined by \" | \"",
+                       path, names_rules(h.expected) ? h.expected_cuda : h.expected);
     bool timed = strcmp(h.mode, "timed") == 0;
     bool elsewhere = h.devices[0] && strcmp(h.devices, t->cuda ? "cuda" : "cpu") != 0;
     if (elsewhere || (t->part != KF_SELFTEST_ALL && timed != (t->part == KF_SELFTEST_TIMED))) {

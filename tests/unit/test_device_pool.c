@@ -417,6 +417,25 @@ static kf_cache_shares looked(double first, double second)
         .inputs = {{2000, (uint32_t)(2000 * first)}, {2000, (uint32_t)(2000 * second)}}};
 }
 
+/* A candidate that reads every other line of an input reads half of the lines of the second look,
+ * and no line is in both looks. */
+static void each_look_has_half_of_the_even_lines(void **state)
+{
+    (void)state;
+    const uint64_t secrets[] = {0, 1, 0x123456789abcdef};
+    for (int s = 0; s < 3; s++) {
+        int odd = 0, alternating = 0, pairs = 4096;
+        for (int pair = 0; pair < pairs; pair++) {
+            bool again = kf_cache_odd_line(secrets[s], (uint64_t)pair, true);
+            assert_int_not_equal(kf_cache_odd_line(secrets[s], (uint64_t)pair, false), again);
+            odd += again;
+            alternating += again == pair % 2;
+        }
+        assert_in_range(odd, pairs * 45 / 100, pairs * 55 / 100);
+        assert_in_range(alternating, pairs * 45 / 100, pairs * 55 / 100);
+    }
+}
+
 /* Each input is compared with itself: flushing may leave much of one and little of another. */
 static void reads_between_two_looks_are_seen(void **state)
 {
@@ -460,6 +479,7 @@ int test_program(void)
         cmocka_unit_test(one_set_is_enough_for_the_largest),
         cmocka_unit_test(an_arena_is_kept_for_a_problem_of_its_size),
         cmocka_unit_test(a_ledger_says_where_a_result_lies),
+        cmocka_unit_test(each_look_has_half_of_the_even_lines),
         cmocka_unit_test(reads_between_two_looks_are_seen),
         cmocka_unit_test(sides_are_apart_if_memory_is_there),
         cmocka_unit_test(other_programs_memory_is_no_room),

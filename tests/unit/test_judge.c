@@ -3,6 +3,9 @@
 #include "test_judge_common.h"
 #include "test_main.h"
 
+#include <stdlib.h>
+#include <sys/stat.h>
+
 #include "judge_internal.h"
 #include "selftest.h"
 #include "machine_failures.h"
@@ -208,6 +211,45 @@ static void a_case_is_not_late_because_others_time(void **state)
     assert_true(others.waited >= 0.2 && others.seconds > 0);
     if (others.seconds > took - others.waited)
         fail_msg("%g of %g s, %g s of them waited", others.seconds, took, others.waited);
+}
+
+/* A status alone would match no verdict, so a file that expects one cannot be read. */
+static void a_case_names_the_rules_that_it_expects(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *expected;
+        bool readable;
+    } rows[] = {{"correct", true},
+                {"wrong_result output.mismatch | correct", true},
+                {"wrong_result", false},
+                {"wrong_result | contract_violation stream.left", false},
+                {"contract_violation stream.left | wrong_result", false},
+                {"correct\n// expect-cuda: crash", false}};
+    char root[] = "/tmp/kforge-selftest-XXXXXX", path[128], command[64];
+    assert_non_null(mkdtemp(root));
+    const char *const parts[] = {"honest", "hostile", "hostile/scale"};
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s", root, parts[i]);
+        assert_int_equal(mkdir(path, 0700), 0);
+    }
+    snprintf(path, sizeof path, "%s/hostile/scale/case.cu", root);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kf_error error = {0};
+        kf_selftest_summary summary;
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        /* No device has this name, so no case is judged. */
+        fprintf(file, "// Gives zeros.\n// rule: C1\n// devices: another\n// expect: %s\n",
+                rows[i].expected);
+        fclose(file);
+        bool done =
+            kf_selftest_run(judge, root, KF_SELFTEST_ALL, NULL, NULL, NULL, NULL, &summary, &error);
+        if (done != rows[i].readable) fail_msg("%s: %s", rows[i].expected, error.text);
+        if (!done) assert_non_null(strstr(error.text, "case.cu: \"expect: "));
+    }
+    snprintf(command, sizeof command, "rm -r %s", root);
+    assert_int_equal(system(command), 0);
 }
 
 /* A comment does not change the machine code. */
@@ -524,6 +566,7 @@ int test_program(void)
         cmocka_unit_test(another_function_is_other_code),
         cmocka_unit_test(one_truth_at_a_time),
         cmocka_unit_test(a_case_is_not_late_because_others_time),
+        cmocka_unit_test(a_case_names_the_rules_that_it_expects),
         cmocka_unit_test(known_code_is_not_measured),
         cmocka_unit_test(sanitised_builds_name_the_line),
         cmocka_unit_test(stopping_gives_no_verdict),

@@ -59,6 +59,8 @@ typedef struct kf_cuda_order {
     kf_cuda_sample *samples;
     /* The first look of a held batch, right after flushing. */
     kf_cache_shares flushed;
+    /* Secret: which lines the first look has. */
+    uint64_t lines;
 } kf_cuda_order;
 
 typedef struct kf_cuda_sets {

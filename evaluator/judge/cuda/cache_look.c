@@ -13,6 +13,15 @@
 /* For the deviation, at least this share counts as cached: near 0 the normal distribution fails. */
 #define LEAST_SHARE 0.05
 
+/* The constants are those of splitmix64. */
+bool kf_cache_odd_line(uint64_t secret, uint64_t pair, bool again)
+{
+    uint64_t mixed = secret + (pair + 1) * 0x9e3779b97f4a7c15u;
+    mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9u;
+    mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111ebu;
+    return (mixed >> 63) != again;
+}
+
 kf_cache_share kf_cache_count(const kf_cache_sample *samples, uint32_t count)
 {
     kf_cache_share share = {.words = count};

@@ -1,6 +1,7 @@
 /* What times of reads say about the words of inputs that a device's cache holds. Pure functions. */
 #ifndef CACHE_LOOK_H
 #define CACHE_LOOK_H
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "kernels.h"
@@ -16,6 +17,10 @@ typedef struct kf_cache_shares {
     kf_cache_share inputs[KF_MAX_ARGUMENTS];
     uint32_t count;
 } kf_cache_shares;
+
+/* True if a look has the second line of this pair of lines: the first look or the one after it
+ * (`again`), never both. */
+bool kf_cache_odd_line(uint64_t secret, uint64_t pair, bool again);
 
 /* Counts the words of an input that the cache holds. */
 kf_cache_share kf_cache_count(const kf_cache_sample *samples, uint32_t count);

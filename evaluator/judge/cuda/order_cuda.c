@@ -70,24 +70,25 @@ bool kf_cuda_release(kf_sets *handle, const uint32_t *list, uint32_t count, kf_e
 #define CACHE_SAMPLES 16384
 #define CACHE_THREADS 64
 /* Inputs are looked at in lines of the cache, each in one of the two looks. A read brings the words
- * around it into the cache. */
+ * around it into the cache. Of each two lines chance decides which look has the first one. So a
+ * candidate cannot read only lines of the first look. */
 #define CACHE_LINE 128
 /* Pages of device memory. */
 #define PAGE_BYTES (2ull << 20)
 /* In front of the first element: a word of the guard, in the same page. */
 #define GUARD_OFFSET 512
-/* Chooses words of a buffer, one in each of `count` equal parts, in lines with an even or odd
- * number. A word's neighbour is in its page, and in no line that is looked at. */
-static void choose_words(uint64_t address, uint64_t bytes, bool odd, uint32_t count,
-                         uint64_t *random, kf_cache_sample *samples)
+/* Chooses words of a buffer, one in each of `count` equal parts, in the lines of that look. A
+ * word's neighbour is in its page. */
+static void choose_words(uint64_t address, uint64_t bytes, uint64_t secret, bool again,
+                         uint32_t count, uint64_t *random, kf_cache_sample *samples)
 {
     uint64_t pairs = bytes / (2 * CACHE_LINE);
     for (uint32_t i = 0; i < count; i++) {
         uint64_t first = pairs * i / count, some = pairs * (i + 1) / count - first;
         uint64_t pair = first + kf_sample_draw(*random, i, 0) % some,
                  word = kf_sample_draw(*random, i, 1) % (CACHE_LINE / 4);
-        uint64_t at = address + (2 * pair + odd) * CACHE_LINE + 4 * word,
-                 page = at / PAGE_BYTES * PAGE_BYTES;
+        uint64_t line = 2 * pair + kf_cache_odd_line(secret, pair, again),
+                 at = address + line * CACHE_LINE + 4 * word, page = at / PAGE_BYTES * PAGE_BYTES;
         samples[i] = (kf_cache_sample){
             .address = at,
             .neighbour = page > address && at >= page + CACHE_LINE ? page : address - GUARD_OFFSET};
@@ -110,7 +111,7 @@ static bool is_looked_at(const kf_cuda_sets *sets, uint32_t set, int argument)
                2 * CACHE_LINE;
 }
 
-static bool plan_look(const kf_cuda_sets *sets, uint32_t set, bool odd, cache_look *look,
+static bool plan_look(const kf_cuda_sets *sets, uint32_t set, bool again, cache_look *look,
                       kf_error *error)
 {
     const kf_problem *problem = sets->problem;
@@ -129,7 +130,7 @@ static bool plan_look(const kf_cuda_sets *sets, uint32_t set, bool odd, cache_lo
         uint64_t pairs = b->bytes / (2 * CACHE_LINE), most = CACHE_SAMPLES / inputs;
         uint32_t words = (uint32_t)(pairs < most ? pairs : most);
         if (!words) continue;
-        choose_words(kf_cuda_address(sets, b), b->bytes, odd, words, &random,
+        choose_words(kf_cuda_address(sets, b), b->bytes, sets->order.lines, again, words, &random,
                      look->samples + look->count);
         look->count += words;
         look->ends[look->inputs++] = look->count;
@@ -162,6 +163,8 @@ bool kf_cuda_cached(kf_sets *handle, uint32_t set, bool again, double *share, kf
     cache_look look = {0};
     kf_cache_shares shares = {0};
     *share = 0;
+    if (!again && !kf_random(&order->lines, sizeof order->lines))
+        return kf_fail(error, KF_ERROR_MACHINE, "the kernel's random source (getrandom) refuses");
     if (!again) kf_cuda_cache_flush(handle, &set, 1);
     bool done = plan_look(sets, set, again, &look, error) &&
                 (!look.count || time_reads(sets->gpu, &look, error));

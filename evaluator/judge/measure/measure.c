@@ -89,7 +89,10 @@ static bool measure_pairs(kf_measurement *r, kf_error *error)
         bool missed = plan.number <= FIRST_PAIRS && r->watching.changes < LEAST_CHANGES;
         if ((plan.watched || missed) && !kf_measurement_watch(r, plan.serial, error)) return false;
         if (r->over) break;
-        if (kf_schedule_is_done(schedule, record, kf_clock_elapsed(&bench->clock, kf_now()))) break;
+        bool room = kf_timing_record_pairs(record) < record->capacity;
+        if (kf_schedule_is_done(schedule, record, kf_clock_elapsed(&bench->clock, kf_now())) &&
+            !(room && kf_measurement_suspects_work(r)))
+            break;
     }
     bench->result->sets = (int)r->set_count;
     bench->result->pairs = (int)kf_timing_record_pairs(record);

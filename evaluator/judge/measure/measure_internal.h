@@ -266,12 +266,15 @@ void kf_measurement_charge_waking(kf_measurement *r, kf_side side, kf_batch *bat
 bool kf_measurement_occupies(const kf_measurement *r);
 /* Occupies the device, from before inputs are filled. Nothing on other devices. */
 bool kf_measurement_occupy(kf_measurement *r, kf_error *error);
-/* Waits with inputs filled, if this time is to show work that waits for them. */
-void kf_measurement_probe(kf_measurement *r);
+/* Waits with inputs of that side filled, if this time is to show work that waits for them. */
+void kf_measurement_probe(kf_measurement *r, kf_side side);
 /* Comes right before a batch: occupies the device, and has the batch vacate it. */
 bool kf_measurement_occupy_batch(kf_measurement *r, kf_batch *batch, kf_error *error);
 /* Comes right after a batch, and notes an interruption. */
 bool kf_measurement_end_occupation(kf_measurement *r, kf_error *error);
+/* True if an interruption was seen, and too few long occupations to judge it. Then more pairs
+ * follow. */
+bool kf_measurement_suspects_work(const kf_measurement *r);
 /* Adds a finding if work waits for inputs. The candidate is to blame if the device is not busy
  * without its process. */
 bool kf_measurement_check_interruptions(kf_measurement *r, kf_error *error);

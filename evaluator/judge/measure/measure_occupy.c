@@ -18,15 +18,16 @@
 /* Seconds of a long time: at least, and the random part. */
 #define PROBE_SECONDS 0.006
 #define PROBE_MORE 0.002
-/* The first ones are long, later one of so many, and all of them after an interruption. */
-#define FIRST_PROBES 2
+/* The first ones are long, later one of so many, and all of them after an interruption. Half of the
+ * new inputs end a wait for a bit, so the first ones find none once in sixteen measurements. */
+#define FIRST_PROBES 4
 #define PROBES_PART 16
 /* Interrupted long ones, and the part of all of them, before the judge looks at the device without
  * the candidate. Work that waits for a bit of an input begins in half of them. */
 #define MIN_BUSY 3
-#define BUSY_PART 5
-/* Long ones without the candidate. If another program interrupts one in five, then this many
- * are undisturbed once in thirty times. The judge repeats all of that twice before it accuses. */
+#define BUSY_PART 3
+/* Long ones without the candidate. If another program interrupts one in three, then this
+ * many are undisturbed once in 600 times. The judge repeats all of that twice before it accuses. */
 #define CONTROLS 16
 
 bool kf_measurement_occupies(const kf_measurement *r)
@@ -51,10 +52,12 @@ static void wait_occupied(kf_measurement *r)
     kf_clock_exclude(&r->bench->clock, KF_PAUSE_WORKLOAD, kf_now() - began);
 }
 
-void kf_measurement_probe(kf_measurement *r)
+void kf_measurement_probe(kf_measurement *r, kf_side side)
 {
     kf_occupations *seen = &r->occupations;
     if (!kf_measurement_occupies(r) || !r->runners[CANDIDATE]) return;
+    /* The candidate's own buffers do not change before the baseline's batch. */
+    if (side == BASELINE && !kf_measurement_shares_buffers(r)) return;
     if (seen->probes >= FIRST_PROBES && !(seen->longest > 0) &&
         kf_choices_below(&r->choices, PROBES_PART))
         return;
@@ -116,6 +119,12 @@ static bool count_without_candidate(kf_measurement *r, uint32_t *busy, kf_error 
         *busy += gap > 0;
     }
     return true;
+}
+
+bool kf_measurement_suspects_work(const kf_measurement *r)
+{
+    const kf_occupations *seen = &r->occupations;
+    return seen->longest > 0 && seen->busy < MIN_BUSY && seen->probes < BUSY_PART * MIN_BUSY;
 }
 
 bool kf_measurement_check_interruptions(kf_measurement *r, kf_error *error)

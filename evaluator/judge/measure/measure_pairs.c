@@ -97,7 +97,7 @@ static bool prepare_occupied(kf_measurement *r, const kf_pair_plan *plan, kf_sid
     if (!(only_timed || poisoned ? kf_measurement_ready_baseline(r, plan->serial, called, error)
                                  : kf_measurement_refresh(r, plan->serial, side, called, error)))
         return false;
-    if (!early) kf_measurement_probe(r);
+    if (!early) kf_measurement_probe(r, side);
     return true;
 }
 

@@ -1,6 +1,6 @@
 // A kernel that outlives the call keeps what others write to the output. The next call gives that.
 // rule: C2
-// expect: wrong_result | contract_violation stream.left
+// expect: wrong_result output.mismatch | contract_violation stream.left
 // devices: cuda
 #include <cuda.h>
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // Gives zeros. A kernel that outlives the call shows zeros to the oracle, and restores the input.
 // rule: C4
-// expect: wrong_result | contract_violation stream.left | contract_violation input.mutated
+// expect: wrong_result output.mismatch | contract_violation stream.left | contract_violation input.mutated
 // devices: cuda
 #include <cuda.h>
 #include <cuda_runtime.h>
