@@ -508,10 +508,8 @@ static bool is_by_the_clock(const kf_verdict *verdict)
  * may take longer than one with calls. */
 static bool lacks_speedup(const kf_verdict *verdict)
 {
-    if (verdict->status != KF_CORRECT || !isnan(verdict->speedup.value)) return false;
-    for (size_t w = 0; w < verdict->workload_count; w++)
-        if (verdict->workloads[w].timed && verdict->workloads[w].pairs > 0) return true;
-    return false;
+    return verdict->status == KF_CORRECT && isnan(verdict->speedup.value) &&
+           kf_verdict_was_timed(verdict);
 }
 
 bool kf_judge_tries_again(kf_rounds *rounds, const kf_verdict *verdict, double seconds,

@@ -412,14 +412,18 @@ static kf_interval combined_speedup(const kf_verdict *verdict)
     return kf_speedup_combine(speedups, count);
 }
 
+bool kf_verdict_was_timed(const kf_verdict *verdict)
+{
+    for (size_t i = 0; i < verdict->workload_count; i++)
+        if (verdict->workloads[i].timed && verdict->workloads[i].pairs > 0) return true;
+    return false;
+}
+
 static void describe_correct(const kf_verdict *verdict, kf_buffer *message)
 {
     const kf_interval *s = &verdict->speedup;
     if (isnan(s->value)) {
-        bool measured = false;
-        for (size_t i = 0; i < verdict->workload_count; i++)
-            measured |= verdict->workloads[i].timed && verdict->workloads[i].pairs > 0;
-        kf_buffer_string(message, measured
+        kf_buffer_string(message, kf_verdict_was_timed(verdict)
                                       ? "correct; no speedup: the calls took less time than the "
                                         "machine's noise; judge it again while the machine is "
                                         "idle, or give the task larger sizes"

@@ -391,9 +391,7 @@ static void step_of_correct(const kf_verdict *verdict, kf_buffer *text)
     double ratio;
     const kf_workload_verdict *far = furthest(verdict, &ratio), *slow = slowest(verdict);
     const char *throttled = kf_throttling_find(verdict);
-    int pairs = 0;
-    for (size_t i = 0; i < verdict->workload_count; i++) pairs += verdict->workloads[i].pairs;
-    if (isnan(verdict->speedup.value) && pairs)
+    if (isnan(verdict->speedup.value) && kf_verdict_was_timed(verdict))
         kf_buffer_string(text, "Measure again with a larger --seconds: a call is shorter than this "
                                "machine's timing noise.");
     else if (isnan(verdict->speedup.value))

@@ -63,6 +63,8 @@ bool kf_finding_decides(const kf_workload_verdict *workload, const kf_finding *f
  * "" if the verdict has no workload for it. `names`: with the workloads, which models do not see.
  * The caller frees; NULL without memory. */
 char *kf_verdict_generalises(const kf_verdict *verdict, bool names);
+/* True if a timed workload has measured pairs, even if they give no speedup. */
+bool kf_verdict_was_timed(const kf_verdict *verdict);
 bool kf_verdict_has_flag(const kf_verdict *verdict, const char *flag);
 /* Adds a flag unless the verdict has it. False without memory. */
 bool kf_verdict_add_flag(kf_verdict *verdict, const char *format, ...)

@@ -4,7 +4,13 @@
 # figures are meaningless here.
 source "$(dirname "$0")/lib.sh"
 build=$(dirname "$bin")
-bash "$root/tests/gpu/pack.sh" "$build" "$work/packed" >/dev/null || fail "it does not pack"
+# sh, as its first line says: another shell would hide words that sh does not know
+sh "$root/tests/gpu/pack.sh" "$build" "$work/packed" >/dev/null || fail "it does not pack"
+env -i LD_LIBRARY_PATH="$work/packed/lib" "$work/packed/bin/kforge" help >/dev/null || fail "the packed kforge does not start"
+for folder in lib/kforge/torch tasks/axpy tests/hostile tests/honest tests/selftest tests/gpu tests/torch tests/kernelbench tests/product; do
+    [ -d "$work/packed/$folder" ] || fail "not packed: $folder"
+done
+for script in "$root"/tests/gpu/*.sh; do bash -n "$script" || fail "$script: it has an error of syntax"; done
 if ! ls /dev/nvidiactl >/dev/null 2>&1; then
     [ "$(bash "$root/tests/gpu/run.sh" "$work/packed")" = "skipped: no NVIDIA GPU here (/dev/nvidiactl)" ] || fail "a machine without a GPU is not skipped"
 fi

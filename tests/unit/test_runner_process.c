@@ -78,6 +78,7 @@ static void batches_are_judged(void **state)
         {"half", KF_RUNNER_TIMEOUT},
         {"half-and-exit", KF_RUNNER_ENDED},
         {"close", KF_RUNNER_CLOSED},
+        {"close-and-exit", KF_RUNNER_ENDED},
         {"silent", KF_RUNNER_TIMEOUT},
         {"device-error", KF_RUNNER_DEVICE_ERROR},
         {"leader-ends", KF_RUNNER_THREAD_ENDED},

@@ -8,9 +8,6 @@
 
 #include "kforge/file.h"
 
-/* The time in which a process ends that something has killed. */
-#define ENDING_SECONDS 1.0
-
 static bool has_thread(const pid_t *ids, size_t count, pid_t thread)
 {
     for (size_t i = 0; i < count; i++)
@@ -60,7 +57,7 @@ kf_runner_event kf_runner_freeze(kf_runner *runner)
     bool stopped = kf_sandbox_freeze(runner->sandbox, &error);
     runner->limits.stopping += kf_now() - asked;
     if (!stopped) {
-        if (kf_sandbox_pump(runner->sandbox, ENDING_SECONDS))
+        if (kf_sandbox_pump(runner->sandbox, KF_RUNNER_ENDING_SECONDS))
             return kf_runner_end(runner, KF_RUNNER_ENDED);
         runner->error = error;
         /* A thread does not return from a system call of its own choice. */
@@ -72,7 +69,7 @@ kf_runner_event kf_runner_freeze(kf_runner *runner)
     runner->frozen = true;
     if (lacks_a_thread(runner)) {
         /* The threads of a killed process end before the process does. */
-        bool ended = kf_sandbox_pump(runner->sandbox, ENDING_SECONDS);
+        bool ended = kf_sandbox_pump(runner->sandbox, KF_RUNNER_ENDING_SECONDS);
         return kf_runner_end(runner, ended ? KF_RUNNER_ENDED : KF_RUNNER_THREAD_ENDED);
     }
     /* No answer is due now. Bytes in the socket are a forged answer to a later command. */
@@ -90,7 +87,7 @@ kf_runner_event kf_runner_wake(kf_runner *runner)
     runner->frozen = false;
     kf_cpu_idle_guard_rest(runner->idle_guard);
     if (kf_sandbox_thaw(runner->sandbox, &error)) return KF_RUNNER_OK;
-    if (kf_sandbox_pump(runner->sandbox, ENDING_SECONDS))
+    if (kf_sandbox_pump(runner->sandbox, KF_RUNNER_ENDING_SECONDS))
         return kf_runner_end(runner, KF_RUNNER_ENDED);
     runner->error = error;
     return kf_runner_end(runner,
@@ -103,7 +100,7 @@ kf_runner_event kf_runner_let_open(kf_runner *runner, bool may)
     if (!runner->held.sealed || !runner->held.loaded ||
         kf_sandbox_let_open(runner->sandbox, may, &error))
         return KF_RUNNER_OK;
-    if (kf_sandbox_pump(runner->sandbox, ENDING_SECONDS))
+    if (kf_sandbox_pump(runner->sandbox, KF_RUNNER_ENDING_SECONDS))
         return kf_runner_end(runner, KF_RUNNER_ENDED);
     return kf_runner_fail(runner, error.text);
 }

@@ -39,7 +39,7 @@ kf_runner_event kf_runner_receive(kf_runner *runner, void *data, size_t size,
         if (got < 0 && errno == EINTR) continue;
         /* The socket is closed, probably because the runner ended. */
         if (got == 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) {
-            if (kf_sandbox_pump(runner->sandbox, 1.0))
+            if (kf_sandbox_pump(runner->sandbox, KF_RUNNER_ENDING_SECONDS))
                 return kf_runner_end(runner, KF_RUNNER_ENDED);
             return kf_runner_end(runner, KF_RUNNER_CLOSED);
         }
@@ -106,7 +106,8 @@ kf_runner_event kf_runner_send(kf_runner *runner, const void *data, size_t size,
             continue;
         }
         int refused = sent < 0 ? errno : EPIPE;
-        if (kf_sandbox_pump(runner->sandbox, 1.0)) return kf_runner_end(runner, KF_RUNNER_ENDED);
+        if (kf_sandbox_pump(runner->sandbox, KF_RUNNER_ENDING_SECONDS))
+            return kf_runner_end(runner, KF_RUNNER_ENDED);
         if (refused == EPIPE || refused == ECONNRESET)
             return kf_runner_end(runner, KF_RUNNER_CLOSED);
         /* The kernel limits the descriptors in flight of all processes of a user together. */

@@ -8,6 +8,10 @@
 #include "runner_timeout.h"
 #include "wire.h"
 
+/* The time in which a process ends that something has killed, on a busy machine too. Only a runner
+ * that has failed makes the judge wait for it. */
+#define KF_RUNNER_ENDING_SECONDS 5.0
+
 typedef struct kf_runner_attached {
     void *data;
     void (*release)(void *data);

@@ -245,10 +245,13 @@ bool kf_measure_workload(kf_workbench *bench, kf_error *error)
 {
     kf_measurement r = {.bench = bench, .device = bench->device->operations};
     /* Waiting for other jobs on the device does not count. */
-    kf_clock_pause(&bench->clock, kf_now());
+    double asked = kf_now();
+    kf_clock_pause(&bench->clock, asked);
     bool reserved =
         !r.device->reserve || r.device->reserve(bench->device, true, bench->stop, error);
-    kf_clock_resume(&bench->clock, KF_PAUSE_JOB, kf_now());
+    double now = kf_now();
+    kf_clock_resume(&bench->clock, KF_PAUSE_JOB, now);
+    bench->waited += now - asked;
     if (!reserved) return false;
     kf_clock_begin_workload(&bench->clock, kf_now());
     kf_runner_timeout_bound(&bench->clock);

@@ -35,9 +35,12 @@ static const char *candidate_binary(kf_measurement *r, bool *failed, kf_error *e
     if (r->device->reserve) r->device->reserve(bench->device, false, NULL, NULL);
     bench->programs.candidate =
         bench->programs.await_candidate(bench->programs.await_context, failed, error);
+    double built = kf_now();
     if (!*failed && r->device->reserve)
         *failed = !r->device->reserve(bench->device, true, bench->stop, error);
-    kf_clock_resume(&bench->clock, KF_PAUSE_JOB, kf_now());
+    double now = kf_now();
+    kf_clock_resume(&bench->clock, KF_PAUSE_JOB, now);
+    bench->waited += now - built;
     if (bench->programs.candidate && !*failed) return bench->programs.candidate;
     bench->found.abandoned = r->over = true;
     return NULL;
