@@ -4,7 +4,7 @@ kf_fuzz(sse kf_commands)
 kf_test(budget kf_commands)
 kf_test(bandit kf_commands)
 kf_test(episode kf_commands)
-kf_test(llm_retry_delay kf_commands)
+kf_test(llm_retry kf_commands)
 kf_test(llm_continue kf_commands)
 kf_test(llm_dialect kf_commands)
 # One test for each row of the fault table, so that a failure names it.

@@ -6,7 +6,7 @@
 #include "budget.h"
 #include "http.h"
 #include "llm_dialect.h"
-#include "llm_retry_delay.h"
+#include "llm_retry.h"
 #include "llm_provider.h"
 #include "prices.h"
 #include "sse.h"

@@ -358,7 +358,7 @@ bool kf_choose_diagnosis(kf_search *s, const kf_call *call, kf_error *why, kf_er
 /* Makes a summary due, if it is time for one. */
 bool kf_choose_summary(kf_search *s, kf_error *error);
 
-/* ---- search_parents.c ------------------------------------------------------------------------ */
+/* ---- search_convergence.c -------------------------------------------------------------------- */
 
 bool kf_selection_take(kf_search *s, const kf_outcome *outcome, kf_error *error);
 /* Notes the share of the physical limit that the best reached when it was measured again. */

@@ -263,7 +263,7 @@ typedef struct kf_calls {
     int64_t answered;
 } kf_calls;
 
-/* ---- search_parents.c, search_choose_request.c ----------------------------------------------- */
+/* ---- search_convergence.c, search_choose_request.c ------------------------------------------- */
 
 /* A judged attempt. */
 typedef struct kf_outcome {

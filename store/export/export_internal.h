@@ -28,6 +28,24 @@ int64_t kf_scrub_append(const kf_scrubber *scrubber, kf_buffer *out, const char 
 
 /* ---- export_leak.c --------------------------------------------------------------------------- */
 
+/* 64-bit FNV-1a over bytes, then the mixer of MurmurHash3 (Appleby). A collision gives an adversary
+ * no advantage here. */
+#define KF_HASH_START 0xcbf29ce484222325
+
+static inline uint64_t kf_hash_step(uint64_t hash, unsigned char c)
+{
+    return (hash ^ c) * 0x100000001b3;
+}
+
+static inline uint64_t kf_hash_finish(uint64_t hash)
+{
+    hash ^= hash >> 33;
+    hash *= 0xff51afd7ed558ccd;
+    hash ^= hash >> 33;
+    hash *= 0xc4ceb9fe1a85ec53;
+    return hash ^ hash >> 33;
+}
+
 /* A set of 64-bit hashes. Zero-initialise. */
 typedef struct kf_hash_set {
     /* 0 is a free slot */
@@ -103,8 +121,7 @@ bool kf_export_load_tasks(kf_exporter *exporter, kf_error *error);
 void kf_export_free_tasks(kf_exporter *exporter);
 const kf_export_task *kf_export_task_of(const kf_exporter *exporter, int64_t id);
 
-/* ---- export_leak.c: candidates that are the same ----------------------------------------------
- */
+/* ---- export_duplicates.c --------------------------------------------------------------------- */
 
 /* Hashes of normalised source and of machine code, 0 if not known. Two candidates of a task on a
  * device are the same if one of the two is equal. Duplicates are dropped after all other filters,

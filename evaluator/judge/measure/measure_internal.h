@@ -205,7 +205,7 @@ void kf_measurement_use_known(kf_measurement *r);
 /* Notes for later jobs what this one found out about the baseline. */
 void kf_measurement_learn(kf_measurement *r);
 
-/* ---- measure_sizes.c ------------------------------------------------------------------------- */
+/* ---- measure_sets.c -------------------------------------------------------------------------- */
 
 /* Makes new sets in place of those there are, which no runner maps yet. If the candidate's process
  * holds the memory for them, that is a finding. */

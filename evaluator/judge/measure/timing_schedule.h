@@ -1,6 +1,6 @@
 /* Decides how many calls make a batch, which pair comes next, and when a measurement ends.
  *
- * Pure: the schedule sees seconds that its caller measured, and reads no clock. measure_sizes.c
+ * Pure: the schedule sees seconds that its caller measured, and reads no clock. measure_sets.c
  * feeds it before the pairs, measure.c during them. The steps, in order:
  *   1. kf_schedule_set_call: a call of the baseline has been timed.
  *   2. kf_schedule_size_batches: so has all else that a pair takes; kf_schedule_shorten corrects

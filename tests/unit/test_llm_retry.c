@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "test_main.h"
-#include "llm_retry_delay.h"
+#include "llm_retry.h"
 
 #define WALL 1445412480.0 /* Wed, 21 Oct 2015 07:28:00 GMT */
 

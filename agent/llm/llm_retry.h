@@ -1,7 +1,8 @@
-/* When to send a request again: back-off, waits that servers ask for, rate limits, circuit breaker.
- * Pure functions. Times are kf_now seconds, `wall` is seconds since 1970. Internal to agent/. */
-#ifndef KFORGE_LLM_RETRY_DELAY_H
-#define KFORGE_LLM_RETRY_DELAY_H
+/* If and when a request is sent again: passing errors, back-off, waits that servers ask for, rate
+ * limits, circuit breaker. Pure functions. Times are kf_now seconds, `wall` is seconds since 1970.
+ * Internal to agent/. */
+#ifndef KFORGE_LLM_RETRY_H
+#define KFORGE_LLM_RETRY_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "llm_retry_delay.h"
+#include "llm_retry.h"
 
 #include <math.h>
 #include <stdio.h>
