@@ -1,6 +1,7 @@
 # The test double of `kforge worker`: the real protocol with a judge that runs no code.
 add_executable(fake_worker cli/fake_worker.c cli/fake_prepare.c)
 target_link_libraries(fake_worker PRIVATE kf_worker kf_options)
+target_link_options(fake_worker PRIVATE -Wl,--wrap=poll)
 set_target_properties(fake_worker PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 add_dependencies(test_helpers fake_worker)
 kf_test(devices kf_commands)

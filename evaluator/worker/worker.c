@@ -292,10 +292,13 @@ static void read_cancels_of(watch *w)
         if (strcmp(id, w->id) == 0) __atomic_store_n(&w->halted, 1, __ATOMIC_RELAXED);
 }
 
+/* Reads without waiting. The main thread may have read what the watch saw, and have begun another
+ * job since. A read that waits would hold the mutex. */
 static void read_cancels(watch *w)
 {
     pthread_mutex_lock(&w->mutex);
-    if (w->reader) {
+    struct pollfd input = {.fd = w->reader ? w->reader->input : -1, .events = POLLIN};
+    if (poll(&input, 1, 0) == 1) {
         read_some(w->reader);
         read_cancels_of(w);
     }

@@ -40,11 +40,13 @@
  *   $FAKE_FREE        this many jobs are judged at once, of all workers with the same $FAKE_LOG.
  *                     Each later job begins and waits for the file $FAKE_GO
  *   $FAKE_EVENTS      a file for --events
+ *   $FAKE_READABLE    the watch's poll says that the input is readable, even if it is not
  *   $FAKE_FAULT       while this file exists, each verdict is the machine's fault
  *
  * Usage: fake_worker [--spool DIR [--once] [--lease SECONDS]] [--mute] [--banner] */
 #include <fcntl.h>
 #include <math.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -339,6 +341,16 @@ static void add_work(cJSON *counters, double own)
              "\"name\":\"nvjet\",\"launches\":1,\"part\":%g}]}",
              own, 1 - own, own, 1 - own);
     cJSON_AddItemToObject(counters, "work", cJSON_Parse(text));
+}
+
+int __real_poll(struct pollfd *fds, nfds_t count, int timeout);
+int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout);
+int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout)
+{
+    bool readable = count == 3 && fds[2].fd >= 0 && getenv("FAKE_READABLE");
+    int ready = __real_poll(fds, count, readable ? 10 : timeout);
+    if (readable) fds[2].revents = POLLIN;
+    return ready;
 }
 
 kf_verdict *kf_judge_run(kf_judge *judge, const kf_job *job, const volatile int *stopped,

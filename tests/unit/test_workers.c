@@ -621,6 +621,44 @@ static void cancels_behind_large_jobs(void **state)
     if (large > 15 * small + 0.05) fail_msg("48 MiB took %.3f s, and 8 MiB %.3f s", large, small);
 }
 
+/* The input is empty by the time that the watch reads it: the main thread was first. */
+static void watch_never_waits_for_input(void **state)
+{
+    (void)state;
+    int in[2], out[2];
+    assert_int_equal(pipe(in), 0);
+    assert_int_equal(pipe(out), 0);
+    pid_t pid = fork();
+    if (!pid) {
+        setenv("FAKE_READABLE", "1", 1);
+        if (dup2(in[0], 0) < 0 || dup2(out[1], 1) < 0 || close(in[1]) < 0) _exit(1);
+        execl(FAKE_WORKER, "fake_worker", NULL);
+        _exit(1);
+    }
+    close(in[0]);
+    close(out[1]);
+    kf_auto(kf_job) job = make_job("a", "// fake: sleep 0.5\n");
+    kf_auto(cJSON) json = kf_job_to_json(job);
+    kf_autofree char *line = json ? cJSON_PrintUnformatted(json) : NULL;
+    assert_non_null(line);
+    assert_true(kf_write_all(in[1], line, strlen(line)) && kf_write_all(in[1], "\n", 1));
+    char text[4096];
+    size_t size = 0;
+    struct pollfd verdict = {.fd = out[0], .events = POLLIN};
+    bool answered = false;
+    while (!answered && size < sizeof text - 1 && poll(&verdict, 1, 30000) == 1) {
+        ssize_t got = read(out[0], text + size, sizeof text - 1 - size);
+        if (got <= 0) break;
+        text[size += (size_t)got] = '\0';
+        answered = strstr(text, "kforge-verdict/1") != NULL;
+    }
+    if (!answered) kill(pid, SIGKILL);
+    close(in[1]);
+    close(out[0]);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_true(answered);
+}
+
 /* A worker that dies with a cancelled job gives no result for it, and starts again. */
 static void cancelled_jobs_are_not_repeated(void **state)
 {
@@ -767,6 +805,7 @@ int test_program(void)
         TEST(cancels),
         TEST(cancels_builds),
         TEST(cancels_behind_large_jobs),
+        TEST(watch_never_waits_for_input),
         TEST(cancelled_jobs_are_not_repeated),
         TEST(leaves_nothing_behind),
         TEST(keeps_keys_to_itself),
