@@ -238,6 +238,8 @@ typedef struct item {
     kf_set_variation variation;
     kf_error_figures figures;
     kf_error_sums own;
+    /* wrong or inexact: these inputs do not show which */
+    bool unclear;
     /* right by the device's sums alone */
     bool settled;
     /* almost certainly wrong by them; only the finding is missing */
@@ -513,26 +515,31 @@ static const char *suspicion(const kf_checker *checker, kf_sets *sets, const ite
     return kf_is_constant(w) ? "output.constant" : NULL;
 }
 
+/* Returns what an error of this size says about the formula, or "". */
+static const char *find_cause(const item *it)
+{
+    if (it->unclear) return ". The formula is wrong, or bits are missing";
+    return it->figures.inaccurate ? ". The formula is right, but bits are missing" : "";
+}
+
 /* Returns what to try, or "". */
 static const char *find_remedy(const item *it, const kf_wrong_output *w, bool known)
 {
     bool larger = it->variation.argument >= 0 && (it->variation.variation == KF_VARY_SCALE_UP ||
                                                   it->variation.variation == KF_VARY_OFFSET ||
                                                   it->variation.variation == KF_VARY_OUTLIER);
-    if (it->figures.inaccurate) {
+    if (it->figures.inaccurate || it->unclear) {
         switch (it->argument->tf32 ? KF_TF32 : it->argument->dtype) {
-        case KF_F64: return ". The formula is right, but bits are missing: compute in f64";
+        case KF_F64: return ". Compute in f64";
         case KF_F32:
-            return ". The formula is right, but bits are missing. f32 products and f32 sums in any "
-                   "order pass; tf32 and f16 keep 10 bits of an operand, bf16 keeps 7. Keep "
-                   "operands, sums and intermediate results in f32, and check constants like an "
-                   "epsilon";
+            return ". f32 products and f32 sums in any order pass; tf32 and f16 keep 10 bits of an "
+                   "operand, bf16 keeps 7. Keep operands, sums and intermediate results in f32, "
+                   "and check constants like an epsilon";
         case KF_TF32:
-            return ". The formula is right, but bits are missing. Operands in tf32 (10 bits) with "
-                   "f32 sums pass, bf16 (7 bits) does not";
+            return ". Operands in tf32 (10 bits) with f32 sums pass, bf16 (7 bits) does not";
         default:
-            return ". The formula is right, but bits are missing. Sums in f32 that are rounded "
-                   "once at the end pass; sums in a 16-bit type do not";
+            return ". Sums in f32 that are rounded once at the end pass; sums in a 16-bit type do "
+                   "not";
         }
     }
     /* Old values can be so large that the sum overflows. */
@@ -574,10 +581,10 @@ static bool report_mismatch(kf_checker *checker, kf_sets *sets, const item *item
     return kf_verdict_add_finding(
                bench->verdict, bench->result, KF_WRONG_RESULT, KF_BLAME_CANDIDATE,
                f->inaccurate ? "output.inaccurate" : "output.mismatch", f->max, f->allowed_max,
-               "%s: %lld of %lld elements %s%s, first at %lld: expected %.9g, got %.9g%s%s%s",
+               "%s: %lld of %lld elements %s%s, first at %lld: expected %.9g, got %.9g%s%s%s%s",
                it->argument->name, (long long)f->mismatched, (long long)f->compared,
                f->inaccurate ? "too inexact" : "wrong", varied, (long long)f->first_index,
-               f->first_expected, f->first_got, pattern, errors,
+               f->first_expected, f->first_got, pattern, errors, find_cause(it),
                find_remedy(it, &w, known)) != NULL;
 }
 
@@ -692,7 +699,10 @@ static item *choose_failure(item *items, size_t used, const kf_doubts *doubts)
         int rank = hides_errors(it->variation) ? 2 : it->figures.inaccurate;
         if (!chosen || rank < least) chosen = it, least = rank;
     }
-    if (chosen && hides_errors(chosen->variation)) chosen->figures.inaccurate = false;
+    if (chosen && hides_errors(chosen->variation) && chosen->figures.inaccurate) {
+        chosen->figures.inaccurate = false;
+        chosen->unclear = true;
+    }
     return chosen;
 }
 

@@ -1,6 +1,6 @@
 // A graph begins with a node that waits until the judge writes an input.
 // rule: T15
-// expect: cheating device.busy
+// expect: cheating device.busy | crash device.error
 // devices: cuda
 // mode: timed
 #include <cuda.h>

@@ -1,7 +1,7 @@
 // Rounds the operands to tf32 in an f32 task.
 // rule: C8
 // expect: wrong_result output.inaccurate | wrong_result output.mismatch
-// says: The formula is right, but bits are missing
+// says: bits are missing
 // suspects: nothing
 #include <cuda_runtime.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 // A side stream waits for 64 bits of an input, and multiplies then.
 // rule: T15
-// expect: cheating device.busy | wrong_result output.mismatch
+// expect: cheating device.busy | wrong_result output.mismatch | crash device.error
 // devices: cuda
 // mode: timed
 #include <cuda.h>

@@ -1,6 +1,6 @@
 // A side stream waits until the judge writes the guard before an input.
 // rule: T15
-// expect: cheating device.busy
+// expect: cheating device.busy | crash device.error
 // devices: cuda
 // mode: timed
 #include <cuda.h>

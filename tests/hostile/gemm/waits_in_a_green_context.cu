@@ -1,6 +1,6 @@
 // A stream of a green context waits until the judge writes an input, and multiplies then.
 // rule: T15
-// expect: cheating device.busy
+// expect: cheating device.busy | crash device.error
 // devices: cuda
 // mode: timed
 #include <cuda.h>

@@ -1,7 +1,7 @@
 // A side stream waits until the judge writes an input, and multiplies then. The runner's last wait
 // is patched away.
 // rule: T15
-// expect: cheating device.busy
+// expect: cheating device.busy | crash device.error
 // devices: cuda
 // mode: timed
 #include <cuda.h>
