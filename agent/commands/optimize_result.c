@@ -85,20 +85,20 @@ static bool write_best(kf_optimize_result *o, kf_store *store, kf_error *error)
 }
 
 /* Adds to the noise that the GPU ran slower than it can while the best was timed. */
-static bool add_throttling(kf_optimize_result *o, kf_store *store, kf_error *error)
+static void add_throttling(kf_optimize_result *o, kf_store *store)
 {
+    kf_error error = {0};
     size_t size;
-    if (!o->best.verdict) return true;
-    kf_autofree char *text = kf_store_verdict_json(store, o->best.verdict, &size, error);
+    if (!o->best.verdict) return;
+    kf_autofree char *text = kf_store_verdict_json(store, o->best.verdict, &size, &error);
     kf_auto(cJSON) json =
-        text ? kf_json_parse(text, size, KF_STORE_BLOB_BYTES, "verdict in the store", error) : NULL;
-    kf_auto(kf_verdict) verdict = json ? kf_verdict_from_json(json, error) : NULL;
-    if (!verdict) return false;
-    const char *flag = kf_throttling_find(verdict);
+        text ? kf_json_parse(text, size, KF_STORE_BLOB_BYTES, "verdict in the store", &error)
+             : NULL;
+    kf_auto(kf_verdict) verdict = json ? kf_verdict_from_json(json, &error) : NULL;
+    const char *flag = verdict ? kf_throttling_find(verdict) : NULL;
     kf_autobuffer words = {0};
     if (flag && kf_throttling_words(flag, &words))
         kf_buffer_format(&o->noise, "%s%s", o->noise.size ? "; " : "", words.data);
-    return true;
 }
 
 bool kf_optimize_result_word_resume(kf_optimize_result *o, const char *store_path, kf_error *error)
@@ -260,8 +260,8 @@ int kf_optimize_result_status(const kf_search_result *result)
 bool kf_optimize_result_report(kf_optimize_result *o, kf_store *store, bool json, FILE *out,
                                kf_error *error)
 {
-    if (has_result(o) && !(write_best(o, store, error) && add_throttling(o, store, error)))
-        return false;
+    if (has_result(o) && !write_best(o, store, error)) return false;
+    if (has_result(o)) add_throttling(o, store);
     if (!kf_optimize_result_word_resume(o, kf_store_path(store), error)) return false;
     if (json) return print_json(o, out, error);
     print_text(o, out);

@@ -91,7 +91,8 @@ static bool begin_call(kf_search *s, int model, kf_error *error)
     if (!kf_pending_call_store(s, call, error)) return false;
     /* Reservations of small questions must not keep a request waiting. */
     const kf_amount *limit = &s->models.budget.limit;
-    kf_probes_end(s, limit->nanodollars || limit->tokens ? -1 : call->origin.model);
+    kf_probes_end(s,
+                  limit->nanodollars || limit->tokens || limit->requests ? -1 : call->origin.model);
     if (kf_call_submit(s, call, &why)) return true;
     s->selection.round = round;
     bool taken_back = kf_call_take_back(s, call, &why, error);

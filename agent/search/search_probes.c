@@ -24,10 +24,13 @@
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-/* True if the search keeps a request after the question. */
+/* True if the search keeps a request after another question. */
 static bool has_room(const kf_search *s)
 {
-    return s->settings->budget.requests - s->progress.requests > 1;
+    int64_t asked = 0;
+    for (size_t i = 0; i < s->settings->model_count; i++)
+        asked += s->models.probes[i].llm && !s->models.probes[i].listing;
+    return s->settings->budget.requests - s->progress.requests - asked > 1;
 }
 
 /* True if a question costs little. A benchmark counts its requests. */

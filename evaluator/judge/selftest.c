@@ -88,7 +88,8 @@ static bool allows(const char *expected, const char *status, const char *rule)
     snprintf(copy, sizeof copy, "%s", expected);
     for (char *part = strtok_r(copy, "|", &save); part; part = strtok_r(NULL, "|", &save)) {
         char want_status[64] = "", want_rule[64] = "";
-        if (sscanf(part, "%63s %63s", want_status, want_rule) < 1 || strcmp(status, want_status))
+        if (sscanf(part, "%63s %63s", want_status, want_rule) < 1 ||
+            strcmp(status, want_status) != 0)
             continue;
         if (strcmp(rule, want_rule) == 0) return true;
         /* By chance, inputs can make the error of a wrong result small. */
@@ -107,7 +108,8 @@ static bool names_rules(const char *expected)
     for (char *part = strtok_r(copy, "|", &save); part; part = strtok_r(NULL, "|", &save)) {
         char status[64] = "", rule[64] = "";
         int words = sscanf(part, "%63s %63s", status, rule);
-        if (words < 1 || (words < 2 && strcmp(status, kf_status_name(KF_CORRECT)))) return false;
+        if (words < 1 || (words < 2 && strcmp(status, kf_status_name(KF_CORRECT)) != 0))
+            return false;
     }
     return true;
 }

@@ -26,7 +26,7 @@ static inline void kf_append(kf_buffer *out, const char *text, size_t size)
 int64_t kf_scrub_append(const kf_scrubber *scrubber, kf_buffer *out, const char *text, size_t size,
                         bool paths, bool json);
 
-/* ---- export_leak.c --------------------------------------------------------------------------- */
+/* ---- hashes ---------------------------------------------------------------------------------- */
 
 /* 64-bit FNV-1a over bytes, then the mixer of MurmurHash3 (Appleby). A collision gives an adversary
  * no advantage here. */
@@ -59,6 +59,8 @@ void kf_hash_set_free(kf_hash_set *set);
 bool kf_hash_set_add(kf_hash_set *set, uint64_t hash);
 bool kf_hash_set_has(const kf_hash_set *set, uint64_t hash);
 uint64_t kf_hash_mix(uint64_t hash, const void *data, size_t size);
+
+/* ---- export_leak.c --------------------------------------------------------------------------- */
 
 /* Adds the fingerprints of a text: one hash for each KF_LEAK_LINES lines in a row. */
 void kf_leak_learn(kf_hash_set *prints, const char *text, size_t size);

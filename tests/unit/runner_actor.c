@@ -144,7 +144,7 @@ int main(int argc, char **argv)
         else if (strcmp(way, "close") == 0)
             close(KF_WIRE_FD), pause();
         else if (strcmp(way, "close-and-exit") == 0)
-            return close(KF_WIRE_FD), usleep(2000000), 0; /* as one that a busy machine ends late */
+            return close(KF_WIRE_FD), usleep(1300000), 0; /* as one that a busy machine ends late */
         else if (strcmp(way, "silent") == 0)
             pause();
         else if (strcmp(way, "slow") == 0)

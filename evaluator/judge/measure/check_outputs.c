@@ -568,7 +568,8 @@ static bool report_mismatch(kf_checker *checker, kf_sets *sets, const item *item
     char varied[128], pattern[96] = "", errors[160] = "";
     kf_wrong_output w = examine(checker, sets, it);
     bool known = has_poison(checker, it->argument);
-    const char *suspected = f->inaccurate ? NULL : suspicion(checker, sets, items, used, it, &w);
+    const char *suspected =
+        f->inaccurate || it->unclear ? NULL : suspicion(checker, sets, items, used, it, &w);
     if (known) note_old_values(f, &w);
     describe_variation(bench->problem, it->variation, varied, sizeof varied);
     if (f->pattern[0]) snprintf(pattern, sizeof pattern, ", pattern: %.60s", f->pattern);

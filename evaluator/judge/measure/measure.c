@@ -31,6 +31,8 @@
  * inputs so often. */
 #define FIRST_PAIRS 8
 #define LEAST_CHANGES 16
+/* No pair is added without time for so many. */
+#define PAIRS_LEFT 4
 
 /* Has the schedule repeat a pair in which other work ran before the clock did. */
 static bool repeat_pair(kf_measurement *r, const kf_pair_plan *plan, kf_error *error)
@@ -89,7 +91,8 @@ static bool measure_pairs(kf_measurement *r, kf_error *error)
         bool missed = plan.number <= FIRST_PAIRS && r->watching.changes < LEAST_CHANGES;
         if ((plan.watched || missed) && !kf_measurement_watch(r, plan.serial, error)) return false;
         if (r->over) break;
-        bool room = kf_timing_record_pairs(record) < record->capacity;
+        bool room = kf_timing_record_pairs(record) < record->capacity &&
+                    kf_measurement_time_left(r) > PAIRS_LEFT * schedule->pair_time;
         if (kf_schedule_is_done(schedule, record, kf_clock_elapsed(&bench->clock, kf_now())) &&
             !(room && kf_measurement_suspects_work(r)))
             break;

@@ -303,12 +303,14 @@ static bool find_wrong(kf_measurement *r, const uint32_t *list, uint32_t count, 
 }
 
 /* Finds out if the candidate is wrong on a set even by the baseline's error on the same inputs. Its
- * outputs stay there: the baseline runs on a set that was left out. */
+ * outputs stay there: the baseline runs on a set that was left out, or the candidate is a module,
+ * which keeps its results elsewhere. */
 static bool stays_wrong(kf_measurement *r, uint32_t set, uint32_t *compared, bool *wrong,
                         kf_error *error)
 {
     kf_doubts doubts = {.baseline_ran = r->lists.baseline_ran, .doubtful = r->lists.doubtful};
     if (!find_wrong(r, &set, 1, wrong, error) || r->over || !*wrong) return r->over || !*wrong;
+    r->lists.doubtful[set] = true;
     return kf_measurement_run_baseline_on(r, set, &doubts, r->lists.list, compared, error) &&
            (r->over ||
             (kf_measurement_turn_to(r, CANDIDATE, error) && find_wrong(r, &set, 1, wrong, error)));
