@@ -1,5 +1,6 @@
 #!/bin/bash
-# Agents as models: scripted agents in their jail, with workers that judge by what stands in the candidate (fake_worker.c).
+# Agents as models: scripted agents in their jail, with workers that judge by what stands in the
+# candidate (fake_worker.c).
 # agent_mode.sh BIN [basics]
 source "$(dirname "$0")/lib.sh"
 fake=$bin/../tests/fake_worker
@@ -29,7 +30,8 @@ silent() { case $out in *"$1"*) fail "the output says \"$1\": $out" ;; esac }
 no_folders() { ! ls -d "${TMPDIR:-/tmp}"/kforge-episode.tmp.* 2>/dev/null | while read -r d; do flock -n "$d" true || [ ! -e "$d/work/mark-$$" ] || echo "$d"; done | grep -q .; }
 no_process() { ! pgrep -f "$1" >/dev/null; }
 
-# An agent that edits, evaluates, repairs and submits. Each evaluation is an attempt with the one before as its parent.
+# An agent that edits, evaluates, repairs and submits. Each evaluation is an attempt with the one
+# before as its parent.
 cat >agents/honest <<'END'
 touch "mark-$MARK"
 cat >stdin

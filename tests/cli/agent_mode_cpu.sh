@@ -1,5 +1,6 @@
 #!/bin/bash
-# A scripted agent with a real judge, on the CPU device: it gets a verified speedup, and its device time is limited.
+# A scripted agent with a real judge, on the CPU device: it gets a verified speedup, and its device
+# time is limited.
 source "$(dirname "$0")/lib.sh"
 "$program" doctor 2>&1 | tr '\n' ' ' | grep -q 'user_ns pid_ns.*mount_ns.*seccomp' || { echo "skipped: this machine has no namespaces for a jail"; exit 77; }
 cp -r "$root/tasks/axpy" slow
