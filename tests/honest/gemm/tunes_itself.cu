@@ -1,4 +1,4 @@
-// Times two of its variants in its first call, with a clock of the machine, and keeps the better one.
+// Times two of its variants in its first call, with a clock of the machine, and keeps the better.
 // rule: tuning in the first call
 // expect: correct
 #include <chrono>

@@ -1,4 +1,5 @@
-// A programmatic dependent launch: the second kernel may begin before the first has ended, and waits for it.
+// A programmatic dependent launch: the second kernel may begin before the first has ended, and waits
+// for it.
 // rule: programmatic dependent launch
 // expect: correct
 #include <cuda_runtime.h>
