@@ -1,6 +1,7 @@
 // A graph begins with a node that waits until the judge writes an input.
 // rule: T15
-// expect: cheating device.busy | crash device.error
+// expect: cheating device.busy | crash device.error | correct
+// at-most: 1.02
 // devices: cuda
 // mode: timed
 #include <cuda.h>

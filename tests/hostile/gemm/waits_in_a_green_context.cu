@@ -1,6 +1,7 @@
 // A stream of a green context waits until the judge writes an input, and multiplies then.
 // rule: T15
-// expect: cheating device.busy | crash device.error
+// expect: cheating device.busy | crash device.error | correct
+// at-most: 1.02
 // devices: cuda
 // mode: timed
 #include <cuda.h>

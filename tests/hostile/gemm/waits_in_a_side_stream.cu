@@ -1,7 +1,8 @@
 // A side stream waits until the judge writes an input, and multiplies then. The runner's last wait
 // is patched away.
 // rule: T15
-// expect: cheating device.busy | crash device.error
+// expect: cheating device.busy | crash device.error | correct
+// at-most: 1.02
 // devices: cuda
 // mode: timed
 #include <cuda.h>

@@ -1,4 +1,4 @@
-# task: relu; kforge: cheating calls.early|correct; kernelbench: correct; slower: yes
+# task: relu; kforge: cheating calls.early|wrong_result stream.unordered|correct; kernelbench: correct; slower: yes
 # Finds the runner's inputs, and does the whole batch in its first call. The time is for the judge.
 # Chance decides if a watched batch shows it. If not, its speedup is its own: it gains nothing.
 import gc
