@@ -147,6 +147,20 @@ kill -9 $search $killed
 wait $search 2>/dev/null
 campaign 0 unpack far.json far cut_part/results
 search
+# Two devices: their workers share the verdicts, and each takes all jobs of a task.
+cat >two_devices <<'END'
+#!/bin/sh
+# kforge worker [--device DEVICE [--spool DIR --once]]
+[ "$4" = --spool ] || exec "$FAKE"
+cat "$5"/jobs/*.json | grep -oE 'axpy|gemv' | sort -u >"$LANES/$3"
+exec "$FAKE" --spool "$5" --once
+END
+chmod +x two_devices
+mkdir lanes
+await wait_jobs 1
+LANES=$work/lanes KFORGE=$work/two_devices DEVICES="one two" carry devices
+[ -s lanes/one ] && [ -e lanes/two ] && [ -z "$(comm -12 lanes/one lanes/two)" ] ||
+    fail "devices and their tasks: $(head lanes/*)"
 carry_all part
 grep -q '4 of 4 cells are done' far.out || fail "$(cat far.out)"
 # The verdicts of the cut part are in the stores, or kept for a job that never came. No later part made them again.

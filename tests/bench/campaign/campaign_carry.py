@@ -135,7 +135,7 @@ def pack(out, group, part, build, extra):
     evaluator, and its checkout. Returns the number of jobs and of such solutions."""
     solutions, checkout = extra
     need(not os.path.exists(part), f"{part}: exists; name a new folder")
-    index = {"group": group, "jobs": {}}
+    index, tasks = {"group": group, "jobs": {}}, []
     # Kept verdicts are read first. `tend` answers a job before it removes one of them.
     cells = glob.glob(os.path.join(group_folder(out, group), "*", "jobs"))
     kept = {os.path.dirname(jobs): kept_verdicts(os.path.dirname(jobs)) for jobs in cells}
@@ -147,13 +147,15 @@ def pack(out, group, part, build, extra):
                 text = file.read()
         except FileNotFoundError:  # kforge has just withdrawn the job
             continue
-        content = digest(json.loads(text))
+        job = json.loads(text)
+        content = digest(job)
         # `tend` has answered this job, or is about to. A kept verdict answers only one.
         ready = kept[folder].pop(content, None)
         if ready or os.path.exists(os.path.join(folder, "verdicts", id_of(path) + ".json")):
             continue
         write_whole(os.path.join(part, "jobs", id_of(path) + ".json"), text)
         index["jobs"][id_of(path)] = [os.path.basename(folder), content]
+        tasks.append((digest(job.get("task", {})), id_of(path)))
     for name, problem, solution in solutions:
         folder = os.path.join(part, "kernelbench", name)
         os.makedirs(folder)
@@ -165,6 +167,8 @@ def pack(out, group, part, build, extra):
         side = os.path.join(ROOT, "tests", "gpu", "kernelbench_side.py")
         shutil.copy(side, part)
     write_whole(os.path.join(part, "index.json"), json.dumps(index) + "\n")
+    lines = [f"{job_id} {task}\n" for task, job_id in sorted(tasks)]
+    write_whole(os.path.join(part, "tasks.txt"), "".join(lines))
     shutil.copy(os.path.join(HERE, "campaign_work.sh"), os.path.join(part, "work.sh"))
     if build:
         script = os.path.join(ROOT, "tests", "gpu", "pack.sh")

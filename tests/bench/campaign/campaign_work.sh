@@ -3,7 +3,8 @@
 # machine with the device. RESULTS (default: results, next to this script) holds all that has to be
 # carried back, after every job. A second call goes on.
 #
-# DEVICES: one worker for each, as in "cuda:0 cuda:1". Default: kforge's default device.
+# DEVICES: one worker for each, as in "cuda:0 cuda:1". Default: kforge's default device. The jobs of
+#   a task stay on one device, since a worker keeps the baseline that it has started.
 # XDG_CACHE_HOME: keep it between parts, with the builds of oracles and baselines in it.
 # KFORGE: the program, if the part was packed without one. KFORGE_PYTHON: a Python with PyTorch.
 set -eu
@@ -22,21 +23,43 @@ for job in "$here"/jobs/*.json; do
     [ ! -e "$job" ] || [ -e "$results/verdicts/${job##*/}" ] || cp "$job" "$results/jobs/"
 done
 
-work() { # work [--device DEVICE]
-    if [ ! -s "$results/hello.json" ]; then
-        LD_LIBRARY_PATH=$libraries "$kforge" worker "$@" </dev/null | head -n 1 >"$results/hello.$$"
-        mv "$results/hello.$$" "$results/hello.json"
-    fi
+hello() { # hello [--device DEVICE]: what one worker says of its device, for all of them
+    [ ! -s "$results/hello.json" ] || return 0
+    LD_LIBRARY_PATH=$libraries "$kforge" worker "$@" </dev/null | head -n 1 >"$results/hello.part"
+    mv "$results/hello.part" "$results/hello.json"
+}
+
+work() { # work FOLDER [--device DEVICE]
+    spool=$1
+    shift
     now=$(left)
     [ "$now" -gt 0 ] || return 0
     LD_LIBRARY_PATH=$libraries timeout -k 30 -s TERM "$now" "$kforge" worker "$@" \
-        --spool "$results" --once
+        --spool "$spool" --once
 }
 if [ -z "${DEVICES:-}" ]; then
-    work || echo "the worker ended with status $?" >&2
+    hello
+    work "$results" || echo "the worker ended with status $?" >&2
 else
+    hello --device "${DEVICES%% *}"
+    number=0
     for device in $DEVICES; do
-        work --device "$device" &
+        lane=$results/lanes/$number
+        mkdir -p "$lane/jobs" "$lane/taken"
+        rm -f "$lane"/jobs/* "$lane"/taken/*
+        ln -sfn ../../verdicts "$lane/verdicts"
+        number=$((number + 1))
+    done
+    awk -v number=$number '!($2 in at) { at[$2] = count++ % number } { print $1, at[$2] }' \
+        "$here/tasks.txt" | while read -r job lane; do
+        [ ! -e "$results/jobs/$job.json" ] ||
+            mv "$results/jobs/$job.json" "$results/lanes/$lane/jobs/"
+    done
+    number=0
+    for device in $DEVICES; do
+        work "$results/lanes/$number" --device "$device" ||
+            echo "the worker of $device ended with status $?" >&2 &
+        number=$((number + 1))
     done
     wait
 fi
