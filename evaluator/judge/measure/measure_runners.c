@@ -154,15 +154,15 @@ static bool load_afresh(kf_measurement *r, kf_role role, kf_runner **runner, kf_
     return *runner && load_plan(r, role, *runner, NULL, TORCH_LOAD_SECONDS, event, error);
 }
 
-/* Loads the program; *event is the runner's. The time of a compiled baseline does not count,
- * because compiling takes long. */
+/* Loads the program; *event is the runner's. The time of oracle and baseline in Python does not
+ * count: compiling them, or constructing a large module, takes long. */
 static bool load(kf_measurement *r, kf_role role, kf_runner **runner, const char *binary,
                  double runner_timeout, bool from_another, kf_runner_event *event, kf_error *error)
 {
     kf_workbench *bench = r->bench;
     kf_runner_kind kind = kf_measurement_kind(bench, role);
-    bool compiled = kind == KF_RUNNER_COMPILED, done = true;
-    if (compiled) kf_clock_pause(&bench->clock, kf_now());
+    bool uncounted = kf_runner_is_python(kind) && role != KF_ROLE_CANDIDATE, done = true;
+    if (uncounted) kf_clock_pause(&bench->clock, kf_now());
     if (kf_runner_is_python(kind))
         done = load_plan(r, role, *runner, role == KF_ROLE_CANDIDATE ? binary : NULL,
                          runner_timeout, event, error);
@@ -171,7 +171,7 @@ static bool load(kf_measurement *r, kf_role role, kf_runner **runner, const char
     bool anew = done && *event != KF_RUNNER_OK && *event != KF_RUNNER_STOPPED && from_another;
     if (anew) done = load_afresh(r, role, runner, event, error);
     if (from_another && !anew) bench->found.secondhand = true;
-    if (!compiled) return done;
+    if (!uncounted) return done;
     kf_clock_resume(&bench->clock, KF_PAUSE_JOB, kf_now());
     if (r->runners[CANDIDATE]) kf_runner_set_deadline(r->runners[CANDIDATE], bench->clock.deadline);
     return done;
