@@ -116,6 +116,8 @@ static struct {
     bool watchable;
     uint32_t begun;
     int looks; /* at batches while they ran */
+    /* batches without calls, those since the candidate's last batch, and those before it */
+    int empties, empties_since, empties_before;
     /* by set: the inputs that the candidate read, and what the judge wrote to a part of them */
     uint64_t seen[1024];
     unsigned char parts[1024][4096];
@@ -389,10 +391,10 @@ uint32_t kf_runner_begun(const kf_runner *runner)
     return candidate_does.falls && world.looks % 3 == 2 ? 0 : world.begun;
 }
 
-bool kf_runner_has_answered(const kf_runner *runner)
+bool kf_runner_answers_before(const kf_runner *runner, double time)
 {
     (void)runner;
-    world.now += candidate_does.call / 4;
+    world.now = fmax(world.now, time);
     return false;
 }
 
@@ -463,6 +465,8 @@ static void write_outputs(const kf_runner *runner, const kf_batch *batch)
 static void run_watched(kf_batch *batch)
 {
     const behaviour *does = &candidate_does;
+    /* Nothing differs from a timed batch: not what comes before it, nor how it begins. */
+    assert_true(batch->running_after > 0 && (world.empties_before || world.empties >= 36));
     world.begun = does->claims ? batch->count : 1 + batch->count / 2;
     for (uint32_t i = 0; i < batch->count && (does->reads_all || i < world.begun); i++)
         world.seen[batch->order[i]] = world.holds[batch->order[i]];
@@ -489,6 +493,9 @@ kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch)
     }
     assert_false(world.occupied || world.withheld);
     world.called_since += !batch->null;
+    world.empties += batch->null;
+    world.empties_before = world.empties_since;
+    world.empties_since = runner->does == &candidate_does ? 0 : world.empties_since + batch->null;
     if (runner->does == &candidate_does) world.longest = fmax(world.longest, batch->timeout);
     if (!batch->keep) runner->results = 0;
     if (!batch->null) runner->results += batch->count;
@@ -1399,7 +1406,7 @@ static void work_while_waking_is_charged(void **state)
         kf_verdict *v = judged(m, more);
         const kf_workload_verdict *w = v->workloads;
         if (w->finding_count) fail_msg("%s", w->findings[0].text);
-        if (!(fabs(w->speedup.value - 1) < 0.02)) fail_msg("%g", w->speedup.value);
+        if (!(fabs(w->speedup.value - 1) < 0.022)) fail_msg("%g", w->speedup.value);
         kf_verdict_free(v);
         stopped(m);
     }
@@ -1658,6 +1665,7 @@ static void a_number_of_calls_that_falls_is_found(void **state)
     stoppable.buffers.occupy = NULL;
     machine *m = started(100e-6);
     m->device.operations = &stoppable;
+    m->device.calls_block = true;
     world.watchable = candidate_does.falls = true;
     kf_verdict *v = judged(m, 1);
     assert_int_equal(v->workloads->finding_count, 1);
@@ -1680,6 +1688,7 @@ static void calls_that_read_ahead_are_found(void **state)
         for (int i = 0; i < 8; i++) {
             machine *m = started(100e-6);
             m->device.operations = &stoppable;
+            m->device.calls_block = true;
             world.random = (uint64_t)i;
             world.watchable = true;
             candidate_does.reads_all = kind > 0;
