@@ -174,7 +174,7 @@ typedef struct behaviour {
     double frees;
     /* begins work before its turn in the stream; ends it after its turn */
     bool too_early, too_late;
-    /* The first only where inputs are varied, as a glance at the next ones tells. */
+    /* The first only where inputs are varied, as a glance at the next ones shows. */
     bool early_if_varied;
     /* Inputs are read early in one of so many held batches. 0: in all. */
     int cached_seldom;

@@ -71,7 +71,7 @@ static void look(void *context)
     h->looked = h->r->device->buffers.snapshot(h->r->sets, h->r->lists.order, h->calls, h->error);
 }
 
-/* Chooses the gate among all calls: a glance at its inputs tells a candidate if they are varied. */
+/* Chooses the gate among all calls: a glance at inputs shows a candidate if they are varied. */
 static void choose_gate(kf_measurement *r, held *h)
 {
     h->calls = r->schedule.calls[CANDIDATE];

@@ -1,5 +1,5 @@
-// Does all calls of a batch in the first one if that came soon after the judge's last message, as if
-// no judge looks on. The others dawdle.
+// Does all calls of a batch in the first one, if that came soon after the judge's last message, as
+// if no judge looks on. The others dawdle.
 // rule: T9
 // expect: cheating calls.early
 // mode: timed
