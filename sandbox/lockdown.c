@@ -42,6 +42,9 @@
 #define MADV_COLD 20
 #define MADV_PAGEOUT 21
 #endif
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
 
 /* The newest call that the list covers (mseal, Linux 6.10). Higher numbers fail with ENOSYS, as on
  * an older kernel. */
@@ -157,10 +160,12 @@ static const struct sock_filter rules[] = {
     RETURN(SECCOMP_RET_ALLOW),
     FAIL(EPERM),
 #endif
-    SKIP_UNLESS(SYS_madvise, 5),
+    /* Nor one that gives the buffers of one side larger pages. */
+    SKIP_UNLESS(SYS_madvise, 6),
     LOAD_ARGUMENT(2),
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, MADV_COLD, 2, 0),
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, MADV_PAGEOUT, 1, 0),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, MADV_COLD, 3, 0),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, MADV_PAGEOUT, 2, 0),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, MADV_COLLAPSE, 1, 0),
     RETURN(SECCOMP_RET_ALLOW),
     FAIL(EPERM),
     DENY(inotify_init1),

@@ -468,6 +468,8 @@ static void try_page_cache(void)
     attack("preadv2", syscall(SYS_preadv2, file, &part, 1L, 0L, 0L, 8L /* RWF_NOWAIT */));
     attack("cachestat", syscall(451, file, &range, counts, 0));
     attack("madvise", madvise(mapped, 4096, 21 /* MADV_PAGEOUT */));
+    long collapsed = madvise(mapped, 4096, 25 /* MADV_COLLAPSE */);
+    attack("larger pages", collapsed < 0 && errno == EPERM ? -1 : 0);
     need("madvise", madvise(mapped, 4096, MADV_WILLNEED));
     attack("direct open", open("/proc/self/exe", O_RDONLY | O_DIRECT));
     attack("openat2", syscall(SYS_openat2, AT_FDCWD, "/", NULL, 0L));

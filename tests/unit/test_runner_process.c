@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -238,6 +239,50 @@ static void only_the_first_thread_is_bound(void **state)
     kf_runner_free(runner);
 }
 
+static double own_processor_seconds(void)
+{
+    struct timespec time;
+    assert_int_equal(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time), 0);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static void note_processor_time(void *context)
+{
+    *(double *)context = own_processor_seconds();
+}
+
+/* A candidate sees a judge that computes while a batch runs: its own processor is late, or another
+ * one is busy. So the judge sleeps until it looks, and between its looks. */
+static void a_judge_that_looks_on_sleeps(void **state)
+{
+    (void)state;
+    kf_error error = {0};
+    uint32_t order[1] = {0};
+    double computed = -1;
+    kf_runner *runner = start("silent", &error);
+    if (!runner) fail_msg("%s", error.text);
+    kf_batch batch = {.order = order,
+                      .count = 1,
+                      .timeout = 3,
+                      .running = note_processor_time,
+                      .running_context = &computed,
+                      .running_after = 0.5};
+    double before = own_processor_seconds();
+    assert_int_equal(kf_runner_batch(runner, &batch), KF_RUNNER_TIMEOUT);
+    assert_true(computed >= before && computed - before < 0.25);
+    kf_runner_free(runner);
+    /* Without a batch that is still running there is nothing to look at. */
+    runner = start("honest", &error);
+    if (!runner) fail_msg("%s", error.text);
+    assert_int_equal(kf_runner_load(runner, 5), KF_RUNNER_OK);
+    computed = -1;
+    batch.running_after = 60;
+    batch.timeout = 100;
+    assert_int_equal(kf_runner_batch(runner, &batch), KF_RUNNER_OK);
+    assert_true(computed < 0);
+    kf_runner_free(runner);
+}
+
 static void a_deaf_runner_does_not_block_the_judge(void **state)
 {
     (void)state;
@@ -365,6 +410,7 @@ int test_program(void)
         cmocka_unit_test(what_the_kernel_refuses_is_the_machine_s),
         cmocka_unit_test(timed_batches_are_on_the_launcher),
         cmocka_unit_test(only_the_first_thread_is_bound),
+        cmocka_unit_test(a_judge_that_looks_on_sleeps),
         cmocka_unit_test(a_deaf_runner_does_not_block_the_judge),
         cmocka_unit_test(who_dawdles_has_no_more_than_the_deadline),
         cmocka_unit_test(the_caller_can_stop_a_wait),

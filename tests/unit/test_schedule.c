@@ -42,7 +42,7 @@ static void a_checked_workload_has_three_pairs(void **state)
     for (int i = 0; i < 3; i++) {
         assert_true(kf_schedule_next(&s, &plan));
         assert_true(plan.number == i && !plan.timed && !plan.latency && plan.baseline_compared);
-        assert_int_equal(kf_schedule_empty_batches(&plan, 0), 0);
+        assert_int_equal(kf_schedule_empty_batches(&plan, 4, 0), 0);
     }
     assert_false(kf_schedule_next(&s, &plan));
 }
@@ -54,6 +54,7 @@ static void chance_orders_pairs_in_balance(void **state)
 {
     (void)state;
     unsigned orders = 0, watches = 0, sevens = 0, eights = 0, later = 0;
+    unsigned empties[8] = {0}, watched_empties[8] = {0};
     for (uint64_t job = 0; job < 64; job++) {
         kf_schedule s = started(true);
         kf_pair_plan plan = {.number = 0}, last;
@@ -66,6 +67,9 @@ static void chance_orders_pairs_in_balance(void **state)
             assert_int_equal(plan.serial, i);
             assert_int_equal(plan.timed, i > 0);
             assert_int_equal(plan.baseline_compared, i < 2);
+            assert_true(plan.empties < 8 && plan.watched_empties < 8);
+            empties[plan.empties]++;
+            watched_empties[plan.watched_empties]++;
             if (i < 2) assert_false(plan.candidate_first);
             if (i >= 2 && i % 2) assert_true(plan.candidate_first != last.candidate_first);
             if (i == 2 && plan.candidate_first) orders++;
@@ -82,10 +86,14 @@ static void chance_orders_pairs_in_balance(void **state)
         assert_true(singles == 7 || singles == 8);
         sevens += singles == 7;
         eights += singles == 8;
-        assert_int_equal(kf_schedule_empty_batches(&plan, 0), 4);
-        assert_int_equal(kf_schedule_empty_batches(&plan, 34), 2);
-        assert_int_equal(kf_schedule_empty_batches(&plan, 36), 0);
+        assert_int_equal(kf_schedule_empty_batches(&plan, 4, 0), 4);
+        assert_int_equal(kf_schedule_empty_batches(&plan, 4, 34), 2);
+        assert_int_equal(kf_schedule_empty_batches(&plan, 4, 36), 0);
     }
+    /* A candidate cannot see by them what it was woken for. */
+    for (int count = 1; count < 8; count++)
+        assert_true(empties[count] > 64 * 41 / 14 && watched_empties[count] > 64 * 41 / 14);
+    assert_int_equal(empties[0] + watched_empties[0], 0);
     /* of 64 jobs, and of 2048 later pairs */
     assert_true(orders > 16 && orders < 48 && watches == 6);
     assert_true(sevens > 16 && eights > 16 && later > 400 && later < 624);

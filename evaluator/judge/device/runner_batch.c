@@ -2,7 +2,9 @@
 #include "runner_process_internal.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <time.h>
 
@@ -78,7 +80,9 @@ static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch, const cpu_s
     runner->look.after = batch->look_at;
     event = kf_runner_request(runner, &command, batch->order, batch->count * sizeof *batch->order,
                               -1, &runner_timeout);
-    if (event == KF_RUNNER_OK && batch->running) {
+    if (event == KF_RUNNER_OK && batch->running &&
+        (batch->running_after <= 0 ||
+         !kf_runner_answers_before(runner, started + batch->running_after))) {
         /* A judge with something to do in the batch needs another processor for that. */
         if (own) sched_setaffinity(0, sizeof *own, own);
         batch->running(batch->running_context);
@@ -143,9 +147,19 @@ uint32_t kf_runner_begun(const kf_runner *runner)
     return __atomic_load_n(&runner->progress->begun, __ATOMIC_SEQ_CST);
 }
 
-bool kf_runner_has_answered(const kf_runner *runner)
+bool kf_runner_answers_before(const kf_runner *runner, double time)
 {
     char byte;
+    double left = time - kf_now();
+    struct pollfd socket = {.fd = runner->socket, .events = POLLIN};
+    struct timespec rest = {.tv_sec = (time_t)left,
+                            .tv_nsec = (long)(1e9 * (left - (double)(time_t)left))};
+    if (left > 0) {
+        /* A timer may be 50 us late otherwise. */
+        prctl(PR_SET_TIMERSLACK, 1ul);
+        (void)ppoll(&socket, 1, &rest, NULL);
+        prctl(PR_SET_TIMERSLACK, 0ul);
+    }
     return recv(runner->socket, &byte, 1, MSG_DONTWAIT | MSG_PEEK) >= 0 ||
            (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
 }

@@ -211,9 +211,11 @@ typedef struct kf_batch {
     /* NULL, or called once the clock runs, before the request is sent. */
     void (*begun)(void *context);
     void *begun_context;
-    /* Called once while the batch runs, right after the request. NULL: the judge only waits. */
+    /* Called once while the batch runs, so many seconds after the request, unless the answer came
+     * before. 0: right after the request, in any case. NULL: the judge only waits. */
     void (*running)(void *context);
     void *running_context;
+    double running_after;
     /* Seconds after the request at which the judge first reads what is mapped in the running
      * process. Each later look, if `looks_on`, is after twice the time. 0: no look. */
     double look_at;
@@ -250,8 +252,10 @@ bool kf_runner_shows_progress(const kf_runner *runner);
 /* Returns that number, 0 before the first call. For `running` of a batch. The candidate can change
  * it. */
 uint32_t kf_runner_begun(const kf_runner *runner);
-/* True if the runner has answered, or is gone. For `running` of a batch. */
-bool kf_runner_has_answered(const kf_runner *runner);
+/* Sleeps until that time, an answer or a signal. True if the runner has answered, or is gone. For
+ * `running` of a batch. A runner could see a judge that waits actively: on its own processor the
+ * first call comes late, and another one is busy. */
+bool kf_runner_answers_before(const kf_runner *runner, double time);
 
 /* Counts one call on `set`, with at most `passes` repetitions (kf_counters_passes). The runner must
  * be of KF_RUNNER_COUNT or KF_RUNNER_TORCH_COUNT. REFUSED: it cannot count. FORGED: a header that

@@ -55,13 +55,8 @@ static bool measure_pairs(kf_measurement *r, kf_error *error)
     kf_schedule_begin_pairs(schedule);
     while (!r->over && kf_schedule_next(schedule, &plan)) {
         kf_pair_times times[2] = {{NAN, NAN, NAN, NAN, NAN}, {NAN, NAN, NAN, NAN, NAN}};
-        size_t empty = kf_measurement_separates_batches(r)
-                           ? 0 /* an empty batch comes before each batch */
-                           : kf_schedule_empty_batches(&plan, record->empty.count);
         if (plan.timed && plan.number == 1 && !kf_measurement_await_spares(r, error)) return false;
-        for (; empty && !r->over; empty--)
-            if (!kf_measurement_empty_batch(r, CANDIDATE, schedule->calls[BASELINE], error))
-                return false;
+        if (!kf_measurement_empty_batches(r, &plan, plan.empties, error)) return false;
         if (!r->over && !kf_measurement_pair(r, &plan, times, error)) return false;
         if (!r->over && !kf_measurement_check_order(r, &plan, error)) return false;
         if (r->over) break;
@@ -89,7 +84,7 @@ static bool measure_pairs(kf_measurement *r, kf_error *error)
         kf_timing_record_add_pair(record, times, schedule->calls);
         /* On a busy machine the judge may miss the moments of a batch. */
         bool missed = plan.number <= FIRST_PAIRS && r->watching.changes < LEAST_CHANGES;
-        if ((plan.watched || missed) && !kf_measurement_watch(r, plan.serial, error)) return false;
+        if ((plan.watched || missed) && !kf_measurement_watch(r, &plan, error)) return false;
         if (r->over) break;
         bool room = kf_timing_record_pairs(record) < record->capacity &&
                     kf_measurement_time_left(r) > PAIRS_LEFT * schedule->pair_time;

@@ -252,14 +252,15 @@ bool kf_measurement_batch(kf_measurement *r, kf_side side, uint32_t first, uint3
     if (r->watching.watch && side == CANDIDATE) {
         batch->running = r->watching.look_on;
         batch->running_context = r->watching.watch;
+        batch->running_after = r->watching.first_look;
     }
     kf_runner *runner = r->runners[side];
     kf_clock *clock = &r->bench->clock;
     bool sampled = side == CANDIDATE && !priming_call && r->device->order.hold;
     if (sampled && !r->device->order.hold(r->sets, UINT32_MAX, error)) return false;
     kf_measurement_plan_look(r, side, pair, batch);
-    /* For other batches a rough time is enough. */
-    if (letter == 'a' || pair >= 0) kf_runner_pool_pause(r->bench->pool);
+    /* For other batches a rough time is enough. Watched ones look like timed ones. */
+    if (letter == 'a' || pair >= 0 || batch->running) kf_runner_pool_pause(r->bench->pool);
     bool hurried =
         side == CANDIDATE && batch->timeout < many_times_the_baseline(r, FAIR_FACTOR, count);
     kf_runner_event event = kf_runner_batch(runner, batch);

@@ -115,6 +115,19 @@ bool kf_measurement_empty_batch(kf_measurement *r, kf_side side, uint32_t count,
            (r->over || !aside || empty_candidate_again(r, error));
 }
 
+bool kf_measurement_empty_batches(kf_measurement *r, const kf_pair_plan *plan, uint32_t planned,
+                                  kf_error *error)
+{
+    /* Where batches are separated, an empty batch comes before each batch. */
+    size_t empty = kf_measurement_separates_batches(r)
+                       ? 0
+                       : kf_schedule_empty_batches(plan, planned, r->record.empty.count);
+    for (; empty && !r->over; empty--)
+        if (!kf_measurement_empty_batch(r, CANDIDATE, r->schedule.calls[BASELINE], error))
+            return false;
+    return true;
+}
+
 bool kf_measurement_empty_again(kf_measurement *r, kf_error *error)
 {
     kf_batch batch;

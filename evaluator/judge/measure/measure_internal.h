@@ -79,6 +79,8 @@ typedef struct kf_watching {
     struct kf_watch *watch;
     /* Looks at the batch while it runs. `context`: watch */
     void (*look_on)(void *context);
+    /* seconds from the request to the first look */
+    double first_look;
     /* Overwrites in one set what was overwritten in another, if it has the inputs of that. */
     bool (*repeat)(struct kf_measurement *r, uint32_t from, uint32_t to, kf_error *error);
     /* Batches were watched. */
@@ -282,9 +284,9 @@ bool kf_measurement_check_interruptions(kf_measurement *r, kf_error *error);
 /* ---- measure_watch.c ------------------------------------------------------------------------- */
 
 /* Runs a batch of the candidate in which the judge overwrites inputs of calls that have not begun,
- * and compares it; another one if the judge came too late. `serial` is that of the pair before it.
+ * and compares it; another one if the judge came too late. `plan` is that of the pair before it.
  * Does nothing where that is not possible. */
-bool kf_measurement_watch(kf_measurement *r, int serial, kf_error *error);
+bool kf_measurement_watch(kf_measurement *r, const kf_pair_plan *plan, kf_error *error);
 
 /* ---- measure_empty.c ------------------------------------------------------------------------- */
 
@@ -294,6 +296,9 @@ bool kf_measurement_prime(kf_measurement *r, kf_side side, double *seconds, kf_e
 /* Runs the batches without calls that come before a batch of that side, and records their times.
  * Where batches are separated, the last of them is another process's. */
 bool kf_measurement_empty_batch(kf_measurement *r, kf_side side, uint32_t count, kf_error *error);
+/* Runs so many of the planned ones as are needed, where batches are not separated. */
+bool kf_measurement_empty_batches(kf_measurement *r, const kf_pair_plan *plan, uint32_t planned,
+                                  kf_error *error);
 /* Runs one of the baseline right after another batch of its process, as before a single call. */
 bool kf_measurement_empty_again(kf_measurement *r, kf_error *error);
 

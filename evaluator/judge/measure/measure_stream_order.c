@@ -71,27 +71,17 @@ static void look(void *context)
     h->looked = h->r->device->buffers.snapshot(h->r->sets, h->r->lists.order, h->calls, h->error);
 }
 
-/* Chooses the gate, among calls on inputs that are not varied: errors are known best there. False
- * if all are varied. */
-static bool choose_gate(kf_measurement *r, held *h)
+/* Chooses the gate among all calls: a glance at inputs shows a candidate if they are varied. */
+static void choose_gate(kf_measurement *r, held *h)
 {
-    uint32_t calls = r->schedule.calls[CANDIDATE],
-             first = (uint32_t)(kf_choices_next(&r->choices) % calls), tried = 0;
-    h->calls = calls;
-    while (tried < calls &&
-           r->lists.variations[r->lists.order[(first + tried) % calls]].argument >= 0)
-        tried++;
-    if (tried == calls) return false;
-    h->from = (first + tried) % calls;
-    for (uint32_t i = h->from; i < calls && h->count < MAX_HELD_SETS; i++) {
-        uint32_t set = r->lists.order[i];
-        if (r->lists.variations[set].argument < 0) h->list[h->count++] = set;
-    }
+    h->calls = r->schedule.calls[CANDIDATE];
+    h->from = (uint32_t)(kf_choices_next(&r->choices) % h->calls);
+    for (uint32_t i = h->from; i < h->calls && h->count < MAX_HELD_SETS; i++)
+        h->list[h->count++] = r->lists.order[i];
     double part = (double)(kf_choices_next(&r->choices) >> 11) * 0x1p-53;
     h->delay = fmin(DELAY_SECONDS * (1 + part) +
                         r->schedule.baseline_call * (DELAY_CALLS + DELAY_FACTOR * h->from),
                     MAX_DELAY_SECONDS);
-    return true;
 }
 
 /* Runs the batch, with the gate closed or open, and finds out if results behind it are wrong. */
@@ -197,7 +187,7 @@ static bool held_batch(kf_measurement *r, int number, kf_error *error)
 {
     held h = {.r = r, .error = error};
     bool wrong;
-    if (!choose_gate(r, &h)) return true;
+    choose_gate(r, &h);
     if (!run(r, &h, number, true, &wrong, error)) return false;
     if (r->over) return true;
     if (wrong) return explain_wrong(r, &h, number, error);

@@ -13,7 +13,6 @@
  *
  * A call that begins while the judge overwrites its input may see either. It is not compared. */
 #include <math.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,12 +27,6 @@
 #define LATEST 16.0
 /* On a busy machine the judge often misses a batch, and tries so many. */
 #define TRIES 3
-/* One of so many watched batches does not wait for the first call, and one of so many after a batch
- * in which the judge came too late. */
-#define AT_ONCE 8
-#define AT_ONCE_AGAIN 2
-/* The judge waits so long for the first call, which may never begin. */
-#define BEGIN_SECONDS 1.0
 /* bytes that the judge overwrites at a time, at most */
 #define MOST_BYTES 4096
 /* bytes of an output that the judge copies */
@@ -63,10 +56,8 @@ typedef struct kf_watch {
     kf_measurement *r;
     kf_choices choices;
     uint32_t calls;
-    /* seconds from the beginning of the first call, ascending */
+    /* seconds from the request, ascending */
     double moments[LOOKS];
-    /* The seconds count from the request, for a candidate that says too late what has begun. */
-    bool at_once;
     change changes[LOOKS];
     ended outputs[LOOKS];
     int change_count, output_count;
@@ -235,29 +226,15 @@ static bool copy_ended_call(kf_watch *w)
                                         e->data, w->error);
 }
 
-/* True if the batch has ended, or the caller wants to stop. */
-static bool is_over(const kf_watch *w)
-{
-    const volatile int *stop = w->r->bench->stop;
-    return (stop && *stop) || kf_runner_has_answered(w->r->runners[CANDIDATE]);
-}
-
-/* A batch takes milliseconds, so the judge does not sleep. On a busy machine a thread that yields
- * comes back too late. */
+/* Comes at the first moment. The judge sleeps between its looks, so that nothing differs from
+ * another batch until the first look. */
 static void look_on(void *context)
 {
     kf_watch *w = context;
-    cpu_set_t allowed;
-    bool alone = sched_getaffinity(0, sizeof allowed, &allowed) || CPU_COUNT(&allowed) < 2;
-    double until = kf_now() + BEGIN_SECONDS;
-    while (!w->at_once && begun(w) == 0 && !is_over(w) && kf_now() < until)
-        if (alone) sched_yield();
-    double started = kf_now();
-    for (int i = 0; i < LOOKS && !w->failed; i++) {
-        while (kf_now() < started + w->moments[i]) {
-            if (is_over(w)) return;
-            if (alone) sched_yield();
-        }
+    const volatile int *stop = w->r->bench->stop;
+    double started = kf_now() - w->moments[0];
+    for (int i = 0; i < LOOKS && !w->failed && !(stop && *stop); i++) {
+        if (kf_runner_answers_before(w->r->runners[CANDIDATE], started + w->moments[i])) return;
         w->failed = !change_later_call(w) || !copy_ended_call(w);
     }
 }
@@ -480,20 +457,19 @@ static bool run(kf_measurement *r, kf_error *error)
 }
 
 /* Draws when the judge looks. */
-static void draw_moments(kf_watch *w, bool again)
+static void draw_moments(kf_watch *w)
 {
     const kf_measurement *r = w->r;
     const kf_series *batches = &r->record.batches[CANDIDATE];
     double batch = kf_quantile(batches->seconds, batches->count, 0) * w->calls,
            seconds = fmax(batch - r->schedule.empty_batch, batch / 4);
-    w->at_once = kf_choices_below(&w->choices, again ? AT_ONCE_AGAIN : AT_ONCE) == 0;
     for (int i = 0; i < LOOKS; i++)
         w->moments[i] = seconds * (i < USUAL_LOOKS ? draw_part(&w->choices)
                                                    : pow(LATEST, draw_part(&w->choices)));
     qsort(w->moments, LOOKS, sizeof *w->moments, ascending);
 }
 
-bool kf_measurement_watch(kf_measurement *r, int serial, kf_error *error)
+bool kf_measurement_watch(kf_measurement *r, const kf_pair_plan *plan, kf_error *error)
 {
     if (!can_watch(r)) return true;
     kf_autofree kf_watch *w = malloc(sizeof *w);
@@ -504,13 +480,15 @@ bool kf_measurement_watch(kf_measurement *r, int serial, kf_error *error)
     r->watching.look_on = look_on;
     r->watching.repeat = repeat;
     for (int i = 0, telling = 0; i < TRIES && !telling && done && !r->over; i++) {
-        int number = serial * TRIES + i;
+        int number = plan->serial * TRIES + i;
         *w = (kf_watch){.r = r,
                         .choices.state = kf_measurement_draw(r, "watched", number),
                         .calls = r->schedule.calls[CANDIDATE],
                         .error = error};
-        draw_moments(w, i > 0);
-        done = prepare(r, number, error) && run(r, error);
+        draw_moments(w);
+        r->watching.first_look = w->moments[0];
+        done = kf_measurement_empty_batches(r, plan, plan->watched_empties, error) &&
+               (r->over || (prepare(r, number, error) && run(r, error)));
         telling = w->telling;
     }
     r->watching.watch = NULL;

@@ -15,7 +15,8 @@
 #define WATCHED_GROUP 4
 /* On a busy machine the median of batches without calls needs many of them. */
 #define EMPTY_BATCHES 36
-#define EMPTIES_A_PAIR 4
+/* so many at a time, on average */
+#define EMPTIES_A_TIME 4
 
 /* A candidate this much slower is judged on few calls. */
 #define SLOW 3.0
@@ -149,6 +150,11 @@ static bool draw_watched(kf_schedule *s, int number)
     return s->watched >> place & 1;
 }
 
+static uint32_t draw_empties(kf_schedule *s)
+{
+    return 1 + kf_choices_below(&s->choices, 2 * EMPTIES_A_TIME - 1);
+}
+
 /* The baseline comes first in the first two pairs, because errors of the candidate are judged by
  * the baseline's. Of each two pairs after that, one has the candidate first, so that drift cancels.
  * Chance decides which one, and what follows a pair. So a candidate cannot know what a batch is
@@ -170,13 +176,15 @@ bool kf_schedule_next(kf_schedule *s, kf_pair_plan *plan)
                            .latency = timed && draw_latency(s, number),
                            .candidate_first = s->candidate_first,
                            .watched = timed && draw_watched(s, number)};
+    plan->empties = draw_empties(s);
+    plan->watched_empties = draw_empties(s);
     return true;
 }
 
-size_t kf_schedule_empty_batches(const kf_pair_plan *plan, size_t made)
+size_t kf_schedule_empty_batches(const kf_pair_plan *plan, uint32_t planned, size_t made)
 {
     if (!plan->timed || made >= EMPTY_BATCHES) return 0;
-    return EMPTY_BATCHES - made < EMPTIES_A_PAIR ? EMPTY_BATCHES - made : EMPTIES_A_PAIR;
+    return EMPTY_BATCHES - made < planned ? EMPTY_BATCHES - made : planned;
 }
 
 uint32_t kf_schedule_adapt(kf_schedule *s, const double seconds[2], const kf_set_limits *limits,

@@ -94,13 +94,16 @@ typedef struct kf_pair_plan {
     bool candidate_first;
     /* A batch follows in which the judge overwrites inputs (measure_watch.c). */
     bool watched;
+    /* Batches without calls before the pair, and before its watched batch. A candidate sees how
+     * long it was stopped, so both are drawn alike. */
+    uint32_t empties, watched_empties;
 } kf_pair_plan;
 
 void kf_schedule_begin_pairs(kf_schedule *schedule);
 /* Plans the next pair. False if no pair follows: a workload that is only checked has enough. */
 bool kf_schedule_next(kf_schedule *schedule, kf_pair_plan *plan);
-/* Returns how many batches without calls come before that pair, if `made` have been made. */
-size_t kf_schedule_empty_batches(const kf_pair_plan *plan, size_t made);
+/* Returns how many of the `planned` batches without calls are needed, if `made` have been made. */
+size_t kf_schedule_empty_batches(const kf_pair_plan *plan, uint32_t planned, size_t made);
 
 /* After the warm-up pair, whose batches took `seconds`: gives the candidate another number of
  * calls. A faster candidate needs more calls for its batch to stand out from the fixed cost. A
