@@ -52,8 +52,9 @@ else
     done
     awk -v number=$number '!($2 in at) { at[$2] = count++ % number } { print $1, at[$2] }' \
         "$here/tasks.txt" | while read -r job lane; do
-        [ ! -e "$results/jobs/$job.json" ] ||
-            mv "$results/jobs/$job.json" "$results/lanes/$lane/jobs/"
+        [ -e "$results/jobs/$job.json" ] || continue
+        mv "$results/jobs/$job.json" "$results/lanes/$lane/jobs/"
+        touch "$results/lanes/$lane/jobs/$job.json" # the oldest one comes first
     done
     number=0
     for device in $DEVICES; do
