@@ -105,6 +105,8 @@ typedef struct kf_plan {
     size_t mount_count;
     /* /proc shows only the child's own processes */
     bool own_proc;
+    /* landlock lets no file of /proc be read, and the child's own /proc has processes only */
+    bool no_proc_files;
     /* the host directory in place of /tmp if there is no mount namespace; removed at the end */
     char *temporary;
     /* owned copy: the child writes its process id into it */

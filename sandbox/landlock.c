@@ -119,7 +119,9 @@ kf_sandbox_step kf_child_landlock(const kf_plan *plan, int *number, int *index)
     if (plan->layers & KF_LAYER_MOUNT_NS)
         *number = allow(ruleset, "/", LANDLOCK_ACCESS_FS_READ_DIR, true);
     if (*number) return KF_SANDBOX_STEP_LANDLOCK;
-    if (plan->own_proc)
+    if (plan->no_proc_files)
+        *number = 0;
+    else if (plan->own_proc)
         *number = allow(ruleset, "/proc",
                         (FS_READ | LANDLOCK_ACCESS_FS_WRITE_FILE | FS_TRUNCATE) & handled, true);
     else

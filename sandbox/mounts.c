@@ -84,11 +84,15 @@ static int bind_mount(const kf_mount *entry, const char *target)
 
 /* Mounts a /proc with the child's processes only. Files that configure the machine become
  * read-only, because a caller that is root outside could write them. */
-static int proc_mount(const char *target)
+static int proc_mount(const char *target, bool no_files)
 {
     static const char *const fixed[] = {"/sys", "/sysrq-trigger", "/irq", "/bus",
                                         "/fs",  "/acpi",          "/scsi"};
-    if (mount("proc", target, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL)) return errno;
+    unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
+    /* Since Linux 5.8 there is a /proc with nothing but processes. */
+    if ((!no_files || mount("proc", target, "proc", flags, "subset=pid")) &&
+        mount("proc", target, "proc", flags, NULL))
+        return errno;
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
         char path[64];
         if (!join(path, target, fixed[i])) return ENAMETOOLONG;
@@ -118,7 +122,7 @@ static int apply(const kf_plan *plan, const kf_mount *entry)
     case KF_MOUNT_TMPFS:
         return mount("tmpfs", target, "tmpfs", MS_NOSUID | MS_NODEV, entry->text) ? errno : 0;
     case KF_MOUNT_PROC:
-        if (plan->own_proc) return proc_mount(target);
+        if (plan->own_proc) return proc_mount(target, plan->no_proc_files);
         return mount("/old/proc", target, NULL, MS_BIND | MS_REC, NULL) ? errno : 0;
     default: return bind_mount(entry, target);
     }

@@ -144,6 +144,9 @@ typedef struct kf_sandbox_spec {
     /* do not randomise addresses, if kf_sandbox_same_addresses allows it. Two children that do the
      * same work then have the same addresses. */
     bool same_addresses;
+    /* no file of /proc tells of time, memory or other programs. For compilers of foreign text,
+     * because the assembler's .include reads such files: one text, two binaries. */
+    bool no_proc_files;
 } kf_sandbox_spec;
 
 typedef enum kf_sandbox_end {
