@@ -107,6 +107,8 @@ typedef struct kf_plan {
     bool own_proc;
     /* landlock lets no file of /proc be read, and the child's own /proc has processes only */
     bool no_proc_files;
+    /* as in kf_sandbox_spec */
+    bool fixed_code;
     /* the host directory in place of /tmp if there is no mount namespace; removed at the end */
     char *temporary;
     /* owned copy: the child writes its process id into it */

@@ -147,6 +147,9 @@ typedef struct kf_sandbox_spec {
     /* no file of /proc tells of time, memory or other programs. For compilers of foreign text,
      * because the assembler's .include reads such files: one text, two binaries. */
     bool no_proc_files;
+    /* no code but that of `paths`: /proc is read-only, since a write to /proc/self/mem changes
+     * code, and no file of /tmp or /dev can be mapped as code */
+    bool fixed_code;
 } kf_sandbox_spec;
 
 typedef enum kf_sandbox_end {
