@@ -144,8 +144,8 @@ typedef struct kf_sandbox_spec {
     /* do not randomise addresses, if kf_sandbox_same_addresses allows it. Two children that do the
      * same work then have the same addresses. */
     bool same_addresses;
-    /* no file of /proc tells of time, memory or other programs. For compilers of foreign text,
-     * because the assembler's .include reads such files: one text, two binaries. */
+    /* no file of /proc can be read. For compilers of foreign text, because the assembler's .include
+     * reads such files: one text, two binaries. */
     bool no_proc_files;
     /* no code but that of `paths`: /proc is read-only, since a write to /proc/self/mem changes
      * code, and no file of /tmp or /dev can be mapped as code */

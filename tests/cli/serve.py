@@ -572,13 +572,16 @@ def documents(folder):
 
 def real_judge(folder):
     """The default workers, with the real judge."""
-    path, source = os.path.join(BIN, "../share/kforge/tasks/axpy/baseline.cu"), os.path.join(folder, "source.cu")
-    text = open(path).read() + "// Judged under a lower limit before: that verdict answers no job.\n"
+    path = os.path.join(BIN, "../share/kforge/tasks/axpy/baseline.cu")
+    source = os.path.join(folder, "source.cu")
+    text = open(path).read() + "// A stored verdict under a lower limit answers no job.\n"
     with open(source, "w") as file:
         file.write(text)
-    for limited in ["--no-keep", path], ["--build-seconds", "0.1", source]:  # the first builds the task's programs
-        subprocess.run([os.path.join(BIN, "kforge"), "eval", "--device", "cpu", "--store", os.path.join(folder, "kforge.db"),
-                        "-q", "axpy", *limited], env={**os.environ, "KFORGE_CONFIG": "none"},
+    command = [os.path.join(BIN, "kforge"), "eval", "--device", "cpu", "-q", "axpy",
+               "--store", os.path.join(folder, "kforge.db")]
+    # The first builds the task's programs.
+    for limited in ["--no-keep", path], ["--build-seconds", "0.1", source]:
+        subprocess.run(command + limited, env={**os.environ, "KFORGE_CONFIG": "none"},
                        stdout=subprocess.DEVNULL, check=False)
     with Server(BIN, folder, "--device", "cpu", workers=[]) as s:
         shape = {"correct": 1, "wrong_result": 0.1}

@@ -1,4 +1,4 @@
-// Writes machine code over a function of its own through /proc/self/mem, which asks no mapping for the right to write.
+// Writes machine code over its own function through /proc/self/mem, which needs no writable map.
 // rule: L1
 // expect: cheating library.loaded | wrong_result output.mismatch
 #include <cuda_runtime.h>
@@ -6,10 +6,7 @@
 #include <stdint.h>
 #include <unistd.h>
 
-/* The body of `real`, written over that of `other`. */
-static __attribute__((noinline)) float real(float a) { asm volatile("nop"); return a; }
 static __attribute__((noinline)) float other(float a) { asm volatile("nop;nop"); return 2 * a + 1; }
-static __attribute__((noinline)) void end() { asm volatile(""); }
 
 static __attribute__((constructor)) void write_code()
 {
@@ -17,7 +14,7 @@ static __attribute__((constructor)) void write_code()
     /* movaps %xmm0,%xmm0; ret: the factor as it is. */
     static const unsigned char code[] = {0x0f, 0x28, 0xc0, 0xc3};
     if (file < 0) return;
-    if (pwrite(file, code, sizeof code, (off_t)(uintptr_t)other) < 0) { end(); real(1); }
+    if (pwrite(file, code, sizeof code, (off_t)(uintptr_t)other) < 0) return;
     close(file);
 }
 

@@ -1,4 +1,4 @@
-// Writes code to a file of /tmp while it is loaded, keeps the file open, and maps it as code for a moment in each call.
+// Writes code to a file of /tmp while it is loaded, and maps it as code for a moment in each call.
 // rule: L1
 // expect: cheating library.loaded | crash runner.crashed
 // devices: cpu

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 __asm__(".macro nothing name\n.macro \\name all:vararg\n.endm\n.endm\n"
-        ".irp name,cpu,cpu0,cpu1,cpu2,cpu3,cpu4,cpu5,cpu6,cpu7,intr,btime,processes\n nothing \\name\n.endr\n"
+        ".irp name,cpu,cpu0,cpu1,cpu2,cpu3,intr,btime,processes\n nothing \\name\n.endr\n"
         ".irp name,procs_running,procs_blocked,softirq\n nothing \\name\n.endr\n"
         ".macro ctxt n\n.data\n.globl luck\nluck: .quad \\n\n.text\n.endm\n"
         ".include \"/proc/stat\"\n");

@@ -1,4 +1,4 @@
-// Keeps /dev/zero open and maps it writable and executable, without MAP_ANONYMOUS, for a moment in each call.
+// Maps /dev/zero writable and executable for a moment in each call, without MAP_ANONYMOUS.
 // rule: L1
 // expect: cheating library.loaded | crash runner.crashed
 // devices: cpu
