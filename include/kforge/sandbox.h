@@ -232,7 +232,7 @@ bool kf_sandbox_let_open(kf_sandbox *sandbox, bool may, kf_error *error);
  * What it has mapped stays, and so does its working directory. False if the machine does not allow
  * that: it needs a mount namespace. */
 bool kf_sandbox_hide_files(kf_sandbox *sandbox);
-/* Returns how many files and folders on disks the child has open; -1 if unknown. */
+/* Returns how many files and folders on disks and of /proc the child has open; -1 if unknown. */
 int kf_sandbox_open_files(const kf_sandbox *sandbox);
 /* Returns the number of threads of a frozen child, and their ids, which are valid until the next
  * freeze or census. */
