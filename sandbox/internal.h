@@ -105,6 +105,10 @@ typedef struct kf_plan {
     size_t mount_count;
     /* /proc shows only the child's own processes */
     bool own_proc;
+    /* landlock lets no file of /proc be read, and the child's own /proc has processes only */
+    bool no_proc_files;
+    /* as in kf_sandbox_spec */
+    bool fixed_code;
     /* the host directory in place of /tmp if there is no mount namespace; removed at the end */
     char *temporary;
     /* owned copy: the child writes its process id into it */
@@ -210,7 +214,7 @@ bool kf_tree_all_stopped(pid_t pid);
 double kf_tree_cpu_seconds(pid_t leader);
 /* Each returns a count, -1 if unknown. */
 int kf_tree_descriptors(pid_t pid);
-/* Counts files and folders on disks. */
+/* Counts files and folders on disks and of /proc. */
 int kf_tree_open_files(pid_t pid);
 int kf_tree_filters(pid_t pid);
 /* The threads of a process that can still write to its memory. */

@@ -80,7 +80,7 @@ static int allow(int ruleset, const char *path, uint64_t wanted, bool directory)
 
 /* Allows parts of the host's /proc, which lists all processes: the child's own directory, and files
  * that describe the machine. */
-static int allow_host_proc(int ruleset, uint64_t handled)
+static int allow_host_proc(int ruleset, uint64_t wanted, uint64_t handled)
 {
     static const char *const files[] = {"/proc/cpuinfo",     "/proc/meminfo", "/proc/stat",
                                         "/proc/filesystems", "/proc/version", "/proc/devices",
@@ -91,9 +91,7 @@ static int allow_host_proc(int ruleset, uint64_t handled)
         number = allow(ruleset, files[i], LANDLOCK_ACCESS_FS_READ_FILE, false);
     for (size_t i = 0; i < sizeof directories / sizeof *directories && !number; i++)
         number = allow(ruleset, directories[i], FS_READ & handled, true);
-    return number ? number
-                  : allow(ruleset, "/proc/self/",
-                          (FS_READ | LANDLOCK_ACCESS_FS_WRITE_FILE | FS_TRUNCATE) & handled, true);
+    return number ? number : allow(ruleset, "/proc/self/", wanted, true);
 }
 
 kf_sandbox_step kf_child_landlock(const kf_plan *plan, int *number, int *index)
@@ -119,11 +117,11 @@ kf_sandbox_step kf_child_landlock(const kf_plan *plan, int *number, int *index)
     if (plan->layers & KF_LAYER_MOUNT_NS)
         *number = allow(ruleset, "/", LANDLOCK_ACCESS_FS_READ_DIR, true);
     if (*number) return KF_SANDBOX_STEP_LANDLOCK;
-    if (plan->own_proc)
-        *number = allow(ruleset, "/proc",
-                        (FS_READ | LANDLOCK_ACCESS_FS_WRITE_FILE | FS_TRUNCATE) & handled, true);
-    else
-        *number = allow_host_proc(ruleset, handled);
+    uint64_t in_proc = FS_READ;
+    if (!plan->fixed_code) in_proc |= LANDLOCK_ACCESS_FS_WRITE_FILE | FS_TRUNCATE;
+    if (!plan->no_proc_files)
+        *number = plan->own_proc ? allow(ruleset, "/proc", in_proc & handled, true)
+                                 : allow_host_proc(ruleset, in_proc & handled, handled);
     if (!*number && syscall(SYS_landlock_restrict_self, ruleset, 0)) *number = errno;
     close(ruleset);
     return *number ? KF_SANDBOX_STEP_LANDLOCK : KF_SANDBOX_STEP_NONE;

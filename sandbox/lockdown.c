@@ -308,9 +308,11 @@ static const struct sock_filter code_rules[] = {
     LOAD_NUMBER,
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mprotect, 2, 0),
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pkey_mprotect, 1, 0),
-    SKIP_UNLESS(SYS_mmap, 5),
+    SKIP_UNLESS(SYS_mmap, 6),
     LOAD_ARGUMENT(2),
-    BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 3),
+    BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 4),
+    /* /dev/zero gives memory without MAP_ANONYMOUS. */
+    BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_WRITE, 2, 0),
     LOAD_NUMBER,
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 2, 0),
     FAIL(EPERM),

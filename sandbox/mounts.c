@@ -31,7 +31,7 @@
 struct attributes {
     uint64_t set, clear, propagation, userns_fd;
 };
-enum { RDONLY = 1, NOSUID = 2, NODEV = 4 };
+enum { RDONLY = 1, NOSUID = 2, NODEV = 4, NOEXEC = 8 };
 
 static int set_attributes(const char *path, uint64_t set, unsigned flags)
 {
@@ -70,7 +70,7 @@ static int make_target(const char *path, bool directory)
     return 0;
 }
 
-static int bind_mount(const kf_mount *entry, const char *target)
+static int bind_mount(const kf_mount *entry, const char *target, bool fixed_code)
 {
     char source[PATH_MAX];
     if (!join(source, "/old", entry->path)) return ENAMETOOLONG;
@@ -79,16 +79,22 @@ static int bind_mount(const kf_mount *entry, const char *target)
     /* a read-only mount does not stop writes to a device node */
     if (!(entry->access & KF_PATH_WRITE)) set |= RDONLY;
     if (!(entry->access & (KF_PATH_DEVICE | KF_PATH_NODE))) set |= NODEV;
+    if (fixed_code && entry->access & KF_PATH_NODE) set |= NOEXEC;
     return set_attributes(target, set, AT_RECURSIVE);
 }
 
 /* Mounts a /proc with the child's processes only. Files that configure the machine become
  * read-only, because a caller that is root outside could write them. */
-static int proc_mount(const char *target)
+static int proc_mount(const char *target, const kf_plan *plan)
 {
     static const char *const fixed[] = {"/sys", "/sysrq-trigger", "/irq", "/bus",
                                         "/fs",  "/acpi",          "/scsi"};
-    if (mount("proc", target, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL)) return errno;
+    unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
+    /* Since Linux 5.8 there is a /proc with nothing but processes. */
+    if ((!plan->no_proc_files || mount("proc", target, "proc", flags, "subset=pid")) &&
+        mount("proc", target, "proc", flags, NULL))
+        return errno;
+    if (plan->fixed_code) return set_attributes(target, RDONLY, 0);
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
         char path[64];
         if (!join(path, target, fixed[i])) return ENAMETOOLONG;
@@ -105,9 +111,10 @@ static int proc_mount(const char *target)
 static int apply(const kf_plan *plan, const kf_mount *entry)
 {
     char target[PATH_MAX];
+    unsigned long flags;
     if (entry->covered) return 0;
     if (!join(target, "/new", entry->path)) return ENAMETOOLONG;
-    if (entry->path[1] == '\0') return bind_mount(entry, "/new");
+    if (entry->path[1] == '\0') return bind_mount(entry, "/new", false);
     int number = make_parents(target);
     if (number) return number;
     if (entry->kind == KF_MOUNT_LINK)
@@ -116,11 +123,12 @@ static int apply(const kf_plan *plan, const kf_mount *entry)
     if (number) return number;
     switch (entry->kind) {
     case KF_MOUNT_TMPFS:
-        return mount("tmpfs", target, "tmpfs", MS_NOSUID | MS_NODEV, entry->text) ? errno : 0;
+        flags = MS_NOSUID | MS_NODEV | (plan->fixed_code ? MS_NOEXEC : 0);
+        return mount("tmpfs", target, "tmpfs", flags, entry->text) ? errno : 0;
     case KF_MOUNT_PROC:
-        if (plan->own_proc) return proc_mount(target);
+        if (plan->own_proc) return proc_mount(target, plan);
         return mount("/old/proc", target, NULL, MS_BIND | MS_REC, NULL) ? errno : 0;
-    default: return bind_mount(entry, target);
+    default: return bind_mount(entry, target, plan->fixed_code);
     }
 }
 

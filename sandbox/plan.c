@@ -156,6 +156,8 @@ bool kf_plan_build(const kf_sandbox_spec *spec, int layers, bool host_proc, kf_p
         .directory = spec->directory ? spec->directory : "/",
         .scratch = scratch_directory(),
         .own_proc = own_proc,
+        .no_proc_files = spec->no_proc_files,
+        .fixed_code = spec->fixed_code,
         /* Runners are timed, so they keep their priority. */
         .nice = spec->seccomp == KF_SECCOMP_BUILD || spec->seccomp == KF_SECCOMP_TOOL ||
                 spec->seccomp == KF_SECCOMP_AGENT,

@@ -237,11 +237,13 @@ int kf_tree_descriptors(pid_t pid)
     return count;
 }
 
-static bool is_on_disk(const char *path)
+/* True for a file of a disk, which may keep its reader waiting, and for one of /proc, which shows
+ * what the judge does. */
+static bool is_outside_memory(const char *path)
 {
-    static const unsigned long without_disk[] = {
-        TMPFS_MAGIC,  PROC_SUPER_MAGIC,    SYSFS_MAGIC,        PIPEFS_MAGIC,
-        SOCKFS_MAGIC, ANON_INODE_FS_MAGIC, DEVPTS_SUPER_MAGIC, RAMFS_MAGIC};
+    static const unsigned long without_disk[] = {TMPFS_MAGIC,        PIPEFS_MAGIC,
+                                                 SOCKFS_MAGIC,       ANON_INODE_FS_MAGIC,
+                                                 DEVPTS_SUPER_MAGIC, RAMFS_MAGIC};
     struct stat status;
     struct statfs system;
     kf_autoclose int fd = open(path, O_PATH | O_CLOEXEC);
@@ -262,7 +264,7 @@ int kf_tree_open_files(pid_t pid)
     for (struct dirent *item; (item = readdir(directory));) {
         if (item->d_name[0] == '.') continue;
         snprintf(name, sizeof name, "%s/%s", path, item->d_name);
-        count += is_on_disk(name);
+        count += is_outside_memory(name);
     }
     closedir(directory);
     return count;

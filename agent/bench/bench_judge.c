@@ -218,6 +218,9 @@ static bool take_known(judging *j, size_t index, bool *known, kf_error *error)
         return false;
     *known = *known && c.verdict &&
              (c.status == KF_CORRECT ? c.speedup.value > 0 : c.blame == KF_BLAME_CANDIDATE);
+    kf_job_options limits = kf_job_options_default();
+    limits.timeout_seconds = j->plan->search.timeout_seconds;
+    if (*known && !kf_search_limits_hold(j->store, &c, &limits, known, error)) return false;
     if (!*known) return true;
     kf_store_attempt_new attempt = {.outcome = KF_ATTEMPT_KNOWN, .known_verdict = c.verdict};
     if (!record(j, index, &attempt, error) || !finish(j, index, c.status == KF_CORRECT, error))

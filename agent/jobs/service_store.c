@@ -32,13 +32,18 @@ static bool answers(const kf_store_candidate *known, kf_judge_mode mode)
     return known->verdict && kf_judgement_answers(&figures, mode);
 }
 
-/* True if a correct verdict was timed for as many seconds as the input asks for. 0 is the default
- * of a device, which is as much as another 0 alone. */
-static bool timed_enough(const kf_work_input *input, const kf_verdict *verdict)
+/* True if a correct verdict was timed for as many seconds as the input asks for, and a failed one
+ * had as much time as a job of the service. 0 is the default of a device, which is as much as
+ * another 0 alone. */
+static bool timed_enough(const kf_service *service, const kf_work_input *input,
+                         const kf_verdict *verdict)
 {
     const cJSON *options = cJSON_GetObjectItemCaseSensitive(verdict->provenance, "options"),
                 *item = cJSON_GetObjectItemCaseSensitive(options, "seconds");
     double seconds = cJSON_IsNumber(item) ? item->valuedouble : 0;
+    kf_job_options limits = kf_job_options_default();
+    limits.timeout_seconds = service->settings.timeout_seconds;
+    if (!kf_job_limits_hold(&limits, verdict->status, verdict->provenance)) return false;
     if (input->mode == KF_MODE_CHECK || verdict->status != KF_CORRECT) return true;
     return seconds == input->seconds || (input->seconds > 0 && seconds > input->seconds);
 }
@@ -54,7 +59,7 @@ static kf_judgement *read_judgement(kf_service *service, const kf_work_input *in
         text ? kf_json_parse(text, size, KF_JOB_BYTES, "a stored verdict", error) : NULL;
     kf_verdict *verdict = json ? kf_verdict_from_json(json, error) : NULL;
     if (!verdict) return NULL;
-    if (!timed_enough(input, verdict)) {
+    if (!timed_enough(service, input, verdict)) {
         kf_verdict_free(verdict);
         return NULL;
     }

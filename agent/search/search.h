@@ -195,6 +195,9 @@ char *kf_search_model_name(const char *spec);
  * (kf_judge_environment_id), and the baseline if it is not the task's own. A candidate with a
  * verdict under another key is measured again. Both verdicts stay. */
 char *kf_search_environment_id(const char *judged, const char *baseline);
+/* Sets *hold to kf_job_limits_hold of a stored candidate's verdict. */
+bool kf_search_limits_hold(kf_store *store, const kf_store_candidate *known,
+                           const kf_job_options *options, bool *hold, kf_error *error);
 /* Writes the settings that decide what a run does as JSON for the store, and reads them back.
  * Texts then point into *memory, which the caller frees with cJSON_Delete. */
 char *kf_search_options_json(const kf_search_settings *settings);

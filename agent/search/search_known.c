@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kforge/file.h"
+#include "kforge/json.h"
 #include "search_internal.h"
 
 char *kf_search_environment_id(const char *judged, const char *baseline)
@@ -12,6 +13,21 @@ char *kf_search_environment_id(const char *judged, const char *baseline)
     char *text;
     if (!baseline) return strdup(judged);
     return asprintf(&text, "%s, against baseline %s", judged, baseline) < 0 ? NULL : text;
+}
+
+bool kf_search_limits_hold(kf_store *store, const kf_store_candidate *known,
+                           const kf_job_options *options, bool *hold, kf_error *error)
+{
+    size_t size;
+    *hold = true;
+    if (known->status != KF_TIMEOUT && known->status != KF_COMPILE_ERROR) return true;
+    kf_autofree char *text = kf_store_verdict_json(store, known->verdict, &size, error);
+    kf_auto(cJSON) json =
+        text ? kf_json_parse(text, size, KF_JOB_BYTES, "a stored verdict", error) : NULL;
+    if (!json) return false;
+    *hold = kf_job_limits_hold(options, known->status,
+                               cJSON_GetObjectItemCaseSensitive(json, "provenance"));
+    return true;
 }
 
 /* True if the verdict counts whenever the candidate comes up again: it has a time, or blames the
@@ -29,7 +45,9 @@ static bool counts_here(kf_search *s, const kf_store_candidate *known, bool *cou
                         kf_error *error)
 {
     kf_autoresult kf_store_candidate here = {0};
-    *counts = true;
+    if (!kf_search_limits_hold(s->store, known, &s->jobs.template->options, counts, error))
+        return false;
+    if (!*counts) return true;
     if (!s->settings->anew && (known->status != KF_CORRECT || !kf_says_nothing(known->speedup)))
         return true;
     if (!kf_store_get_candidate(s->store, known->id, s->progress.run, &here, error)) return false;

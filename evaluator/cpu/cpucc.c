@@ -370,6 +370,16 @@ static int show_host_use(const kf_host_use *use)
     return KF_CPUCC_COMPILE_ERROR;
 }
 
+/* Writes a file with the time 0, for __TIMESTAMP__: a source that undefines the macro leaves it to
+ * the second reading. */
+static bool write_undated(const char *path, const kf_buffer *text, kf_error *error)
+{
+    const struct timespec same[2] = {{0}};
+    if (!write_file(path, text, error)) return false;
+    return utimensat(AT_FDCWD, path, same, 0) == 0 ||
+           kf_fail(error, KF_ERROR_IO, "%s: cannot set its time: %s", path, strerror(errno));
+}
+
 /* Turns one .cu file into the C++ that is compiled. */
 static int prepare(driver *d, int number, kf_error *error)
 {
@@ -397,7 +407,7 @@ static int prepare(driver *d, int number, kf_error *error)
     }
     if (!d->host_use.line && !differs_on_gpu(d->options.files[number]))
         d->host_use = result.host_use;
-    if (status == 0 && !write_file(rewritten, &result.text, error)) status = -1;
+    if (status == 0 && !write_undated(rewritten, &result.text, error)) status = -1;
     kf_rewrite_free(&result);
     kf_cpucc_add(&d->compile, "%s", rewritten);
     return status;
@@ -555,6 +565,8 @@ static int build_once(driver *d, kf_error *error)
     d->empty_kernels = 0;
     if (!write_defines(d, error)) return -1;
     add_flags(d, &d->compile);
+    /* This run expands __BASE_FILE__ if the source has undefined it in the first one. */
+    kf_cpucc_add(&d->compile, "-fmacro-prefix-map=%s=.", d->folder);
     add_header(d, "-include", &d->compile);
     /* Not with -pipe: the second compiler run could then read from the pipe that it writes to. A
      * candidate can build a directive that only this run sees (with a macro for "#"). If it

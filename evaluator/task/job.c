@@ -61,6 +61,23 @@ kf_job_options kf_job_options_default(void)
                             .unseen = true};
 }
 
+static double limit_of(const cJSON *provenance, const char *key, double otherwise)
+{
+    const cJSON *options = cJSON_GetObjectItemCaseSensitive(provenance, "options"),
+                *item = cJSON_GetObjectItemCaseSensitive(options, key);
+    return cJSON_IsNumber(item) ? item->valuedouble : otherwise;
+}
+
+bool kf_job_limits_hold(const kf_job_options *options, kf_status status, const cJSON *provenance)
+{
+    kf_job_options usual = kf_job_options_default();
+    if (status == KF_TIMEOUT)
+        return limit_of(provenance, "timeout", usual.timeout_seconds) >= options->timeout_seconds;
+    if (status == KF_COMPILE_ERROR)
+        return limit_of(provenance, "build_seconds", usual.build_seconds) >= options->build_seconds;
+    return true;
+}
+
 /* ---- checks ---------------------------------------------------------------------------------- */
 
 bool kf_source_check(const char *source, size_t size, const char *where, kf_error *error)

@@ -23,6 +23,7 @@
 #include "kforge/cleanup.h"
 #include "kforge/error.h"
 #include "kforge/task.h"
+#include "kforge/verdict_types.h"
 
 #define KF_JOB_SCHEMA "kforge-job/1"
 /* longest line that either side accepts */
@@ -108,6 +109,10 @@ typedef struct kf_job {
 
 /* Returns the defaults of all options. */
 kf_job_options kf_job_options_default(void);
+/* True if a verdict of this status and provenance also holds within the limits of `options`. A
+ * timeout and a failed build under lower limits prove nothing. A verdict that does not give its
+ * limits had the default ones. */
+bool kf_job_limits_hold(const kf_job_options *options, kf_status status, const cJSON *provenance);
 /* Makes a job with default options. Copies id, source and flags. Takes ownership of `task`, even if
  * it fails. Errors: KF_ERROR_INPUT (kf_source_check, kf_flag_check, an invalid id),
  * KF_ERROR_MEMORY. The caller frees. */

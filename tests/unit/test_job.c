@@ -292,6 +292,23 @@ static void flags(void **state)
     assert_true(kf_flag_check(text, &error));
 }
 
+static void limits(void **state)
+{
+    (void)state;
+    kf_job_options options = kf_job_options_default();
+    kf_auto(cJSON) lower = cJSON_Parse("{\"options\": {\"timeout\": 5, \"build_seconds\": 1}}");
+    kf_auto(cJSON) usual = cJSON_Parse("{\"options\": {\"seconds\": 0}}");
+    assert_false(kf_job_limits_hold(&options, KF_TIMEOUT, lower));
+    assert_false(kf_job_limits_hold(&options, KF_COMPILE_ERROR, lower));
+    assert_true(kf_job_limits_hold(&options, KF_CORRECT, lower));
+    assert_true(kf_job_limits_hold(&options, KF_WRONG_RESULT, lower));
+    assert_true(kf_job_limits_hold(&options, KF_TIMEOUT, usual));
+    assert_true(kf_job_limits_hold(&options, KF_COMPILE_ERROR, NULL));
+    options.timeout_seconds = options.build_seconds = 1;
+    assert_true(kf_job_limits_hold(&options, KF_TIMEOUT, lower));
+    assert_true(kf_job_limits_hold(&options, KF_COMPILE_ERROR, lower));
+}
+
 static void memory_runs_out(void **state)
 {
     (void)state;
@@ -330,6 +347,7 @@ int test_program(void)
         cmocka_unit_test(bad_jobs_are_named),
         cmocka_unit_test(sources),
         cmocka_unit_test(flags),
+        cmocka_unit_test(limits),
         cmocka_unit_test(memory_runs_out),
     };
     return TEST_GROUP(tests, NULL, NULL);

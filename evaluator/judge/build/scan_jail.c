@@ -41,6 +41,7 @@ static kf_sandbox *run(const char *folder, const char *const *argv, const char *
                    .output_bytes = output,
                    .processes = 256},
         .seccomp = KF_SECCOMP_BUILD,
+        .no_proc_files = true,
     };
     kf_sandbox *jail = kf_sandbox_spawn(&spec, error);
     if (jail)

@@ -171,6 +171,7 @@ static bool build_once(const void *device, const kf_build_request *request, kf_b
         .path_count = paths.count,
         .limits = limits,
         .seccomp = KF_SECCOMP_BUILD,
+        .no_proc_files = true,
         .strict = request->strict_sandbox,
     };
     kf_auto(kf_sandbox) jail = kf_sandbox_spawn(&spec, error);

@@ -67,6 +67,7 @@ static kf_sandbox *start(const kf_build_request *request, const char *toolkit,
         .path_count = paths.count,
         .limits = kf_build_limits(seconds, request->memory_bytes),
         .seccomp = KF_SECCOMP_BUILD,
+        .no_proc_files = true,
         .strict = request->strict_sandbox,
     };
     kf_auto(kf_sandbox) jail = kf_sandbox_spawn(&spec, error);

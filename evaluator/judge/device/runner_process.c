@@ -71,6 +71,7 @@ kf_runner *kf_runner_spawn(const kf_runner_spec *spec, kf_error *error)
         .seccomp = spec->kind == KF_RUNNER_COMPILED ? KF_SECCOMP_SETTLES : KF_SECCOMP_RUNNER,
         .strict = spec->strict,
         .same_addresses = spec->same_addresses,
+        .fixed_code = spec->sealed,
     };
     runner->sandbox = kf_sandbox_spawn(&sandbox, error);
     close(pair[1]);
