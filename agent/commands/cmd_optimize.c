@@ -302,8 +302,10 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_noise noise, later;
     kf_noise_read("", &noise);
     bool here = judges_here(wanted);
+    kf_autobuffer news = {0};
     kf_progress_view view = {
         .log = invocation->log,
+        .news = &news,
         .noise = here ? &noise : NULL,
         .terminal = invocation->terminal,
         .events = events,
@@ -318,9 +320,11 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_progress_events(&view);
     /* before the first message: nothing runs then */
     kf_workers_close(kf_steal(&workers));
+    bool told = !wanted->quiet && kf_progress_has_told(&view, result.why.text);
     __attribute__((cleanup(kf_optimize_result_clear)))
     kf_optimize_result o = {.result = &result,
                             .quiet = wanted->quiet,
+                            .told = told,
                             .task = kf_task_name(p.task),
                             .store = wanted->store,
                             .output = wanted->output};
@@ -334,7 +338,9 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
         return -1;
     }
     if (!kf_optimize_result_report(&o, store, wanted->json, invocation->output, error)) return -1;
-    if (result.end == KF_SEARCH_STOPPED) fprintf(invocation->log, "kforge: %s\n", result.why.text);
+    /* JSON has the reason, but nobody reads that on a terminal. */
+    if (wanted->json && !told && result.end == KF_SEARCH_STOPPED)
+        fprintf(invocation->log, "kforge: %s\n", result.why.text);
     return kf_optimize_result_status(&result);
 }
 

@@ -24,6 +24,11 @@ void kf_progress_clear(kf_progress_view *view)
     view->width = 0;
 }
 
+bool kf_progress_has_told(const kf_progress_view *view, const char *text)
+{
+    return *text && view->news->data && strstr(view->news->data, text);
+}
+
 void kf_progress_events(kf_progress_view *view)
 {
     kf_error why;
@@ -192,6 +197,7 @@ void kf_progress_notify(void *context, kf_search_event event, const kf_search_pr
     default:
         kf_progress_clear(view);
         fprintf(view->log, "%8s  %s\n", kf_figure_seconds(progress->elapsed, figure), text);
+        if (event == KF_SEARCH_NEWS) kf_buffer_format(view->news, "%s\n", text);
     }
     fflush(view->log);
 }

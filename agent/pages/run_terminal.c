@@ -247,8 +247,7 @@ static bool draw_models(FILE *out, const watcher *w, const screen *s, kf_error *
         kf_table_cell(&table, "%lld", (long long)p.correct);
         if (shown == 3) continue;
         kf_table_cell(&table, "%lld", (long long)p.faster);
-        kf_table_cell(&table, "%s",
-                      kf_figure_speedup((kf_interval){p.best_speedup, NAN, NAN}, figure));
+        kf_table_cell(&table, "%s", kf_figure_speedup(p.best_speedup, figure));
         kf_table_cell(&table, p.calls ? "%lld" : "", (long long)p.calls);
         kf_table_cell(&table, "%s",
                       p.calls ? kf_figure_cost(p.cost_usd, p.unpriced > 0, figure) : "");

@@ -289,14 +289,28 @@ static bool ends_at_once(const kf_search_result *result)
            (result->end == KF_SEARCH_STOPPED && result->models_silent);
 }
 
+/* True if replies came, and none of them holds a usable source. */
+static bool is_useless(kf_search *s)
+{
+    int64_t useless = s->progress.useless + kf_replies_waiting_useless(s);
+    return s->models.count && s->progress.replies > 0 && useless >= s->progress.replies &&
+           !s->selection.model_candidates;
+}
+
 /* Calls in flight at the end have been stored as failed ones by now. They are the models' fault if
  * the time was too short for them, and not if other candidates were enough. */
-static void note_silence(const kf_search *s, kf_search_result *result)
+static void note_silence(kf_search *s, kf_search_result *result)
 {
     kf_error why = result->why;
     if (result->time_spent) result->models_silent = is_silent(s);
+    bool useless =
+        (result->end == KF_SEARCH_SPENT || result->end == KF_SEARCH_CONVERGED) && is_useless(s);
     if (result->models_silent && result->end == KF_SEARCH_SPENT)
         kf_fail(&result->why, KF_ERROR_NONE, "%.400s; no model has replied", why.text);
+    else if (useless)
+        kf_fail(&result->why, KF_ERROR_NONE, "%.400s; no model reply held a usable source",
+                why.text);
+    result->models_silent = result->models_silent || useless;
 }
 
 /* Fills in what the user should know of the end. */

@@ -214,7 +214,7 @@ static bool print_proposers(const kf_view *view, kf_store *store, const kf_store
             kf_add_figure(row, "judged", (double)proposer.judged);
             kf_add_figure(row, "correct", (double)proposer.correct);
             kf_add_figure(row, "faster", (double)proposer.faster);
-            kf_add_figure(row, "best_speedup", proposer.best_speedup);
+            kf_add_figure(row, "best_speedup", proposer.best_speedup.value);
             kf_add_figure(row, "calls", (double)proposer.calls);
             kf_add_figure(row, "prompt_tokens", (double)proposer.prompt_tokens);
             kf_add_figure(row, "completion_tokens", (double)proposer.completion_tokens);
@@ -229,8 +229,7 @@ static bool print_proposers(const kf_view *view, kf_store *store, const kf_store
         kf_table_cell(&table, "%lld", (long long)proposer.attempts);
         kf_table_cell(&table, "%lld", (long long)proposer.correct);
         kf_table_cell(&table, "%lld", (long long)proposer.faster);
-        kf_table_cell(&table, "%s",
-                      kf_figure_speedup((kf_interval){proposer.best_speedup, NAN, NAN}, figure));
+        kf_table_cell(&table, "%s", kf_figure_speedup(proposer.best_speedup, figure));
         kf_table_cell(&table, proposer.calls ? "%lld" : "", (long long)proposer.calls);
         kf_table_cell(&table, "%s",
                       proposer.calls ? kf_figure_cost(proposer.cost_usd, proposer.unpriced, figure)
