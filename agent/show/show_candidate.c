@@ -365,6 +365,13 @@ static void print_kernelbench(const kf_view *view, const kf_verdict *verdict)
             kf_status_name(verdict->status));
 }
 
+/* True for the linker's words about kforge's own file. The first line says that the candidate
+ * does not define its entry. */
+static bool is_of_linker(const char *line, size_t size)
+{
+    return memmem(line, size, "kforge_shim", 11) || memmem(line, size, "ld returned", 11);
+}
+
 /* Prints the first lines. Nothing if the candidate compiles. */
 void kf_show_build_log(const kf_view *view, const kf_verdict *verdict)
 {
@@ -373,9 +380,12 @@ void kf_show_build_log(const kf_view *view, const kf_verdict *verdict)
     if (!cJSON_IsString(log) || !log->valuestring[0]) return;
     kf_autofree char *text = kf_show_named(view, log->valuestring);
     const char *line = text ? text : log->valuestring;
-    for (int i = 0; *line && i < LOG_LINES; i++) {
+    for (int shown = 0; *line && shown < LOG_LINES;) {
         size_t size = strcspn(line, "\n");
-        fprintf(view->out, "%.*s\n", (int)size, line);
+        if (!is_of_linker(line, size)) {
+            fprintf(view->out, "%.*s\n", (int)size, line);
+            shown++;
+        }
         line += size + (line[size] != '\0');
     }
     if (*line) fprintf(view->out, "… (--json has all of it)\n");

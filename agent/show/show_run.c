@@ -15,6 +15,8 @@ typedef struct history {
     /* not confirmed when they were measured again */
     kf_refuted refuted;
     int64_t outcomes[KF_ATTEMPT_OUTCOME_COUNT];
+    /* correct verdicts on the baseline, which is no candidate of the search */
+    int64_t baselines;
     int64_t last; /* highest number */
 } history;
 
@@ -31,6 +33,8 @@ static bool read_history(kf_store *store, const char *run, history *h, kf_error 
     int more;
     while ((more = kf_store_next_attempt(cursor, &attempt, error)) > 0) {
         if (attempt.outcome < KF_ATTEMPT_OUTCOME_COUNT) h->outcomes[attempt.outcome]++;
+        h->baselines +=
+            attempt.status == KF_CORRECT && attempt.step && strcmp(attempt.step, "baseline") == 0;
         h->last = attempt.number;
     }
     return more == 0;
@@ -97,7 +101,8 @@ static bool print_head(const kf_view *view, kf_store *store, const kf_store_run 
                 run->best_reverified ? ", measured again in fresh processes"
                                      : ", not measured again");
     else
-        fprintf(view->out, "best      no correct and timed candidate\n");
+        fprintf(view->out, "best      no correct and timed candidate%s\n",
+                h->baselines ? " but the baseline" : "");
     int64_t statuses[KF_STATUS_COUNT];
     if (!kf_store_count_statuses(store, run->id, statuses, error)) return false;
     kf_autobuffer judged = {0}, outcomes = {0};

@@ -18,7 +18,7 @@ says "(stored as c1)"
 [ "$(wc -l <out)" = 2 ] || fail "not two lines: $out"
 # The next step ends with a command that can be pasted.
 says "next: Profile workload "
-[ "$(sed -n 's/^next: .* Run: //p' out)" = "kforge eval $task mine.cu --workers $fake --counters all" ] || fail "$out"
+[ "$(sed -n 's/^next: .* Run: //p' out)" = "kforge eval $task mine.cu --workers $fake --store $KFORGE_STORE --verbose" ] || fail "$out"
 eval "$(sed -n 's/^next: .* Run: //p' out)" >pasted || fail "$(cat pasted)"
 grep -q "Run:" pasted && fail "the same step again: $(cat pasted)"
 out=$("$program" eval "$task" - --workers "$fake" --no-keep <mine.cu) || fail "$out"

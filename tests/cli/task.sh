@@ -118,7 +118,7 @@ END
 expect 2 task show row_sofmax
 complains "row_sofmax: no such file or folder, and no task of that name in tasks/ or $(dirname "$bin")/share/kforge/tasks; did you mean row_softmax?"
 expect 2 task show tasks/row_softmax
-complains "tasks/row_softmax: no such file or folder; did you mean row_softmax?"
+complains "tasks/row_softmax: No such file or directory; expected a task.json or the folder of one; did you mean row_softmax?"
 expect 2 optimize nothing_like_it
 complains "nothing_like_it: no such file or folder, and no task of that name in tasks/"
 case $err in *"did you mean"*) fail "near: $err" ;; esac
