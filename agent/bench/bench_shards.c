@@ -482,6 +482,10 @@ static void tell_done(shards *l, const report *r, const kf_bench_task *task, boo
                 moved ? "; another worker gets it" : "");
     else
         fprintf(l->how->log, "%s", r->words);
+    size_t words = strlen(r->words), none = strlen("samples: none");
+    /* of a run that ended as it should, and tried nothing */
+    if (words >= none && strcmp(r->words + words - none, "samples: none") == 0 && *r->text.text)
+        fprintf(l->how->log, ", since %s", r->text.text);
     if (r->known) fprintf(l->how->log, ", %lld known from earlier runs", (long long)r->known);
     fprintf(l->how->log, "  (%zu of %zu%s)\n", l->done, l->planned,
             r->interrupted ? ", interrupted" : "");

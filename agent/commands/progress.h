@@ -24,8 +24,8 @@ typedef struct kf_progress_view {
     int64_t failures_told, judged_told;
     /* of this machine at the start; NULL: other machines judge */
     const kf_noise *noise;
-    bool noise_shown, wait_shown;
-    /* The lines of news that were printed are appended here. */
+    bool noise_shown, remedy_shown, wait_shown;
+    /* The lines of news that were printed are appended here; or NULL. */
     kf_buffer *news;
 } kf_progress_view;
 

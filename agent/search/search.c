@@ -197,10 +197,10 @@ static void note_open(const kf_search *s, kf_search_result *result)
                 replies == 1 ? "reply was" : "replies were");
 }
 
-/* True if a run without models found nothing to judge. */
+/* True if a run without models found nothing to judge but the baseline. */
 static bool is_idle(const kf_search *s)
 {
-    return !s->models.count && !s->progress.judged && !s->progress.known;
+    return !s->models.count && !s->progress.best && s->progress.judged + s->progress.known <= 1;
 }
 
 /* True if models were asked, and no reply came. */

@@ -21,7 +21,7 @@ says "next: Profile workload "
 [ "$(sed -n 's/^next: .* Run: //p' out)" = "kforge eval $task mine.cu --workers $fake --store $KFORGE_STORE --verbose" ] || fail "$out"
 eval "$(sed -n 's/^next: .* Run: //p' out)" >pasted || fail "$(cat pasted)"
 grep -q "Run:" pasted && fail "the same step again: $(cat pasted)"
-out=$("$program" eval "$task" - --workers "$fake" --no-keep <mine.cu) || fail "$out"
+out=$("$program" eval "$task" - --workers "$fake" --no-keep <mine.cu 2>/dev/null) || fail "$out"
 case $out in *Run:*) fail "a command for a source that is gone: $out" ;; esac
 expect 0 eval "$task" mine.cu --workers "$fake" -v
 says "WORKLOAD"

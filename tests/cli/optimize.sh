@@ -375,6 +375,21 @@ END
 if grep -q 'the time did not suffice' out; then
     grep -q '^resume .* --time [0-9]' out || fail "no time to measure again: $(cat out)"
 fi
+# A run, and a bench, of a task without anything to tune say so, and that they know the baseline.
+mkdir plain
+cp -r "$root/tasks/axpy" plain
+python3 - plain/axpy/task.json <<'END'
+import json, sys
+task = json.load(open(sys.argv[1]))
+del task["seeds"]
+json.dump(task, open(sys.argv[1], "w"))
+END
+expect 1 optimize plain/axpy --workers "$fake" --flags declared --store plain.db
+says "no correct candidate but the baseline: this task has nothing to tune"
+expect 0 show last --store plain.db
+says "best      no correct and timed candidate but the baseline"
+expect 1 bench plain --workers "$fake" --store plain.db
+case $err in *"samples: none, since this task has nothing to tune"*) ;; *) fail "$err" ;; esac
 # A budget of nothing is no budget without end, and one of money ends no search that spends none.
 for budget in --time --candidates --replies --cost --tokens --budget-requests --gpu-seconds; do
     expect 2 optimize "$task" --workers "$fake" $budget 0

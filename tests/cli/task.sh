@@ -111,6 +111,7 @@ baseline.cu|s/y\[i\] = /&x[i + 1] == 12345.678f ? 0 : /|\(baseline.faulty\): bas
 baseline.cu|s/y\[i\] = /&x[i - 1] == 12345.678f ? 0 : /|\(baseline.faulty\): baseline.cu: .*read of 4 bytes, .* of x, at baseline.cu:9
 baseline.cu|s/if (i < n) \(.*\)/if (i <= n) y[i] = i < n ? x[i] \/ (1.0f + expf(-x[i])) : 0;/|baseline.cu: .*writes outside its outputs, or to an input: argument y
 baseline.cu|s/if (i < n) \(.*\)/if (i < n) { \1 ((float *)x)[i] = 1; }/|baseline.cu: .*writes outside its outputs, or to an input: argument x
+oracle.cu|s/double \*y/float *y/|oracle.cu does not build: oracle.cu:[0-9:]* error: conflicting .*; the task wants extern "C" void my_kernel_oracle.const float .x, double .y
 baseline.cu|s/expf/expg/|baseline.cu does not build: baseline.cu:9:[0-9]+: error:
 END
 
