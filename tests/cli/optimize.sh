@@ -181,6 +181,8 @@ says "two measurements disagree: [2.97, 3.03] at first, [2.97, 3.03] again"
 case $out in *verify.disagrees*) fail "an internal name: $out" ;; esac
 expect 0 show last --store slow.db
 says "no candidate is faster than the baseline; the fastest: c"
+expect 0 watch --terminal --store slow.db
+says "best      not faster than the baseline: c"
 
 # Impossible requests get an error of one line.
 expect 2 optimize
@@ -388,6 +390,9 @@ expect 1 optimize plain/axpy --workers "$fake" --flags declared --store plain.db
 says "no correct candidate but the baseline: this task has nothing to tune"
 expect 0 show last --store plain.db
 says "best      no correct and timed candidate but the baseline"
+expect 0 watch --terminal --store plain.db
+says "best      no correct candidate"
+case $out in *"candidate yet"*) fail "the run has ended: $out" ;; esac
 expect 1 bench plain --workers "$fake" --store plain.db
 case $err in *"samples: none, since this task has nothing to tune"*) ;; *) fail "$err" ;; esac
 # A budget of nothing is no budget without end, and one of money ends no search that spends none.

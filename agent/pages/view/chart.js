@@ -180,7 +180,7 @@ function drawChart() {
       "aria-label",
       run.bestSpeedup ? "Best so far: " + times(run.bestSpeedup) + " " + range(run.bestSpeedup) +
               " after " + seconds(Math.round(elapsed())) :
-                        "No correct candidate yet");
+                        "No correct candidate");
 }
 
 function nearest(event) {

@@ -79,14 +79,16 @@ function tile(value, name, id) {
 function drawTiles() {
   const run = model.run, tiles = [], judged = model.nodes.size;
   if (run.bestSpeedup) {
+    const faster = run.bestSpeedup[0] > 1;
     const box = tile(
         times(run.bestSpeedup),
-        "best, c" + run.best + " " + range(run.bestSpeedup) +
+        (faster ? "best, c" : "not faster than the baseline: c") + run.best + " " +
+            range(run.bestSpeedup) +
             (run.bestVerified ? ", measured twice" : ", not confirmed"));
-    if (run.bestVerified) box.querySelector("b").className = "good";
+    if (run.bestVerified && faster) box.querySelector("b").className = "good";
     tiles.push(box);
   } else {
-    tiles.push(tile("-", "no correct candidate yet"));
+    tiles.push(tile("-", "no correct candidate" + (isLive() ? " yet" : "")));
   }
   tiles.push(tile(count(model.attempts.length), "attempts, " + count(judged) + " candidates"));
   const correct = Array.from(model.nodes.values()).filter(node => node.result === "correct").length;
