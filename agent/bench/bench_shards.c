@@ -476,9 +476,9 @@ static void tell_done(shards *l, const report *r, const kf_bench_task *task, boo
     char time[KF_FIGURE];
     clear_line(l);
     fprintf(l->how->log, "%8s  %-24s ", kf_figure_seconds(kf_now() - l->started, time), task->name);
-    bool told = *r->text.text && l->news.data && strstr(l->news.data, r->text.text);
+    bool shown = *r->text.text && l->news.data && strstr(l->news.data, r->text.text);
     if (r->kind == REPORT_FAILED || r->stopped)
-        fprintf(l->how->log, "failed: %s%s", told ? "see the reason above" : r->text.text,
+        fprintf(l->how->log, "failed: %s%s", shown ? "see the reason above" : r->text.text,
                 moved ? "; another worker gets it" : "");
     else
         fprintf(l->how->log, "%s", r->words);

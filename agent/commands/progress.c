@@ -24,7 +24,7 @@ void kf_progress_clear(kf_progress_view *view)
     view->width = 0;
 }
 
-bool kf_progress_has_told(const kf_progress_view *view, const char *text)
+bool kf_progress_has_shown(const kf_progress_view *view, const char *text)
 {
     return *text && view->news && view->news->data && strstr(view->news->data, text);
 }

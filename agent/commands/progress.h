@@ -35,7 +35,7 @@ void kf_progress_notify(void *context, kf_search_event event, const kf_search_pr
 /* Removes the line, so that other text can be written. */
 void kf_progress_clear(kf_progress_view *view);
 /* True if a line of news has shown the text. It need not be printed again. */
-bool kf_progress_has_told(const kf_progress_view *view, const char *text);
+bool kf_progress_has_shown(const kf_progress_view *view, const char *text);
 /* Prints, once, that events were lost. */
 void kf_progress_events(kf_progress_view *view);
 

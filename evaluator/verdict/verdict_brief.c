@@ -231,7 +231,8 @@ static const struct {
     {"output.count", "Return as many tensors as the reference."},
     {"output.dtype", "Cast the result to the reference's dtype."},
     {"output.inaccurate",
-     "Keep operands and sums in a wider type, round once at the end, and check constants."},
+     "Add long sums in pieces or in a wider type, keep operands as they are, round once at the "
+     "end, and check constants."},
     {"output.late", "Launch into the call's stream, so that the work ends with it."},
     {"output.mismatch", "Compare the code with the reference: the results are wrong."},
     {"output.shape", "Give the result the reference's shape."},
