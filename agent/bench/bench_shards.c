@@ -471,21 +471,27 @@ static void give_order(shards *l, one_shard *shard)
     if (task < 0 || !kf_write_all(shard->orders, &order, sizeof order)) end_orders(shard);
 }
 
+/* True if a line of news has shown the text: of this task, or of another one. */
+static bool is_known_news(const shards *l, const char *text)
+{
+    return *text && l->news.data && strstr(l->news.data, text);
+}
+
 static void tell_done(shards *l, const report *r, const kf_bench_task *task, bool moved)
 {
     char time[KF_FIGURE];
     clear_line(l);
     fprintf(l->how->log, "%8s  %-24s ", kf_figure_seconds(kf_now() - l->started, time), task->name);
-    bool shown = *r->text.text && l->news.data && strstr(l->news.data, r->text.text);
+    bool shown = is_known_news(l, r->text.text);
+    size_t words = strlen(r->words), none = strlen("samples: none");
     if (r->kind == REPORT_FAILED || r->stopped)
         fprintf(l->how->log, "failed: %s%s", shown ? "see the reason above" : r->text.text,
                 moved ? "; another worker gets it" : "");
+    else if (words >= none && strcmp(r->words + words - none, "samples: none") == 0)
+        fprintf(l->how->log, "%s, since %s", r->words,
+                shown ? "of the reason above" : r->text.text);
     else
         fprintf(l->how->log, "%s", r->words);
-    size_t words = strlen(r->words), none = strlen("samples: none");
-    /* of a run that ended as it should, and tried nothing */
-    if (words >= none && strcmp(r->words + words - none, "samples: none") == 0 && *r->text.text)
-        fprintf(l->how->log, ", since %s", r->text.text);
     if (r->known) fprintf(l->how->log, ", %lld known from earlier runs", (long long)r->known);
     fprintf(l->how->log, "  (%zu of %zu%s)\n", l->done, l->planned,
             r->interrupted ? ", interrupted" : "");
@@ -591,7 +597,7 @@ static void take_report(shards *l, one_shard *shard)
         return;
     }
     shard->last = r;
-    if (r.kind == REPORT_NEWS) {
+    if (r.kind == REPORT_NEWS && !is_known_news(l, r.text.text)) {
         clear_line(l);
         fprintf(l->how->log, "          %s: %s\n", l->plan->suite.tasks[r.task].name, r.text.text);
         kf_buffer_format(&l->news, "%s\n", r.text.text);

@@ -289,9 +289,12 @@ static bool ends_at_once(const kf_search_result *result)
            (result->end == KF_SEARCH_STOPPED && result->models_silent);
 }
 
-/* True if replies came, and none of them holds a usable source. */
+/* True if replies came, and none of them holds a usable source. An episode may end at one of its
+ * limits before its agent has changed the source, so agents do not count. */
 static bool is_useless(kf_search *s)
 {
+    for (int i = 0; i < (int)s->models.count; i++)
+        if (kf_is_agent(s, i)) return false;
     int64_t useless = s->progress.useless + kf_replies_waiting_useless(s);
     return s->models.count && s->progress.replies > 0 && useless >= s->progress.replies &&
            !s->selection.model_candidates;

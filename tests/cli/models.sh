@@ -51,7 +51,7 @@ expect 3 optimize "$task" --workers "$fake" --model "exec:echo sorry" --replies 
 says "2 model replies (2 without code)"
 says "no model reply held a usable source"
 # The processes of a bench have the key, too, and each reason is printed once.
-expect 3 bench "$task" --workers "$fake" --model "m@$(at unauthorized)" --samples 2 --store refused.db
+expect 3 bench "$root/tasks" --only axpy --only gemm --workers "$fake" --model "m@$(at unauthorized)" --samples 2 --store refused.db
 echo "$out$err" >>said
 [ "$(cat out err | grep -c "status 401.*\[key\].*check the key in KFORGE_API_KEY")" = 1 ] || fail "$(cat out err)"
 [ -s worker.env ] || fail "the worker did not run"
