@@ -153,6 +153,7 @@ END
 expect 0 optimize slow --workers "$fake" --flags declared --store slow.db --output slow.cu
 says "no candidate is faster than the baseline, so no file is written; the fastest: 0.54x"
 [ ! -e slow.cu ] || fail "slow.cu is written"
+case $err in *"best"*) fail "it is no best: $err" ;; *"fastest so far: c"*) ;; *) fail "$err" ;; esac
 expect 0 optimize slow --workers "$fake" --flags declared --store slow.db --output slow.cu --json
 json 'o["best"] is None and o["correct"] == 2'
 # A candidate that looked faster once is marked where it stands.
