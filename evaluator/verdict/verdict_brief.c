@@ -304,6 +304,8 @@ static const struct {
     {"like a race", "Add the missing barrier or atomic: few scattered elements look like a race."},
     {"random values", "Initialise what the kernel reads: the results look like old memory."},
     {"zeros", "Check that the kernel runs and writes here: the elements are zero."},
+    {"bits of precision",
+     "Check formula and constants, and add long sums in pieces or in a wider type."},
     {"every ", "Check the stride of the loop: wrong elements are evenly spaced."},
     {"everywhere", "Check formula, constants and index order: nearly every element is wrong."},
     {"element", "Check the bounds and the index: the wrong elements lie together."},

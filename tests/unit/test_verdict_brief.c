@@ -120,6 +120,7 @@ static void a_mismatch_says_where_and_what_to_look_for(void **state)
         {"elements 4096 to 4102", "bounds"},
         {"everywhere, not written", "every element"},
         {"everywhere, added to old values", "before adding"},
+        {"all over: about 16 bits of precision are left", "long sums in pieces"},
         {"an odd pattern", "reference"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
