@@ -89,7 +89,9 @@ kf_store_cursor *kf_store_proposers(kf_store *store, const char *run, kf_error *
         "SELECT a.proposer, count(*), sum(v.id IS NOT NULL), sum(v.status = "
         "'correct'), sum(m.score IS NOT NULL AND w.low > 1),"
         " count(DISTINCT a.model_call), max(m.score), x.prompt_tokens, "
-        "x.completion_tokens, x.cost_usd, x.seconds, x.unpriced"
+        "x.completion_tokens, x.cost_usd, x.seconds, x.unpriced, "
+        /* of the row with the highest score */
+        "w.low, w.high"
         " FROM attempt a LEFT JOIN verdict v ON v.id = a.verdict"
         " AND a.unverified = 0 LEFT JOIN member m ON m.run = a.run AND "
         "m.candidate = a.candidate LEFT JOIN verdict w ON w.id = m.verdict LEFT JOIN"
@@ -118,7 +120,8 @@ int kf_store_next_proposer(kf_store_cursor *cursor, kf_store_proposer *proposer,
     proposer->correct = sqlite3_column_int64(statement, 3);
     proposer->faster = sqlite3_column_int64(statement, 4);
     proposer->calls = sqlite3_column_int64(statement, 5);
-    proposer->best_speedup = kf_sql_double(statement, 6);
+    proposer->best_speedup = (kf_interval){
+        kf_sql_double(statement, 6), kf_sql_double(statement, 12), kf_sql_double(statement, 13)};
     proposer->prompt_tokens = sqlite3_column_int64(statement, 7);
     proposer->completion_tokens = sqlite3_column_int64(statement, 8);
     proposer->cost_usd = sqlite3_column_double(statement, 9);

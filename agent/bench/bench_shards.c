@@ -26,6 +26,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "api_key.h"
 #include "bench.h"
 #include "bench_result.h"
 #include "kforge/file.h"
@@ -112,6 +113,7 @@ typedef struct shards {
     bool foreign;
     /* a message that was printed once is not repeated */
     bool advised;
+    kf_buffer news;
     /* hardware of the bench; "" until the first worker's hello */
     shard_answer environment_id;
 } shards;
@@ -307,6 +309,7 @@ static int serve(work *w, int orders)
 static void become_shard(shards *l, one_shard *self, int orders, int reports, pid_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    kf_api_keys_inherit(false);
     /* the parent died before this took effect */
     if (getppid() != parent) _exit(1);
     setpgid(0, 0);
@@ -334,11 +337,14 @@ static bool start_shard(shards *l, one_shard *self, kf_error *error)
                        strerror(errno));
     }
     fflush(NULL);
+    /* A shard asks the models itself. */
+    kf_api_keys_inherit(true);
     pid_t parent = getpid(), pid = fork();
     if (pid == 0) {
         close(orders[1]), close(reports[0]);
         become_shard(l, self, orders[0], reports[1], parent);
     }
+    kf_api_keys_inherit(false);
     close(orders[0]), close(reports[1]);
     if (pid < 0) {
         close(orders[1]), close(reports[0]);
@@ -465,13 +471,25 @@ static void give_order(shards *l, one_shard *shard)
     if (task < 0 || !kf_write_all(shard->orders, &order, sizeof order)) end_orders(shard);
 }
 
+/* True if a line of news has shown the text: of this task, or of another one. */
+static bool is_known_news(const shards *l, const char *text)
+{
+    return *text && l->news.data && strstr(l->news.data, text);
+}
+
 static void tell_done(shards *l, const report *r, const kf_bench_task *task, bool moved)
 {
     char time[KF_FIGURE];
     clear_line(l);
     fprintf(l->how->log, "%8s  %-24s ", kf_figure_seconds(kf_now() - l->started, time), task->name);
+    bool shown = is_known_news(l, r->text.text);
+    size_t words = strlen(r->words), none = strlen("samples: none");
     if (r->kind == REPORT_FAILED || r->stopped)
-        fprintf(l->how->log, "failed: %s%s", r->text.text, moved ? "; another worker gets it" : "");
+        fprintf(l->how->log, "failed: %s%s", shown ? "see the reason above" : r->text.text,
+                moved ? "; another worker gets it" : "");
+    else if (words >= none && strcmp(r->words + words - none, "samples: none") == 0)
+        fprintf(l->how->log, "%s, since %s", r->words,
+                shown ? "of the reason above" : r->text.text);
     else
         fprintf(l->how->log, "%s", r->words);
     if (r->known) fprintf(l->how->log, ", %lld known from earlier runs", (long long)r->known);
@@ -579,9 +597,10 @@ static void take_report(shards *l, one_shard *shard)
         return;
     }
     shard->last = r;
-    if (r.kind == REPORT_NEWS) {
+    if (r.kind == REPORT_NEWS && !is_known_news(l, r.text.text)) {
         clear_line(l);
         fprintf(l->how->log, "          %s: %s\n", l->plan->suite.tasks[r.task].name, r.text.text);
+        kf_buffer_format(&l->news, "%s\n", r.text.text);
     }
     if (r.kind == REPORT_ADVICE && !l->advised) {
         clear_line(l);
@@ -678,6 +697,7 @@ bool kf_bench_search(kf_bench_plan *plan, const kf_bench_how *how, kf_bench_outc
     }
     watch(l);
     for (size_t i = 0; i < l->count; i++) free(l->shards[i].worker);
+    kf_buffer_free(&l->news);
     if (*how->interrupts) outcome->interrupted = true;
     if (l->foreign && plan->hardware) {
         *error = outcome->why;

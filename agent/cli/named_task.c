@@ -86,11 +86,25 @@ static bool fail_unknown(const char *word, const char *installed, kf_store *stor
                    near ? "did you mean " : "", near ? near : "", near ? "? " : "");
 }
 
-/* Returns the path of `word` in *path, or NULL there if no folder has it. False: out of memory. */
+/* Refuses a path that is not there if kforge has a task of that name. */
+static bool check_path(const char *word, const char *installed, kf_error *error)
+{
+    const char *slash = strrchr(word, '/'), *name = slash ? slash + 1 : word;
+    if (!slash || !*name || access(word, F_OK) == 0) return true;
+    return !(holds_task(LOCAL_TASKS, name) || holds_task(installed, name)) ||
+           kf_fail(error, KF_ERROR_INPUT,
+                   "%s: No such file or directory; expected a task.json or the folder of one; did "
+                   "you mean %s?",
+                   word, name);
+}
+
+/* Returns the path of `word` in *path, or NULL there if no folder has it. False: it is a path that
+ * is not there, or out of memory. */
 static bool find_path(const char *word, const char *installed, char **path, kf_error *error)
 {
     const char *const folders[] = {LOCAL_TASKS, installed};
     *path = NULL;
+    if (!check_path(word, installed, error)) return false;
     if (strchr(word, '/') || !word[0] || access(word, F_OK) == 0)
         return (*path = strdup(word)) || kf_fail_memory(error, "a path");
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)

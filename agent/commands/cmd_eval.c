@@ -304,6 +304,33 @@ static bool print_verdict(const kf_view *view, const kf_workers_result *result, 
     return true;
 }
 
+/* Without --seconds. */
+#define SECONDS_CPU 0.9
+#define SECONDS_GPU 3
+
+/* Writes the command that judges a candidate again, with the options that choose how. */
+static void word_again(const session *s, size_t i, kf_buffer *text)
+{
+    const settings *w = s->wanted;
+    const kf_eval_result *result = &s->results[i];
+    char stored[32];
+    snprintf(stored, sizeof stored, "c%lld", (long long)result->stored);
+    /* The source of a reply or of the standard input is not there any more. */
+    bool is_there = result->is_file && !w->reply;
+    if (!is_there && !result->stored) return;
+    kf_buffer_string(text, "kforge eval ");
+    kf_command_append_word(text, s->invocation->arguments[0]);
+    kf_buffer_string(text, " ");
+    kf_command_append_word(text, is_there ? result->name : stored);
+    for (size_t k = 0; k < w->flags.count; k++)
+        kf_command_append_option(text, "flag", w->flags.items[k]);
+    for (size_t k = 0; k < w->workers.count; k++)
+        kf_command_append_option(text, "workers", w->workers.items[k]);
+    if (w->device) kf_command_append_option(text, "device", w->device);
+    if (w->baseline) kf_command_append_option(text, "baseline", w->baseline);
+    if (w->store) kf_command_append_option(text, "store", w->store);
+}
+
 static bool show(session *s, size_t i, const kf_workers_result *result, kf_error *error)
 {
     const settings *wanted = s->wanted;
@@ -311,8 +338,15 @@ static bool show(session *s, size_t i, const kf_workers_result *result, kf_error
     if (wanted->json && s->count > 1) return add_json(s, i, result, error);
     if (wanted->brief) return print_brief(s, &s->results[i], error);
     if (wanted->json) return print_verdict(&view, result, error);
+    kf_autobuffer again = {0};
+    word_again(s, i, &again);
+    bool on_cpu = strncmp(s->results[i].verdict->device, "cpu", 3) == 0;
     kf_eval_print(&view, &s->results[i],
-                  &(kf_eval_style){.verbose = wanted->verbose,
+                  &(kf_eval_style){.again = again.data ? again.data : "",
+                                   .seconds = wanted->seconds > 0 ? wanted->seconds
+                                              : on_cpu            ? SECONDS_CPU
+                                                                  : SECONDS_GPU,
+                                   .verbose = wanted->verbose,
                                    .quiet = wanted->quiet,
                                    .counters = strcmp(wanted->counters, "none") != 0,
                                    .sanitizer = wanted->sanitize,

@@ -55,18 +55,24 @@ static bool show_candidate(const kf_view *view, kf_store *store, const settings 
     return kf_show_candidate(view, store, candidate, wanted->samples, error);
 }
 
-static bool write_page(kf_store *store, const kf_store_run *run, const char *path, kf_error *error)
+static bool write_page(const kf_view *view, kf_store *store, const kf_store_run *run,
+                       const char *path, kf_error *error)
 {
     kf_autobuffer text = {0};
-    return kf_page_whole(store, run->id, &text, error) && kf_directory_make_above(path, error) &&
-           kf_file_write(path, text.data, text.size, error);
+    bool written = kf_page_whole(store, run->id, &text, error) &&
+                   kf_directory_make_above(path, error) &&
+                   kf_file_write(path, text.data, text.size, error);
+    if (written)
+        fprintf(view->out, "%s: the page of run %s; open it in a browser\n", path, run->id);
+    return written;
 }
 
 static bool show_run(const kf_view *view, kf_store *store, const settings *wanted,
                      const kf_store_run *run, kf_error *error)
 {
     if (wanted->html)
-        return fits(wanted, false, "run", error) && write_page(store, run, wanted->html, error);
+        return fits(wanted, false, "run", error) &&
+               write_page(view, store, run, wanted->html, error);
     kf_show_run_limits limits = {.top = wanted->top, .attempts = wanted->attempts};
     if (wanted->tree || strcmp(wanted->format, "text") != 0)
         return fits(wanted, false, "run", error) &&

@@ -9,6 +9,9 @@
 #include "table.h"
 #include "verdict_brief.h"
 
+/* How much longer a measurement takes that is to be more exact. */
+#define LONGER 4
+
 /* ---- one candidate --------------------------------------------------------------------------- */
 
 static void print_head(const kf_view *view, const kf_eval_result *result)
@@ -38,10 +41,21 @@ static void print_head(const kf_view *view, const kf_eval_result *result)
     if (general && *general) fprintf(view->out, "generalises: %s\n", general);
 }
 
-static void print_next(const kf_view *view, const kf_verdict *verdict)
+/* Prints the next step, and behind it the command that carries it out. */
+static void print_next(const kf_view *view, const kf_verdict *verdict, const kf_eval_style *style)
 {
     kf_autofree char *next = kf_verdict_next(verdict);
-    if (next && next[0]) fprintf(view->out, "next: %s\n", next);
+    kf_next_action action = *style->again ? kf_verdict_next_action(verdict) : KF_NEXT_NOTHING;
+    /* The CPU device has no counters. The times of each workload are what it can show. */
+    bool on_cpu = strncmp(verdict->device, "cpu", 3) == 0;
+    if (!next || !next[0]) return;
+    fprintf(view->out, "next: %s", next);
+    if (action == KF_NEXT_TIME) fprintf(view->out, " Run: %s", style->again);
+    if (action == KF_NEXT_LONGER)
+        fprintf(view->out, " Run: %s --seconds %g", style->again, LONGER * style->seconds);
+    if (action == KF_NEXT_PROFILE && !(on_cpu ? style->verbose : style->counters))
+        fprintf(view->out, " Run: %s %s", style->again, on_cpu ? "--verbose" : "--counters all");
+    fputc('\n', view->out);
 }
 
 void kf_eval_print(const kf_view *screen, const kf_eval_result *result, const kf_eval_style *style)
@@ -55,7 +69,7 @@ void kf_eval_print(const kf_view *screen, const kf_eval_result *result, const kf
     if (verdict->blame != KF_BLAME_NOBODY && verdict->blame != KF_BLAME_CANDIDATE)
         fprintf(view.out, "the fault is the %s's, not the candidate's\n",
                 kf_blame_name(verdict->blame));
-    if (verdict->status != KF_CORRECT || !style->check_only) print_next(&view, verdict);
+    if (verdict->status != KF_CORRECT || !style->check_only) print_next(&view, verdict, style);
     if (!style->verbose) {
         if (style->sanitizer) kf_show_sanitizer(&view, verdict);
         if (style->counters) kf_show_counters(&view, verdict);

@@ -181,6 +181,12 @@ static void print_spent(const kf_optimize_result *o, FILE *out)
     fputc('\n', out);
 }
 
+/* Returns the reason of the end, or words that point to it. */
+static const char *reason_of(const kf_optimize_result *o)
+{
+    return o->is_above ? "see the reason above" : o->result->why.text;
+}
+
 static void print_text(const kf_optimize_result *o, FILE *out)
 {
     const kf_search_result *r = o->result;
@@ -191,13 +197,13 @@ static void print_text(const kf_optimize_result *o, FILE *out)
                 r->progress.correct > 1    ? " with a measured speed"
                 : r->progress.correct == 1 ? " but the baseline"
                                            : "",
-                r->why.text);
+                reason_of(o));
     if (o->quiet) return;
     if (*r->question.text) fprintf(out, "check     %s\n", r->question.text);
     if (*r->left_out.text) fprintf(out, "left out  %s\n", r->left_out.text);
     if (o->noise.size) fprintf(out, "noise     %s\n", o->noise.data);
     print_spent(o, out);
-    if (r->progress.best) fprintf(out, "ended     %s\n", r->why.text);
+    if (r->progress.best) fprintf(out, "ended     %s\n", reason_of(o));
     if (!r->settled) fprintf(out, "resume    %s\n", o->resume);
 }
 

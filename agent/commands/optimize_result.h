@@ -18,6 +18,8 @@ typedef struct kf_optimize_result {
     const char *store, *output;
     /* Prints one line. */
     bool quiet;
+    /* The reason of the end was printed when it happened. */
+    bool is_above;
     /* Set by the functions below: */
     kf_store_candidate best;
     /* file of the best candidate; the command */

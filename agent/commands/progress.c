@@ -24,6 +24,11 @@ void kf_progress_clear(kf_progress_view *view)
     view->width = 0;
 }
 
+bool kf_progress_has_shown(const kf_progress_view *view, const char *text)
+{
+    return *text && view->news && view->news->data && strstr(view->news->data, text);
+}
+
 void kf_progress_events(kf_progress_view *view)
 {
     kf_error why;
@@ -143,13 +148,17 @@ static void tell_once_long(kf_progress_view *view, const kf_search_progress *pro
     fflush(view->log);
 }
 
-/* Prints a line about what disturbs timing: at the start, and once the baseline is measured. */
+/* Prints a line about what disturbs timing: at the start, and once the baseline is measured. Only
+ * the first has the remedy. */
 static void tell_noise(kf_progress_view *view, const kf_noise *noise, kf_interval baseline)
 {
     kf_autobuffer text = {0};
-    if (!kf_noise_words(noise, NULL, baseline, &text)) return;
+    if (!kf_noise_words(noise, NULL, baseline, &text) || !text.data) return;
+    char *remedy = view->remedy_shown ? strstr(text.data, "; remedy: ") : NULL;
+    if (remedy) *remedy = '\0';
+    view->remedy_shown = true;
     kf_progress_clear(view);
-    fprintf(view->log, "%s\n", text.data ? text.data : "");
+    fprintf(view->log, "%s\n", text.data);
     fflush(view->log);
 }
 
@@ -192,6 +201,7 @@ void kf_progress_notify(void *context, kf_search_event event, const kf_search_pr
     default:
         kf_progress_clear(view);
         fprintf(view->log, "%8s  %s\n", kf_figure_seconds(progress->elapsed, figure), text);
+        if (event == KF_SEARCH_NEWS && view->news) kf_buffer_format(view->news, "%s\n", text);
     }
     fflush(view->log);
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "devices.h"
+#include "kforge/buffer.h"
 #include "noise.h"
 #include "search.h"
 
@@ -23,7 +24,9 @@ typedef struct kf_progress_view {
     int64_t failures_told, judged_told;
     /* of this machine at the start; NULL: other machines judge */
     const kf_noise *noise;
-    bool noise_shown, wait_shown;
+    bool noise_shown, remedy_shown, wait_shown;
+    /* The lines of news that were printed are appended here; or NULL. */
+    kf_buffer *news;
 } kf_progress_view;
 
 /* A kf_search_observer; `context` is a kf_progress_view. */
@@ -31,6 +34,8 @@ void kf_progress_notify(void *context, kf_search_event event, const kf_search_pr
                         const char *text);
 /* Removes the line, so that other text can be written. */
 void kf_progress_clear(kf_progress_view *view);
+/* True if a line of news has shown the text. It need not be printed again. */
+bool kf_progress_has_shown(const kf_progress_view *view, const char *text);
 /* Prints, once, that events were lost. */
 void kf_progress_events(kf_progress_view *view);
 

@@ -98,6 +98,14 @@ void kf_api_keys_hide(void)
     pthread_mutex_unlock(&lock);
 }
 
+void kf_api_keys_inherit(bool inherited)
+{
+    pthread_mutex_lock(&lock);
+    if (key_pages)
+        madvise(key_pages, KEY_PAGES_BYTES, inherited ? MADV_KEEPONFORK : MADV_WIPEONFORK);
+    pthread_mutex_unlock(&lock);
+}
+
 /* ---- files ----------------------------------------------------------------------------------- */
 
 /* Returns the value of `name` in a text of lines [export ]NAME=VALUE. */

@@ -21,6 +21,9 @@
 /* Moves all variables …_API_KEY from the environment into the process's own memory. May be called
  * again. Call it before other threads run. */
 void kf_api_keys_hide(void);
+/* True: processes that kforge forks and that stay kforge have the keys. False, as at first: the
+ * pages are empty in them. Call it around such a fork, in a process of one thread. */
+void kf_api_keys_inherit(bool inherited);
 /* Returns the key, borrowed for the life of the process. NULL if there is no such key. NULL with
  * *error if a key file must not be used (wrong mode, unreadable). */
 const char *kf_api_key(const char *name, kf_error *error);

@@ -120,12 +120,14 @@ static void draw_head(FILE *out, const kf_store_run *run, const kf_store_spent *
     print_wrapped(out, "device", run->device, s);
     kf_buffer_clear(&text);
     if (run->best)
-        kf_buffer_format(&text, "c%lld %s %s, %s", (long long)run->best,
-                         kf_figure_speedup(run->best_speedup, figure),
+        kf_buffer_format(&text, "%sc%lld %s %s, %s%s",
+                         run->best_speedup.value > 1 ? "" : "not faster than the baseline: ",
+                         (long long)run->best, kf_figure_speedup(run->best_speedup, figure),
                          kf_figure_interval(run->best_speedup, other),
-                         run->best_reverified ? "measured twice" : "not confirmed yet");
+                         run->best_reverified ? "measured twice" : "not confirmed",
+                         lives && !run->best_reverified ? " yet" : "");
     else
-        kf_buffer_string(&text, "no correct candidate yet");
+        kf_buffer_format(&text, "no correct candidate%s", lives ? " yet" : "");
     print_wrapped(out, "best", text.data ? text.data : "", s);
     kf_buffer_clear(&text);
     kf_buffer_format(&text, "%lld model calls, %s, %s of devices", (long long)spent->calls,
@@ -247,8 +249,7 @@ static bool draw_models(FILE *out, const watcher *w, const screen *s, kf_error *
         kf_table_cell(&table, "%lld", (long long)p.correct);
         if (shown == 3) continue;
         kf_table_cell(&table, "%lld", (long long)p.faster);
-        kf_table_cell(&table, "%s",
-                      kf_figure_speedup((kf_interval){p.best_speedup, NAN, NAN}, figure));
+        kf_table_cell(&table, "%s", kf_figure_speedup(p.best_speedup, figure));
         kf_table_cell(&table, p.calls ? "%lld" : "", (long long)p.calls);
         kf_table_cell(&table, "%s",
                       p.calls ? kf_figure_cost(p.cost_usd, p.unpriced > 0, figure) : "");

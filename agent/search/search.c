@@ -197,10 +197,10 @@ static void note_open(const kf_search *s, kf_search_result *result)
                 replies == 1 ? "reply was" : "replies were");
 }
 
-/* True if a run without models found nothing to judge. */
+/* True if a run without models found nothing to judge but the baseline. */
 static bool is_idle(const kf_search *s)
 {
-    return !s->models.count && !s->progress.judged && !s->progress.known;
+    return !s->models.count && !s->progress.best && s->progress.judged + s->progress.known <= 1;
 }
 
 /* True if models were asked, and no reply came. */
@@ -289,14 +289,31 @@ static bool ends_at_once(const kf_search_result *result)
            (result->end == KF_SEARCH_STOPPED && result->models_silent);
 }
 
+/* True if replies came, and none of them holds a usable source. An episode may end at one of its
+ * limits before its agent has changed the source, so agents do not count. */
+static bool is_useless(kf_search *s)
+{
+    for (int i = 0; i < (int)s->models.count; i++)
+        if (kf_is_agent(s, i)) return false;
+    int64_t useless = s->progress.useless + kf_replies_waiting_useless(s);
+    return s->models.count && s->progress.replies > 0 && useless >= s->progress.replies &&
+           !s->selection.model_candidates;
+}
+
 /* Calls in flight at the end have been stored as failed ones by now. They are the models' fault if
  * the time was too short for them, and not if other candidates were enough. */
-static void note_silence(const kf_search *s, kf_search_result *result)
+static void note_silence(kf_search *s, kf_search_result *result)
 {
     kf_error why = result->why;
     if (result->time_spent) result->models_silent = is_silent(s);
+    bool useless =
+        (result->end == KF_SEARCH_SPENT || result->end == KF_SEARCH_CONVERGED) && is_useless(s);
     if (result->models_silent && result->end == KF_SEARCH_SPENT)
         kf_fail(&result->why, KF_ERROR_NONE, "%.400s; no model has replied", why.text);
+    else if (useless)
+        kf_fail(&result->why, KF_ERROR_NONE, "%.400s; no model reply held a usable source",
+                why.text);
+    result->models_silent = result->models_silent || useless;
 }
 
 /* Fills in what the user should know of the end. */

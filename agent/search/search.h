@@ -148,7 +148,7 @@ typedef struct kf_search_result {
     /* STOPPED because the machine failed with samples of a benchmark, which are judged after a
      * resume */
     bool machine_failed;
-    /* Models were asked, and no reply came. */
+    /* Models were asked, and no reply came, or none with a usable source. */
     bool models_silent;
     /* To resume the run is of no use; the time of the budget is used up, or
      * too short to measure a candidate again; a resumed run has

@@ -287,6 +287,8 @@ bool kf_pending_call_send(kf_search *s, kf_error *error);
 
 /* ---- search_replies.c ------------------------------------------------------------------------ */
 
+/* Returns how many replies that wait for a worker hold no usable source. */
+int64_t kf_replies_waiting_useless(kf_search *s);
 /* Proposes the candidate of the first waiting reply; *proposal NULL: it was useless, or a
  * diagnosis, or no reply waits. */
 bool kf_replies_propose(kf_search *s, kf_proposal **proposal, kf_error *error);

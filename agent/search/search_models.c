@@ -161,6 +161,8 @@ void kf_models_budget_spent(kf_models *models, int index, const kf_error *why)
 void kf_models_give_up(kf_search *s, int index, bool quiet, const char *what)
 {
     kf_model *model = &s->models.items[index];
+    /* Of several calls at a time the first refusal is the reason. */
+    if (model->exhausted) return;
     model->exhausted = true;
     kf_fail(&s->models.why, KF_ERROR_MACHINE, "model %s: %s", model->name, what);
     if (!kf_ensemble_alive(&s->models)) s->models.gone = true;
@@ -178,17 +180,6 @@ static void count_call(kf_search *s, int index, const char *why)
     snprintf(text, sizeof text, "%d calls in a row without a candidate; the last: %.500s",
              model->useless, why);
     kf_models_give_up(s, index, false, text);
-}
-
-void kf_models_count_useless(kf_search *s, int index, const char *why)
-{
-    kf_model *model = &s->models.items[index];
-    free(model->note);
-    model->note = NULL;
-    if (asprintf(&model->note, "Your last reply could not be used: %s", why) < 0)
-        model->note = NULL;
-    /* In a benchmark each reply is a sample. */
-    if (!s->settings->samples) count_call(s, index, why);
 }
 
 /* True if a word of a message differs between failures of one kind: a number, a time, an id. */
@@ -233,6 +224,20 @@ static bool is_new_kind(char **seen, const char *why)
     free(*seen);
     *seen = more;
     return true;
+}
+
+void kf_models_count_useless(kf_search *s, int index, const char *why)
+{
+    kf_model *model = &s->models.items[index];
+    free(model->note);
+    model->note = NULL;
+    if (asprintf(&model->note, "Your last reply could not be used: %s", why) < 0)
+        model->note = NULL;
+    if (is_new_kind(&model->failure, why))
+        kf_search_notify(s, KF_SEARCH_NEWS, "model %s: a reply could not be used: %.500s",
+                         model->name, why);
+    /* In a benchmark each reply is a sample. */
+    if (!s->settings->samples) count_call(s, index, why);
 }
 
 void kf_models_count_failure(kf_search *s, int index, const kf_error *error, const char *why)

@@ -125,6 +125,19 @@ bool kf_replies_propose_again(kf_search *s, const kf_call *call, const char *has
     return propose_of(call, tunable, proposal, error);
 }
 
+int64_t kf_replies_waiting_useless(kf_search *s)
+{
+    int64_t useless = 0;
+    for (const kf_call *call = s->calls.replies; call; call = call->next) {
+        kf_error why = {0};
+        kf_attempt_outcome outcome;
+        if (kf_step_is_critic(call->origin.step)) continue;
+        kf_autofree char *source = source_of(s, call, &outcome, &why);
+        useless += !source;
+    }
+    return useless;
+}
+
 bool kf_replies_propose(kf_search *s, kf_proposal **proposal, kf_error *error)
 {
     *proposal = NULL;

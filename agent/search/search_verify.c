@@ -108,12 +108,15 @@ static void report_best(kf_search *s, int64_t before, bool was_verified)
     if (!p->best || (p->best == before && (was_verified || !p->best_reverified))) return;
     kf_figure_speedup(p->best_speedup, figure);
     kf_figure_interval(p->best_speedup, interval);
+    /* One that is slower than the baseline is no result. */
+    bool slower = !(p->best_speedup.value > 1);
     if (p->best_reverified)
-        kf_search_notify(s, KF_SEARCH_VERIFIED, "best measured again: c%lld %s %s",
-                         (long long)p->best, figure, interval);
+        kf_search_notify(s, KF_SEARCH_VERIFIED, "%s measured again: c%lld %s %s",
+                         slower ? "fastest so far" : "best", (long long)p->best, figure, interval);
     else
-        kf_search_notify(s, KF_SEARCH_BEST, "new best: c%lld %s %s, not measured again yet",
-                         (long long)p->best, figure, interval);
+        kf_search_notify(s, KF_SEARCH_BEST, "%s: c%lld %s %s, not measured again yet",
+                         slower ? "fastest so far" : "new best", (long long)p->best, figure,
+                         interval);
 }
 
 bool kf_best_refresh(kf_search *s, bool quiet, kf_error *error)

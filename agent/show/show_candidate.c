@@ -51,6 +51,12 @@ char *kf_show_named(const kf_view *view, const char *text)
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
+/* Returns what the interval says about the baseline. */
+static const char *comparison_of(kf_interval speedup)
+{
+    return speedup.low > 1 ? "faster" : speedup.high < 1 ? "slower" : "not shown to differ";
+}
+
 static void print_head(const kf_view *view, const kf_store_candidate *candidate,
                        const char *task_name)
 {
@@ -63,15 +69,18 @@ static void print_head(const kf_view *view, const kf_store_candidate *candidate,
     if (!candidate->verdict)
         fprintf(view->out, "status    never judged\n");
     else {
-        bool timed = !isnan(candidate->speedup.value);
-        fprintf(view->out, "status    %s%s%s%s%s%s\n", kf_status_name(candidate->status),
+        bool timed = !isnan(candidate->speedup.value), bounded = !isnan(candidate->speedup.low);
+        fprintf(view->out, "status    %s%s%s%s%s%s%s%s\n", kf_status_name(candidate->status),
                 timed ? ", " : "", timed ? kf_figure_speedup(candidate->speedup, figure) : "",
                 timed ? " " : "", timed ? kf_figure_interval(candidate->speedup, other) : "",
+                timed && bounded ? ", " : "",
+                timed && bounded ? comparison_of(candidate->speedup) : "",
                 candidate->reverified ? ", measured twice" : "");
         if (candidate->blame != KF_BLAME_NOBODY && candidate->blame != KF_BLAME_CANDIDATE)
             fprintf(view->out, "fault     the %s's, not the candidate's\n",
                     kf_blame_name(candidate->blame));
-        if (candidate->message[0]) {
+        /* The message of a timed verdict says the same in other digits. */
+        if (candidate->message[0] && !(candidate->status == KF_CORRECT && timed && bounded)) {
             fprintf(view->out, "message   ");
             kf_text_wrap(view->out, candidate->message, strlen(candidate->message), width, 10,
                          true);
@@ -128,7 +137,7 @@ static void print_timings(const kf_view *view, const kf_verdict *verdict)
     kf_interval score = kf_sol_score_verdict(verdict);
     char figure[KF_FIGURE];
     if (!isnan(score.value))
-        fprintf(view->out, "SOL score %.2f %s (baseline 0.5, FLOOR 1)\n", score.value,
+        fprintf(view->out, "SOL score %.2f %s (0.5: as the baseline, 1: at FLOOR)\n", score.value,
                 kf_figure_interval(score, figure));
 }
 
@@ -365,6 +374,13 @@ static void print_kernelbench(const kf_view *view, const kf_verdict *verdict)
             kf_status_name(verdict->status));
 }
 
+/* True for the linker's words about kforge's own file. The first line says that the candidate
+ * does not define its entry. */
+static bool is_of_linker(const char *line, size_t size)
+{
+    return memmem(line, size, "kforge_shim", 11) || memmem(line, size, "ld returned", 11);
+}
+
 /* Prints the first lines. Nothing if the candidate compiles. */
 void kf_show_build_log(const kf_view *view, const kf_verdict *verdict)
 {
@@ -373,9 +389,12 @@ void kf_show_build_log(const kf_view *view, const kf_verdict *verdict)
     if (!cJSON_IsString(log) || !log->valuestring[0]) return;
     kf_autofree char *text = kf_show_named(view, log->valuestring);
     const char *line = text ? text : log->valuestring;
-    for (int i = 0; *line && i < LOG_LINES; i++) {
+    for (int shown = 0; *line && shown < LOG_LINES;) {
         size_t size = strcspn(line, "\n");
-        fprintf(view->out, "%.*s\n", (int)size, line);
+        if (!is_of_linker(line, size)) {
+            fprintf(view->out, "%.*s\n", (int)size, line);
+            shown++;
+        }
         line += size + (line[size] != '\0');
     }
     if (*line) fprintf(view->out, "… (--json has all of it)\n");

@@ -15,6 +15,8 @@ typedef struct history {
     /* not confirmed when they were measured again */
     kf_refuted refuted;
     int64_t outcomes[KF_ATTEMPT_OUTCOME_COUNT];
+    /* correct verdicts on the baseline, which is no candidate of the search */
+    int64_t baselines;
     int64_t last; /* highest number */
 } history;
 
@@ -31,6 +33,8 @@ static bool read_history(kf_store *store, const char *run, history *h, kf_error 
     int more;
     while ((more = kf_store_next_attempt(cursor, &attempt, error)) > 0) {
         if (attempt.outcome < KF_ATTEMPT_OUTCOME_COUNT) h->outcomes[attempt.outcome]++;
+        h->baselines +=
+            attempt.status == KF_CORRECT && attempt.step && strcmp(attempt.step, "baseline") == 0;
         h->last = attempt.number;
     }
     return more == 0;
@@ -97,7 +101,8 @@ static bool print_head(const kf_view *view, kf_store *store, const kf_store_run 
                 run->best_reverified ? ", measured again in fresh processes"
                                      : ", not measured again");
     else
-        fprintf(view->out, "best      no correct and timed candidate\n");
+        fprintf(view->out, "best      no correct and timed candidate%s\n",
+                h->baselines ? " but the baseline" : "");
     int64_t statuses[KF_STATUS_COUNT];
     if (!kf_store_count_statuses(store, run->id, statuses, error)) return false;
     kf_autobuffer judged = {0}, outcomes = {0};
@@ -214,7 +219,7 @@ static bool print_proposers(const kf_view *view, kf_store *store, const kf_store
             kf_add_figure(row, "judged", (double)proposer.judged);
             kf_add_figure(row, "correct", (double)proposer.correct);
             kf_add_figure(row, "faster", (double)proposer.faster);
-            kf_add_figure(row, "best_speedup", proposer.best_speedup);
+            kf_add_figure(row, "best_speedup", proposer.best_speedup.value);
             kf_add_figure(row, "calls", (double)proposer.calls);
             kf_add_figure(row, "prompt_tokens", (double)proposer.prompt_tokens);
             kf_add_figure(row, "completion_tokens", (double)proposer.completion_tokens);
@@ -229,8 +234,7 @@ static bool print_proposers(const kf_view *view, kf_store *store, const kf_store
         kf_table_cell(&table, "%lld", (long long)proposer.attempts);
         kf_table_cell(&table, "%lld", (long long)proposer.correct);
         kf_table_cell(&table, "%lld", (long long)proposer.faster);
-        kf_table_cell(&table, "%s",
-                      kf_figure_speedup((kf_interval){proposer.best_speedup, NAN, NAN}, figure));
+        kf_table_cell(&table, "%s", kf_figure_speedup(proposer.best_speedup, figure));
         kf_table_cell(&table, proposer.calls ? "%lld" : "", (long long)proposer.calls);
         kf_table_cell(&table, "%s",
                       proposer.calls ? kf_figure_cost(proposer.cost_usd, proposer.unpriced, figure)

@@ -126,8 +126,8 @@ static bool read_file(const kf_task *task, const char *root, kf_task_file *file,
     kf_autofree char *real = realpath(path, NULL);
     if (!real)
         return kf_fail(error, errno == ENOMEM ? KF_ERROR_MEMORY : KF_ERROR_INPUT,
-                       "%s: cannot read the file \"%s\": %s", task->where, file->name,
-                       strerror(errno));
+                       "%s: cannot read the file \"%s\": %s; write it, or take its name out",
+                       task->where, file->name, strerror(errno));
     size_t length = strlen(root);
     if (strncmp(real, root, length) != 0 || (real[length] != '/' && length > 1))
         return kf_fail(

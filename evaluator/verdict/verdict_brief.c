@@ -231,7 +231,8 @@ static const struct {
     {"output.count", "Return as many tensors as the reference."},
     {"output.dtype", "Cast the result to the reference's dtype."},
     {"output.inaccurate",
-     "Keep operands and sums in a wider type, round once at the end, and check constants."},
+     "Add long sums in pieces or in a wider type, keep operands as they are, round once at the "
+     "end, and check constants."},
     {"output.late", "Launch into the call's stream, so that the work ends with it."},
     {"output.mismatch", "Compare the code with the reference: the results are wrong."},
     {"output.shape", "Give the result the reference's shape."},
@@ -303,6 +304,8 @@ static const struct {
     {"like a race", "Add the missing barrier or atomic: few scattered elements look like a race."},
     {"random values", "Initialise what the kernel reads: the results look like old memory."},
     {"zeros", "Check that the kernel runs and writes here: the elements are zero."},
+    {"bits of precision",
+     "Check formula and constants, and add long sums in pieces or in a wider type."},
     {"every ", "Check the stride of the loop: wrong elements are evenly spaced."},
     {"everywhere", "Check formula, constants and index order: nearly every element is wrong."},
     {"element", "Check the bounds and the index: the wrong elements lie together."},
@@ -386,38 +389,57 @@ static bool has_flag_with(const kf_verdict *verdict, const char *prefix)
     return false;
 }
 
-static void step_of_correct(const kf_verdict *verdict, kf_buffer *text)
+static kf_next_action step_of_correct(const kf_verdict *verdict, kf_buffer *text)
 {
     double ratio;
     const kf_workload_verdict *far = furthest(verdict, &ratio), *slow = slowest(verdict);
     const char *throttled = kf_throttling_find(verdict);
-    if (isnan(verdict->speedup.value) && kf_verdict_was_timed(verdict))
+    if (isnan(verdict->speedup.value) && !kf_verdict_was_timed(verdict)) {
+        kf_buffer_string(text, "Time it: its results are right.");
+        return KF_NEXT_TIME;
+    }
+    if (isnan(verdict->speedup.value)) {
         kf_buffer_string(text, "Measure again with a larger --seconds: a call is shorter than this "
                                "machine's timing noise.");
-    else if (isnan(verdict->speedup.value))
-        kf_buffer_string(text, "Time it: its results are right.");
-    else if (throttled && kf_throttling_next(throttled, text))
-        return;
-    else if (has_flag_with(verdict, "verify.disagrees"))
+        return KF_NEXT_LONGER;
+    }
+    if (throttled && kf_throttling_next(throttled, text)) return KF_NEXT_NOTHING;
+    if (has_flag_with(verdict, "verify.disagrees")) {
         kf_buffer_string(text, "Measure again on a quiet machine: two measurements disagree.");
-    else if (!(verdict->speedup.high <= WIDE * verdict->speedup.low))
+        return KF_NEXT_LONGER;
+    }
+    if (!(verdict->speedup.high <= WIDE * verdict->speedup.low)) {
         kf_buffer_string(text, "Measure again with a larger --seconds on a quiet machine: the "
                                "interval is too wide.");
-    else if (far && ratio <= NEAR_FLOOR)
+        return KF_NEXT_LONGER;
+    }
+    if (far && ratio <= NEAR_FLOOR) {
         kf_buffer_format(text,
                          "Stop here: every workload is within %.0f %% of the device's least "
                          "time.",
                          100 * (NEAR_FLOOR - 1));
-    else if (far)
+        return KF_NEXT_NOTHING;
+    }
+    if (far) {
         kf_buffer_format(text, "Profile workload %s: it takes %.3g times the device's least time.",
                          far->workload, ratio);
-    else if (slow)
+        return KF_NEXT_PROFILE;
+    }
+    if (slow) {
         kf_buffer_format(text,
                          "Profile workload %s: it gains least, with %.3g times the baseline's "
                          "speed.",
                          slow->workload, slow->speedup.value);
-    else
-        kf_buffer_string(text, "Measure again with more seconds.");
+        return KF_NEXT_PROFILE;
+    }
+    kf_buffer_string(text, "Measure again with more seconds.");
+    return KF_NEXT_LONGER;
+}
+
+kf_next_action kf_verdict_next_action(const kf_verdict *verdict)
+{
+    kf_autobuffer text = {0};
+    return verdict->status == KF_CORRECT ? step_of_correct(verdict, &text) : KF_NEXT_NOTHING;
 }
 
 char *kf_verdict_next(const kf_verdict *verdict)

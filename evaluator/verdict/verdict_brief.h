@@ -42,6 +42,16 @@ char *kf_verdict_summary(const kf_verdict *verdict);
  * without memory. */
 char *kf_verdict_next(const kf_verdict *verdict);
 
+/* How `kforge eval` carries out the next step: by timing, by timing for longer, or with the figures
+ * of each workload. KF_NEXT_NOTHING for steps that change the source or the machine. */
+typedef enum kf_next_action {
+    KF_NEXT_NOTHING,
+    KF_NEXT_TIME,
+    KF_NEXT_LONGER,
+    KF_NEXT_PROFILE,
+} kf_next_action;
+kf_next_action kf_verdict_next_action(const kf_verdict *verdict);
+
 /* Returns the brief verdict. `candidate` is an id as the tools take it ("c38"), or NULL. Release
  * with cJSON_Delete; NULL without memory. */
 cJSON *kf_verdict_brief(const kf_verdict *verdict, const char *candidate);

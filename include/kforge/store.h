@@ -601,7 +601,7 @@ typedef struct kf_store_proposer {
     /* calls with a reply and without a cost */
     int64_t unpriced;
     /* of the standing verdicts; NaN without one */
-    double best_speedup;
+    kf_interval best_speedup;
 } kf_store_proposer;
 /* Returns the proposers of a run (NULL: of all runs), most attempts first. */
 kf_store_cursor *kf_store_proposers(kf_store *store, const char *run, kf_error *error);

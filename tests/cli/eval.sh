@@ -16,6 +16,13 @@ expect 0 eval "$task" mine.cu --workers "$fake"
 says "correct, speedup 1.50x [1.48, 1.52]"
 says "(stored as c1)"
 [ "$(wc -l <out)" = 2 ] || fail "not two lines: $out"
+# The next step ends with a command that can be pasted.
+says "next: Profile workload "
+[ "$(sed -n 's/^next: .* Run: //p' out)" = "kforge eval $task mine.cu --workers $fake --store $KFORGE_STORE --verbose" ] || fail "$out"
+eval "$(sed -n 's/^next: .* Run: //p' out)" >pasted || fail "$(cat pasted)"
+grep -q "Run:" pasted && fail "the same step again: $(cat pasted)"
+out=$("$program" eval "$task" - --workers "$fake" --no-keep <mine.cu 2>/dev/null) || fail "$out"
+case $out in *Run:*) fail "a command for a source that is gone: $out" ;; esac
 expect 0 eval "$task" mine.cu --workers "$fake" -v
 says "WORKLOAD"
 says "kforge show c1"

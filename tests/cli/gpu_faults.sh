@@ -46,7 +46,7 @@ nothing_is_left() {
 
 # ---- no driver ----
 if ! ldconfig -p 2>/dev/null | grep -q libcuda.so.1; then
-    all_say "cuda: no NVIDIA driver: libcuda.so.1 cannot be loaded" "; install the driver, or in a container pass the GPU through"
+    all_say "cuda: no NVIDIA driver: libcuda.so.1 cannot be loaded" "; install the driver, or in a container pass the GPU through" "; --device cpu judges without a GPU"
     doctor_says missing gpu "no NVIDIA driver" "install NVIDIA's driver"
 fi
 export LD_LIBRARY_PATH=$fake
@@ -60,7 +60,7 @@ json 'o["device"] == "cuda:0" and o["conditions"].endswith("nvcc 13.1.80, gcc " 
 # ---- it does not start ----
 while IFS='|' read -r number name remedy state; do
     export FAKE_CUDA_ERROR=$number
-    all_say "cuda: the NVIDIA driver does not start" "$name" "($number); " "$remedy"
+    all_say "cuda: the NVIDIA driver does not start" "$name" "($number); " "$remedy" "; --device cpu judges without a GPU"
     doctor_says "$state" gpu "the CUDA driver does not start" "$remedy"
 done <<'ROWS'
 100|CUDA_ERROR_NO_DEVICE|/dev/nvidia*|missing

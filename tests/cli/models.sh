@@ -45,6 +45,15 @@ END
 expect 3 optimize "$task" --workers "$fake" --model "m@$(at unauthorized)" --time 300s --store refused.db
 case $err in *"status 401"*"[key]"*"KFORGE_API_KEY"*) ;; *) fail "$err" ;; esac
 echo "$out$err" >said
+# Replies without a source: the first is shown when it comes, and a run without another ends so.
+expect 3 optimize "$task" --workers "$fake" --model "exec:echo sorry" --replies 2 --store sorry.db
+[ "$(grep -c "a reply could not be used" err)" = 1 ] || fail "$err"
+says "2 model replies (2 without code)"
+says "no model reply held a usable source"
+# The processes of a bench have the key, too, and each reason is printed once.
+expect 3 bench "$root/tasks" --only axpy --only gemm --workers "$fake" --model "m@$(at unauthorized)" --samples 2 --store refused.db
+echo "$out$err" >>said
+[ "$(cat out err | grep -c "status 401.*\[key\].*check the key in KFORGE_API_KEY")" = 1 ] || fail "$(cat out err)"
 [ -s worker.env ] || fail "the worker did not run"
 [ "$(requests silent)" -ge 1 ] || fail "the model was not asked"
 [ -s exec.env ] || fail "the command did not run"
@@ -72,7 +81,9 @@ print(*sum(sqlite3.connect(sys.argv[1]).execute(sys.argv[2]), ()))' "$@"
 calls_of() { sql "$1" "select count(*) from model_call"; }
 while IFS='|' read -r model words; do
     GEMINI_API_KEY=$key endless 3 --time 300s --model "$model"
-    case $err in *"no more calls"*"kforge: model "*"$words"*) ;; *) fail "$model: $err" ;; esac
+    case $err in *"$words"*"no more calls"*) ;; *) fail "$model: $err" ;; esac
+    [ "$(cat out err | grep -cF -- "$words")" = 1 ] || fail "$model: the reason is not there once: $out$err"
+    says "no correct candidate: see the reason above"
     [ "$(calls_of early.db)" = 0 ] || fail "$model: a call was stored"
 done <<END
 m@$(at unauthorized-early)|status 401: Incorrect API key provided: Bearer [key]; check the key in
@@ -87,7 +98,7 @@ END
 # With a limit of requests the list of models is asked for first, and the question only if the server
 # refuses the list.
 endless 3 --time 300s --budget-requests 5 --model "m@$(at unauthorized-listed)"
-case $err in *"no more calls"*"status 401"*"check the key in KFORGE_API_KEY"*) ;; *) fail "$err" ;; esac
+case $err in *"status 401"*"check the key in KFORGE_API_KEY"*"no more calls"*) ;; *) fail "$err" ;; esac
 [ "$(requests unauthorized-listed)" = 1 ] || fail "$(requests unauthorized-listed) requests"
 # A server that can't be asked now, and one that refuses the small question only, are asked later.
 # Of several models the others go on.

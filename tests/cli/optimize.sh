@@ -153,6 +153,7 @@ END
 expect 0 optimize slow --workers "$fake" --flags declared --store slow.db --output slow.cu
 says "no candidate is faster than the baseline, so no file is written; the fastest: 0.54x"
 [ ! -e slow.cu ] || fail "slow.cu is written"
+case $err in *"best"*) fail "it is no best: $err" ;; *"fastest so far: c"*) ;; *) fail "$err" ;; esac
 expect 0 optimize slow --workers "$fake" --flags declared --store slow.db --output slow.cu --json
 json 'o["best"] is None and o["correct"] == 2'
 # A candidate that looked faster once is marked where it stands.
@@ -181,6 +182,8 @@ says "two measurements disagree: [2.97, 3.03] at first, [2.97, 3.03] again"
 case $out in *verify.disagrees*) fail "an internal name: $out" ;; esac
 expect 0 show last --store slow.db
 says "no candidate is faster than the baseline; the fastest: c"
+expect 0 watch --terminal --store slow.db
+says "best      not faster than the baseline: c"
 
 # Impossible requests get an error of one line.
 expect 2 optimize
@@ -375,6 +378,24 @@ END
 if grep -q 'the time did not suffice' out; then
     grep -q '^resume .* --time [0-9]' out || fail "no time to measure again: $(cat out)"
 fi
+# A run, and a bench, of a task without anything to tune say so, and that they know the baseline.
+mkdir plain
+cp -r "$root/tasks/axpy" plain
+python3 - plain/axpy/task.json <<'END'
+import json, sys
+task = json.load(open(sys.argv[1]))
+del task["seeds"]
+json.dump(task, open(sys.argv[1], "w"))
+END
+expect 1 optimize plain/axpy --workers "$fake" --flags declared --store plain.db
+says "no correct candidate but the baseline: this task has nothing to tune"
+expect 0 show last --store plain.db
+says "best      no correct and timed candidate but the baseline"
+expect 0 watch --terminal --store plain.db
+says "best      no correct candidate"
+case $out in *"candidate yet"*) fail "the run has ended: $out" ;; esac
+expect 1 bench plain --workers "$fake" --store plain.db
+case $err in *"samples: none, since this task has nothing to tune"*) ;; *) fail "$err" ;; esac
 # A budget of nothing is no budget without end, and one of money ends no search that spends none.
 for budget in --time --candidates --replies --cost --tokens --budget-requests --gpu-seconds; do
     expect 2 optimize "$task" --workers "$fake" $budget 0

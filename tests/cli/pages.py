@@ -1,8 +1,8 @@
 """The pages of kforge in headless Chromium. Usage: pages.py BIN [FOLDER for screenshots]
 
 No errors on the console, no requests elsewhere, no scrolling to the side, hostile texts as texts,
-the keyboard, and frames with 10,000 candidates. Times are processor time of the page's thread, so
-that other work on the machine does not count. They are printed, and only their order is checked.
+the keyboard, and frames with 10,000 candidates. Of their times only the order of the processor time
+is checked, since other work on the machine does not count there. The times by the clock are printed.
 """
 import json
 import os
@@ -109,11 +109,32 @@ def check_keys(browser):
     assert nameless == 0, nameless
 
 
+def check_figures(browser, store):
+    """The page has the digits of the terminal."""
+    shown = kforge("show", "last", "--store", store)
+    best, speedup, interval = re.search(r"^best +(c\d+), (\S+) (\[.*?\])", shown, re.M).groups()
+    tile = browser.value("document.querySelector('#tiles .tile').innerText")
+    assert tile.split("\n")[0] == speedup and f"{best} {interval}" in tile, (tile, speedup, interval)
+    top = re.search(rf"^{best} +(\S+) +(\[.*?\]) ", shown, re.M).groups()
+    assert top == (speedup, interval), (top, speedup, interval)
+    proposers = shown.split("PROPOSER")[1].split("\n\n")[0]
+    assert re.search(rf" {re.escape(speedup)}( |$)", proposers, re.M), (speedup, proposers)
+    # A triple, and the digits that the terminal gives it.
+    for triple, words in (([1.6, 0.4, 4.3], "1.6x [0.4, 4.3]"), ([1.604, 1.6, 1.61], "1.60x [1.60, 1.61]"),
+                          ([42.14, 25.72, 66.11], "42x [26, 66]"), ([0.05, 0.04, 0.06], "0.05x [0.04, 0.06]")):
+        got = browser.value(f"times({triple}) + ' ' + range({triple})")
+        assert got == words, (triple, got)
+    assert browser.value("cost(0, true) + ', ' + cost(1, true) + ', ' + cost(1, false)") == "cost unknown, at least $1.00, $1.00"
+
+
 def frame(browser, action):
-    """Returns the processor time of the page's thread from an action to the end of its frame."""
+    """Returns the processor time of the page's thread from an action to the end of its frame, and the
+    time by the clock, which other work on the machine makes longer."""
     before = browser.processor_seconds()
-    browser.value("(async () => { %s; await new Promise(requestAnimationFrame); await new Promise(requestAnimationFrame); })()" % action)
-    return browser.processor_seconds() - before
+    wall = browser.value("(async () => { await new Promise(requestAnimationFrame); const t = performance.now(); %s; "
+                         "await new Promise(requestAnimationFrame); await new Promise(requestAnimationFrame); "
+                         "return performance.now() - t; })()" % action)
+    return browser.processor_seconds() - before, wall
 
 
 def check_frames(browser, store):
@@ -144,10 +165,11 @@ def check_frames(browser, store):
                              ("family", "document.querySelector('[data-order=family]').click()"),
                              ("money", "document.querySelector('[data-axis=money]').click()"),
                              ("another candidate", "selectCandidate(5000)")):
-            times[name] = max(frame(browser, action) for _ in range(5))
-        print(f"frames with {candidates} candidates, {elements} elements; longest of 5, ms of processor time: " +
-              ", ".join(f"{name} {1000 * t:.0f}" for name, t in times.items()))
-        assert max(times.values()) < MOST_FRAME_SECONDS, times
+            frames = [frame(browser, action) for _ in range(5)]
+            times[name] = max(cpu for cpu, _ in frames), max(wall for _, wall in frames)
+        print(f"frames with {candidates} candidates, {elements} elements; longest of 5, ms of processor time and by the clock: " +
+              ", ".join(f"{name} {1000 * cpu:.0f} {wall:.0f}" for name, (cpu, wall) in times.items()))
+        assert max(cpu for cpu, _ in times.values()) < MOST_FRAME_SECONDS, times
         assert browser.complaints() == [], browser.complaints()
     writer.kill()
     writer.wait()
@@ -242,6 +264,7 @@ def main():
                 check_hostile(browser)
                 check_detail(browser)
                 check_keys(browser)
+                check_figures(browser, store)
                 assert browser.complaints() == [], browser.complaints()
             check_bench(browser, folder)
             check_live(browser, folder, os.path.join(folder, "live.db"))

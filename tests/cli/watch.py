@@ -123,7 +123,7 @@ def diff(folder):
 
 
 def file(folder):
-    kforge(folder, "show", "last", "--html", "pages/run.html")
+    assert "pages/run.html: the page of run " in kforge(folder, "show", "last", "--html", "pages/run.html")
     with open(os.path.join(folder, "pages/run.html"), encoding="utf-8") as f:
         text = f.read()
     page = Page(text)

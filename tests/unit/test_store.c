@@ -764,12 +764,12 @@ static void model_calls_are_kept_exactly(void **state)
         assert_int_equal(p.correct, 2);
         assert_int_equal(p.faster, 1);
         assert_int_equal(p.calls, 0);
-        assert_true(p.best_speedup == 1.5);
+        assert_true(p.best_speedup.value == 1.5);
         assert_int_equal(kf_store_next_proposer(cursor, &p, &error), 1);
         assert_string_equal(p.proposer, "openai:m-1");
         assert_int_equal(p.calls, 1);
         assert_int_equal(p.prompt_tokens, 12);
-        assert_true(p.cost_usd == 0.25 && isnan(p.best_speedup));
+        assert_true(p.cost_usd == 0.25 && isnan(p.best_speedup.value));
         assert_int_equal(kf_store_next_proposer(cursor, &p, &error), 0);
     }
 }

@@ -120,6 +120,7 @@ static void a_mismatch_says_where_and_what_to_look_for(void **state)
         {"elements 4096 to 4102", "bounds"},
         {"everywhere, not written", "every element"},
         {"everywhere, added to old values", "before adding"},
+        {"all over: about 16 bits of precision are left", "long sums in pieces"},
         {"an odd pattern", "reference"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -248,12 +249,16 @@ static void a_correct_verdict_says_how_far_the_floor_is(void **state)
         kf_interval speedup;
         double floor;
         const char *word;
+        kf_next_action action;
     } rows[] = {
-        {{1.40321, 1.31, 1.5}, 0.5e-3, "large: it takes 4 times the device's least time"},
-        {{1.40321, 1.31, 1.5}, 1.9e-3, "Stop here"},
-        {{1.4, 0.6, 8}, 1.9e-3, "interval is too wide"},
-        {{0.7, 0.6, 0.8}, 0, "0.7 times the baseline's speed"},
-        {{NAN, NAN, NAN}, 0, "Time it"},
+        {{1.40321, 1.31, 1.5},
+         0.5e-3,
+         "large: it takes 4 times the device's least time",
+         KF_NEXT_PROFILE},
+        {{1.40321, 1.31, 1.5}, 1.9e-3, "Stop here", KF_NEXT_NOTHING},
+        {{1.4, 0.6, 8}, 1.9e-3, "interval is too wide", KF_NEXT_LONGER},
+        {{0.7, 0.6, 0.8}, 0, "0.7 times the baseline's speed", KF_NEXT_PROFILE},
+        {{NAN, NAN, NAN}, 0, "Time it", KF_NEXT_TIME},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         kf_auto(kf_verdict) v = correct_verdict(rows[i].speedup, rows[i].floor);
@@ -262,6 +267,7 @@ static void a_correct_verdict_says_how_far_the_floor_is(void **state)
         const char *next = text_of(json, "next");
         is_a_sentence(next);
         if (!strstr(next, rows[i].word)) fail_msg("%zu: %s", i, next);
+        assert_int_equal(kf_verdict_next_action(v), rows[i].action);
         assert_true(cJSON_IsTrue(cJSON_GetObjectItem(json, "ok")));
         if (i) continue;
         kf_autofree char *text = cJSON_PrintUnformatted(json);

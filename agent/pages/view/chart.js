@@ -84,7 +84,7 @@ function drawAxes(f) {
     c.lineTo(f.right, f.y(v));
     c.stroke();
     c.fillStyle = f.colours.soft;
-    c.fillText(times(v), f.left - 6, f.y(v));
+    c.fillText(times([v]), f.left - 6, f.y(v));
   });
   c.textAlign = "center";
   c.textBaseline = "alphabetic";
@@ -178,9 +178,9 @@ function drawChart() {
   }
   canvas.setAttribute(
       "aria-label",
-      run.bestSpeedup ? "Best so far: " + times(run.bestSpeedup[0]) + " " + range(run.bestSpeedup) +
+      run.bestSpeedup ? "Best so far: " + times(run.bestSpeedup) + " " + range(run.bestSpeedup) +
               " after " + seconds(Math.round(elapsed())) :
-                        "No correct candidate yet");
+                        "No correct candidate");
 }
 
 function nearest(event) {

@@ -52,7 +52,7 @@ function showDetail(row) {
 
 function link(node) {
   const anchor =
-      make("a", {href: "#c" + node.id}, "c" + node.id + (node.x ? " " + times(node.x[0]) : ""));
+      make("a", {href: "#c" + node.id}, "c" + node.id + (node.x ? " " + times(node.x) : ""));
   anchor.addEventListener("click", event => {
     event.preventDefault();
     selectCandidate(node.id);
@@ -120,7 +120,7 @@ function verdictBlock(verdict) {
             "tr", {}, make("td", {}, visible(w.name || "")),
             make("td", {class: classOf(w.status)}, words(w.status)),
             make(
-                "td", {class: "number"}, w.x ? times(w.x[0]) : "-",
+                "td", {class: "number"}, w.x ? times(w.x) : "-",
                 w.x ? make("small", {}, range(w.x)) : null),
             make("td", {class: "number"}, seconds(w.baseline)),
             make("td", {class: "number"}, seconds(w.candidate)),
@@ -218,7 +218,7 @@ function drawDetail(row, a, detail) {
       make(
           "h3", {}, (a.c ? "c" + a.c : "Attempt " + a.n) + " ",
           make("span", {class: "status " + classOf(shown)}, words(shown)),
-          x ? " " + times(x[0]) + " " + range(x) + (node.verified ? ", measured twice" : "") : ""),
+          x ? " " + times(x) + " " + range(x) + (node.verified ? ", measured twice" : "") : ""),
       make("p", {class: "facts"}, facts.join(" \u00b7 ")));
   if (node && node.refuted)
     box.append(make("p", {class: "bad"}, "Measuring again did not confirm its first speedup."));

@@ -51,6 +51,7 @@ class Model {
     m.count++;
     m.outcomes.set(call.outcome, (m.outcomes.get(call.outcome) || 0) + 1);
     m.cost += call.cost || 0;
+    m.unpriced = m.unpriced || (typeof call.cost !== "number" && call.outcome !== "failed");
     m.tokensIn += call.in || 0;
     m.tokensOut += call.out || 0;
     if (call.outcome !== "ok" && call.text) m.fault = call.text;
@@ -179,7 +180,8 @@ class Model {
 
   /* Returns the record of the model that was called. */
   modelOf(call) {
-    const name = call.provider && call.model ? call.provider + ":" + call.model :
+    const named = call.provider && call.model && call.provider !== call.model;
+    const name = named ? call.provider + ":" + call.model :
                                                call.model || call.provider || "?";
     if (!this.models.has(name))
       this.models.set(name, {
@@ -190,6 +192,7 @@ class Model {
         unusable: 0,
         correct: 0,
         cost: 0,
+        unpriced: false,
         tokensIn: 0,
         tokensOut: 0,
         fault: ""

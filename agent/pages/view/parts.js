@@ -23,10 +23,17 @@ function visible(text) {
 /* ---- figures --------------------------------------------------------------------------------- */
 
 function digits(value) { return value >= 100 ? 0 : value >= 10 ? 1 : 2; }
-function times(value) { return value.toFixed(value < 0.0995 ? 3 : digits(value)) + "x"; }
+/* The decimals of [value, low, high], as in the terminal: three digits, or two if the interval is
+ * wider than the third digit says. */
+function decimalsOf(x) {
+  const most = x[0] < 0.0995 ? 3 : digits(x[0]), half = (x[2] - x[1]) / 2;
+  const known = typeof x[1] === "number" && typeof x[2] === "number";
+  return most > 0 && known && half > 5.5 * Math.pow(10, -most) ? most - 1 : most;
+}
+function times(x) { return x[0].toFixed(decimalsOf(x)) + "x"; }
 function range(x) {
   if (!x || x[1] === null || x[2] === null) return "";
-  const n = x[0] < 0.0995 ? 3 : digits(x[0]);
+  const n = decimalsOf(x);
   return "[" + x[1].toFixed(n) + ", " + x[2].toFixed(n) + "]";
 }
 function seconds(s) {
@@ -41,6 +48,11 @@ function seconds(s) {
   return v.toFixed(v === 0 ? 0 : digits(v)) + " " + unit[0];
 }
 function money(usd) { return "$" + usd.toFixed(usd < 0.1 && usd > 0 ? 3 : 2); }
+/* A cost, of which calls without a price are no part. */
+function cost(usd, unpriced) {
+  if (unpriced && !usd) return "cost unknown";
+  return (unpriced ? "at least " : "") + money(usd);
+}
 function count(n) { return n.toLocaleString("en"); }
 function words(name) { return (name || "").replace(/_/g, " "); }
 

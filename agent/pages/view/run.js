@@ -56,10 +56,12 @@ function elapsed() {
   return Math.max(0, end - run.started);
 }
 
+function elapsedWords() { return isLive() ? seconds(Math.round(elapsed())) : seconds(elapsed()); }
+
 function drawHead() {
   const run = model.run, state = byId("state");
   document.title =
-      run.task + (run.bestSpeedup ? " " + times(run.bestSpeedup[0]) : "") + " \u2013 kforge";
+      run.task + (run.bestSpeedup ? " " + times(run.bestSpeedup) : "") + " \u2013 kforge";
   byId("task").textContent = visible(run.task);
   const words = file && isLive() ? "running when this file was written" : run.state;
   state.textContent = view.connected ? words : "not connected";
@@ -67,7 +69,7 @@ function drawHead() {
   byId("about").textContent = "Run " + run.id + " on " + visible(run.device) + ", begun " +
       new Date(run.started * 1000).toLocaleString() + ".";
   const time = byId("elapsed");
-  if (time) time.textContent = seconds(Math.round(elapsed()));
+  if (time) time.textContent = elapsedWords();
 }
 
 function tile(value, name, id) {
@@ -77,19 +79,23 @@ function tile(value, name, id) {
 function drawTiles() {
   const run = model.run, tiles = [], judged = model.nodes.size;
   if (run.bestSpeedup) {
+    const faster = run.bestSpeedup[0] > 1;
     const box = tile(
-        times(run.bestSpeedup[0]),
-        "best, c" + run.best + " " + range(run.bestSpeedup) +
+        times(run.bestSpeedup),
+        (faster ? "best, c" : "not faster than the baseline: c") + run.best + " " +
+            range(run.bestSpeedup) +
             (run.bestVerified ? ", measured twice" : ", not confirmed"));
-    if (run.bestVerified) box.querySelector("b").className = "good";
+    if (run.bestVerified && faster) box.querySelector("b").className = "good";
     tiles.push(box);
   } else {
-    tiles.push(tile("-", "no correct candidate yet"));
+    tiles.push(tile("-", "no correct candidate" + (isLive() ? " yet" : "")));
   }
   tiles.push(tile(count(model.attempts.length), "attempts, " + count(judged) + " candidates"));
-  tiles.push(tile(count(model.results.get("correct") || 0), "correct"));
-  if (run.calls) tiles.push(tile(run.unpriced && !run.cost ? "cost unknown" : money(run.cost), count(run.calls) + " model calls"));
-  tiles.push(tile(seconds(Math.round(elapsed())), isLive() ? "so far" : "of time", "elapsed"));
+  const correct = Array.from(model.nodes.values()).filter(node => node.result === "correct").length;
+  tiles.push(tile(count(correct), "correct"));
+  const calls = count(run.calls) + (run.calls === 1 ? " model call" : " model calls");
+  if (run.calls) tiles.push(tile(cost(run.cost, run.unpriced), calls));
+  tiles.push(tile(elapsedWords(), isLive() ? "so far" : "of time", "elapsed"));
   tiles.push(tile(seconds(run.deviceSeconds), "of devices"));
   byId("tiles").replaceChildren(...tiles);
 }
@@ -154,7 +160,7 @@ function drawModels() {
         make(
             "td", {class: "number", "data-label": "median"},
             seconds(median(m.latest.map(call => call.seconds).filter(s => s !== undefined)))),
-        make("td", {class: "number", "data-label": "cost"}, money(m.cost))));
+        make("td", {class: "number", "data-label": "cost"}, cost(m.cost, m.unpriced))));
     if (m.fault)
       body.append(make("tr", {}, make("td", {colspan: 7, class: "bad"}, visible(m.fault))));
   });
@@ -226,7 +232,7 @@ function makeRow(row, index) {
         id: "row" + index,
         "aria-selected": String(isSame(row, view.selected))
       },
-      label, make("span", {class: "value"}, x ? times(x[0]) : ""),
+      label, make("span", {class: "value"}, x ? times(x) : ""),
       make("span", {class: "range"}, range(x)));
   element.style.top = index * ROW_HEIGHT + "px";
   element.addEventListener("click", () => select(row));
@@ -353,7 +359,7 @@ function listen() {
   byId("chart").addEventListener("pointermove", event => {
     const node = nearest(event);
     byId("near").textContent =
-        node ? "c" + node.id + " " + times(node.x[0]) + " " + range(node.x) : "";
+        node ? "c" + node.id + " " + times(node.x) + " " + range(node.x) : "";
   });
   byId("chart").addEventListener("click", event => {
     const node = nearest(event);

@@ -25,7 +25,8 @@ void kf_build_free(kf_build *build)
     *build = (kf_build){0};
 }
 
-/* Returns the reason in one line: the missing entry, or the first line with "error". */
+/* Returns the reason in one line: the missing entry, or the first line with "error". Names the
+ * prototype if the entry has another. */
 static char *first_complaint(const kf_build_request *request, const char *log)
 {
     char symbol[256], gold[256], *text = NULL;
@@ -47,6 +48,13 @@ static char *first_complaint(const kf_build_request *request, const char *log)
     else
         line = log;
     size_t length = strcspn(line, "\n");
+    kf_autofree char *first = strndup(line, length < 400 ? length : 400);
+    /* the words of gcc and of nvcc */
+    bool other =
+        first && strstr(first, entry) &&
+        (strstr(first, "conflicting declaration") || strstr(first, "is incompatible with"));
+    kf_autofree char *wanted = other ? kf_task_prototype(request->task, request->oracle) : NULL;
+    if (wanted) return asprintf(&text, "%s; the task wants %s", first, wanted) < 0 ? NULL : text;
     return length ? strndup(line, length < 400 ? length : 400)
                   : strdup("the compiler failed without a message");
 }
