@@ -123,7 +123,12 @@ def draw_inputs(problem, seed):
 
 
 def make_model(problem, seed, mode):
-    model = problem.construct(seed=seed)
+    """Constructs the module. A constructor that seeds itself draws other weights for each seed: the
+    judge draws them anew, too."""
+    init = problem.init_inputs(seed)
+    load.seed_all(seed)
+    with Unseeded():
+        model = problem.construct(init, seed)
     return model.eval() if mode == "eval" else model
 
 

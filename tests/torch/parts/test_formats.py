@@ -146,14 +146,28 @@ class KernelbenchCom(unittest.TestCase):
             self.assertIn(words, str(caught.exception))
 
     def test_adds_missing_constants(self):
-        files = {"reference.py": "M = 4\n", "shapes.py": "SHAPES = [{'M': 2, 'N': 3}]"}
+        reference = "M = 4\ndef size(): return M * N\n"
+        files = {"reference.py": reference, "shapes.py": "SHAPES = [{'M': 2, 'N': 3}]"}
         text = kernelbench_com.translate({"folder": "own", "files": files})["text"]
         self.assertIn("N = 3", text)
         self.assertIn("'patches': {'M': 2, 'N': 3}", text)
 
+    def test_shape_names_constants_in_another_case(self):
+        files = {
+            "reference.py": "SEQ_LEN = 8\nN = 2\nn = 3\n",
+            "shapes.py": "SHAPES = [{'seq_len': 16, 'n': 5}]",
+        }
+        text = kernelbench_com.translate({"folder": "own", "files": files})["text"]
+        self.assertIn("'patches': {'SEQ_LEN': 16, 'n': 5}", text)
+        self.assertNotIn("seq_len", text)
+        files["shapes.py"] = "SHAPES = [{'seq_len': 16, 'rows': 7}]"
+        with self.assertRaises(load.LoadError) as caught:
+            kernelbench_com.translate({"folder": "own", "files": files})
+        self.assertIn("SHAPES[0]: rows is no constant of reference.py", str(caught.exception))
+
 
     def test_problem_without_inputs_is_a_call_of_run(self):
-        reference = "def steps(): pass\ndef run(n, count, seed, model=None): pass\n"
+        reference = "n = 1\ndef steps(): pass\ndef run(n, count, seed, model=None): steps_\n"
         reference += "def get_inputs():\n    return []\n"
         files = {"reference.py": reference, "shapes.py": "SHAPES = [{'n': 2, 'steps': 3}]"}
         made = kernelbench_com.translate({"folder": "own", "files": files})
