@@ -65,7 +65,12 @@ expect 0 export --format submission -t gpu/scaled_sum --candidate new.py -o call
 "$python" -m py_compile called.py && grep -q '_kforge_model(a, b, )' called.py || fail "called.py: $(cat called.py)"
 
 # kernelbench.com: each shape is a workload, and a solution defines Model.
-expect 0 import kernelbench.com "$formats/kernelbench_com" -o com
+# The module is judged in all sizes. Lengths and page numbers stay within those of each size.
+expect 0 import kernelbench.com "$formats/kernelbench_com" -o com --json
+json 'len(o["problems"]) == 3 and all(p["check_seconds"] > 0 and "not judged" not in p["notes"] for p in o["problems"])'
+expect 0 task show com/lengths --json
+json 'o["task"]["entry"] == "task_lengths" and o["task"]["torch"]["patches"] == {"ROWS": "ROWS", "LENGTH": "LENGTH", "PAGES": "PAGES"}'
+json '[(w.get("distributions") or {}).get("lengths", {}).get("high") for w in o["task"]["workloads"]] == [13, None, 10]'
 expect 0 task show com/affine --json
 json '[w["params"] for w in o["task"]["workloads"]] == [{"BATCH": 16, "FEATURES": 32, "workload": 0}, {"BATCH": 5, "FEATURES": 64, "workload": 1}, {"BATCH": 16, "FEATURES": 33, "workload": 2}]'
 json 'o["task"]["torch"]["patches"] == {"BATCH": "BATCH", "FEATURES": "FEATURES", "SLOPE": "workload == 0 ? 0.5 : workload == 1 ? 0.25 : 0.5"}'
