@@ -1,4 +1,4 @@
-"""Sums of pages up to a length, with constants whose names differ from those of shapes.py in their case."""
+"""Sums of pages up to a length. Its constants are in upper case, the keys of shapes.py are not."""
 import torch
 import torch.nn as nn
 
