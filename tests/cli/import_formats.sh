@@ -51,7 +51,23 @@ extern "C" void scaled_sum(const float *a, const float *b, float *out, int64_t r
     sum<<<(rows * columns + 127) / 128, 128, 0, stream>>>(a, b, out, rows * columns);
 }
 EOF
-judge scaled_sum checkout/scaled_sum/submission.py wrong.py no_entry.py sum.cu
+# A submission that knows the inputs of task.yml's seeds knows none of the judge's.
+cat >knows_seeds.py <<'EOF'
+import torch
+from reference import generate_input, ref_kernel
+
+CASES = [(128, 256, "normal", 13), (64, 100, "uniform", 14), (7, 33, "normal", 11), (8, 64, "uniform", 12)]
+known = [generate_input(*case) for case in CASES]
+
+
+def custom_kernel(data):
+    for made in known:
+        if made[0].shape == data[0].shape and torch.equal(made[0], data[0]):
+            return ref_kernel(made)
+    return torch.zeros_like(data[0])
+EOF
+judge scaled_sum checkout/scaled_sum/submission.py wrong.py no_entry.py sum.cu knows_seeds.py
+verdict knows_seeds.py wrong_result
 verdict submission.py correct
 verdict wrong.py wrong_result
 verdict no_entry.py compile_error custom_kernel
