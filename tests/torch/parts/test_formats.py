@@ -8,6 +8,7 @@ from unittest import mock
 
 import describe
 import load
+import meta
 import shrink
 from formats import workloads
 from formats import gpu_mode, kernelbench_com, libtorch, raw_cuda, translate
@@ -214,6 +215,39 @@ KFORGE_WORKLOADS = [{"name": "long", "patches": {"steps": 1 << 41}}]
                 patches, size, why = workloads.sized(path, {"steps": 1 << 41}, options, False)
             self.assertEqual((why, list(size.outputs[0].shape)), ("", [64]))
             self.assertEqual(patches, {"steps": 1 << 41})
+
+
+class Loop(unittest.TestCase):
+    """A recurrence over a long axis: without storage each call takes as many operations."""
+
+    TEXT = """
+import torch
+rows, steps = 8, 4096
+class Model(torch.nn.Module):
+    def forward(self, x):
+        h = torch.zeros_like(x[:, 0])
+        for step in range(x.shape[1]):
+            h = torch.tanh(h + x[:, step])
+        return h
+def get_inputs():
+    return [torch.randn(rows, steps, 2048)]
+"""
+
+    def test_shrinks_in_large_steps(self):
+        options = types.SimpleNamespace(class_name="Model", mode="train", max_elements=1 << 20)
+        with tempfile.TemporaryDirectory() as folder:
+            path = folder + "/own.py"
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(self.TEXT)
+            with mock.patch.object(shrink, "_size", wraps=shrink._size) as sizes:
+                found = shrink.shrink(path, {}, options, 1 << 20, 1 << 28)
+            self.assertLessEqual(found.elements, 1 << 20)
+            self.assertEqual(found.patches, {"steps": 32})
+            self.assertLessEqual(sizes.call_count, 6)
+            problem = load.Problem.read(path, {"steps": 64})
+            with mock.patch.object(meta, "MOST_OPERATIONS", 100):
+                size = meta.size(problem, options)
+            self.assertEqual((size.outputs, size.slow), (None, True))
 
 
 class Raw(unittest.TestCase):
