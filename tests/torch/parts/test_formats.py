@@ -324,6 +324,17 @@ class Raw(unittest.TestCase):
             self.assertIn(line, made)
         self.assertIn("ref = half(own(x))", made)
 
+    def test_parameter_that_is_assigned_where_it_is_registered(self):
+        before = "struct Own : torch::nn::Module { torch::Tensor by; torch::Tensor add; Own() { "
+        before += 'register_parameter("by", by = torch::randn({8})); '
+        before += 'register_buffer("add", add = torch::randn({8})); } '
+        before += "torch::Tensor forward(torch::Tensor x) { return x * by + add; } };\n"
+        files = {"driver.cpp": before + DRIVER % "Own own; auto ref = own.forward(x);"}
+        made = raw_cuda.translate({"folder": "own", "files": {**files, "init.cu": ""}})["text"]
+        self.assertIn("self.by = python_nn.Parameter(torch.randn([8]))", made)
+        self.assertIn('self.register_buffer("add", torch.randn([8]))', made)
+        self.assertIn("return x * self.by + self.add", made)
+
     def test_half_precision_that_a_processor_lacks(self):
         torch = libtorch.python_torch
         self.addCleanup(libtorch.WIDENED.clear)
