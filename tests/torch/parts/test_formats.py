@@ -292,6 +292,18 @@ class Raw(unittest.TestCase):
         self.assertIn("        w = bn.weight.clone()\n        set_data(bn.weight, w)", text)
         self.assertNotIn("w = ", text[text.index("def forward") :])
 
+    def test_inputs_that_get_their_numbers_later(self):
+        text = driver(
+            "auto w = torch::empty({n}); auto b = torch::empty({n}); float bound = 1.0f / std::sqrt(n);"
+            "torch::nn::init::kaiming_uniform_(w, 2.0, torch::kFanIn, torch::kLeakyReLU); "
+            "b.uniform_(-bound, bound); auto ref = x * w + b;"
+        )["text"]
+        forward, drawn = text[text.index("def forward") :].split("def get_inputs")
+        self.assertNotIn("uniform", forward)
+        self.assertIn("nn.init.kaiming_uniform_(w, 2.0, torch.kFanIn, torch.kLeakyReLU)", drawn)
+        self.assertLess(drawn.index("bound ="), drawn.index("b.uniform_(-bound, bound)"))
+        self.assertEqual((libtorch.torch.kFanIn, libtorch.torch.kLeakyReLU), ("fan_in", "leaky_relu"))
+
     def test_module_that_evaluates(self):
         text = driver("torch::nn::BatchNorm1d bn(n); bn->eval(); auto ref = bn->forward(x);")["text"]
         self.assertIn("        bn.eval()\n", text[: text.index("def forward")])
