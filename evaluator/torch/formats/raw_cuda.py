@@ -100,7 +100,7 @@ def finish(text, driver, constants, description):
 
 def filled(statement):
     """Returns the name of the tensor that w.uniform_(…) or nn.init.normal_(w) fills; else None."""
-    found = re.match(r"(?:nn\.init\.\w+_\((\w+)|(\w+)\.\w+_\()", statement.code)
+    found = re.match(r"(?:nn\.init\.\w+_\(\s*(\w+)|(\w+)\.\w+_\()", statement.code)
     return (found.group(1) or found.group(2)) if found and not statement.target else None
 
 

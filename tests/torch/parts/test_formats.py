@@ -295,12 +295,12 @@ class Raw(unittest.TestCase):
     def test_inputs_that_get_their_numbers_later(self):
         text = driver(
             "auto w = torch::empty({n}); auto b = torch::empty({n}); float bound = 1.0f / std::sqrt(n);"
-            "torch::nn::init::kaiming_uniform_(w, 2.0, torch::kFanIn, torch::kLeakyReLU); "
+            "torch::nn::init::kaiming_uniform_(\n w, 2.0, torch::kFanIn, torch::kLeakyReLU); "
             "b.uniform_(-bound, bound); auto ref = x * w + b;"
         )["text"]
         forward, drawn = text[text.index("def forward") :].split("def get_inputs")
         self.assertNotIn("uniform", forward)
-        self.assertIn("nn.init.kaiming_uniform_(w, 2.0, torch.kFanIn, torch.kLeakyReLU)", drawn)
+        self.assertIn("nn.init.kaiming_uniform_( w, 2.0, torch.kFanIn, torch.kLeakyReLU)", drawn)
         self.assertLess(drawn.index("bound ="), drawn.index("b.uniform_(-bound, bound)"))
         self.assertEqual((libtorch.torch.kFanIn, libtorch.torch.kLeakyReLU), ("fan_in", "leaky_relu"))
 
