@@ -24,6 +24,7 @@ const kf_variable kf_variables[] = {
     {"KFORGE_CA_FILE", "Certificates of authorities for model servers, instead of the system's."},
     {"KFORGE_CONFIG", "The only kforge.json to read. \"none\": read no file."},
     {"KFORGE_CUPTI", "The libcupti.so for hardware counters, instead of the CUDA toolkit's."},
+    {"KFORGE_CUTLASS", "The folder with cutlass/cutlass.h."},
     {"KFORGE_DRIVER_SECONDS", "Limit of a call into the NVIDIA driver, in seconds (60)."},
     {"KFORGE_EXEC_TIMEOUT", "Limit of one call of an exec: model, in seconds (600)."},
     {"KFORGE_KEY_FILE",

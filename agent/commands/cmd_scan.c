@@ -102,7 +102,7 @@ static bool scan_text(listing *l, const settings *wanted, const char *path, cons
     kf_autofree char *text = NULL, *binary = NULL;
     size_t text_size = 0, binary_size = 0;
     if (!kf_source_check(source, size, path, error)) return false;
-    if (wanted->compile &&
+    if (wanted->compile && !kf_scan_is_python(source, size) &&
         !kf_scan_compile(source, size, &text, &text_size, &binary, &binary_size, error))
         return false;
     l->from = "source";

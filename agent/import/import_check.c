@@ -263,24 +263,9 @@ static void drop_failed(const kf_verdict *verdict, cJSON *json, kf_import_result
     }
 }
 
-/* True if constants of the module differ between workloads. As a solution it has one value each. */
-static bool has_several_constants(const cJSON *json)
-{
-    const cJSON *torch = cJSON_GetObjectItemCaseSensitive(json, "torch"), *patch;
-    cJSON_ArrayForEach(patch, cJSON_GetObjectItemCaseSensitive(torch, "patches"))
-    {
-        if (cJSON_IsString(patch)) return true;
-    }
-    return false;
-}
-
 static bool judge_module(kf_import_checker *checker, const kf_task *task, cJSON *json,
                          kf_import_result *result, const volatile int *stop, kf_error *error)
 {
-    if (has_several_constants(json)) {
-        add_note(result, "its module is not judged: constants differ between workloads");
-        return true;
-    }
     kf_auto(kf_job) job = kf_job_of_baseline("import", task, NULL, error);
     if (!job) return false;
     char key[17];

@@ -253,15 +253,31 @@ static bool add_further(cJSON *task, const kf_import_problem *problem,
                                    options, hash, !options->compiled);
 }
 
-/* Makes a free C name of a task's name: "exp", "class" and "2d-conv" get a prefix. */
-static void entry_of(const char *name, char *entry, size_t size)
+/* True if an argument in one of the lists of a description has this name. */
+static bool names_argument(const cJSON *description, const char *name)
+{
+    static const char *const keys[] = {"arguments", "inputs",  "state",
+                                       "outputs",   "scalars", "sizes"};
+    const cJSON *row;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        cJSON_ArrayForEach(row, cJSON_GetObjectItemCaseSensitive(description, keys[i]))
+        {
+            const char *key = strcmp(keys[i], "state") == 0 ? "argument" : "name";
+            if (strcmp(text_in(row, key), name) == 0) return true;
+        }
+    return false;
+}
+
+/* Makes a free C name of a task's name: "exp", "class", "2d-conv" and the name of an argument get a
+ * prefix. */
+static void entry_of(const char *name, const cJSON *description, char *entry, size_t size)
 {
     for (int i = 0; i < 2; i++) {
         /* with the prefix, at most 56 characters */
         snprintf(entry, size, "%s%.*s", i ? "task_" : "", i ? 51 : 56, name);
         for (char *c = entry; *c; c++)
             if (*c == '-' || *c == '.') *c = '_';
-        if (!kf_entry_fault(entry)) return;
+        if (!kf_entry_fault(entry) && !names_argument(description, entry)) return;
     }
 }
 
@@ -299,7 +315,7 @@ static bool fill(cJSON *task, const kf_import_suite *suite, const kf_import_prob
                  const kf_import_options *options, const cJSON *description, const char *hash)
 {
     char entry[128], family[64];
-    entry_of(problem->task, entry, sizeof entry);
+    entry_of(problem->task, description, entry, sizeof entry);
     kf_autofree char *about = describe(problem, description);
     if (!about || !cJSON_AddStringToObject(task, "schema", KF_TASK_SCHEMA) ||
         !cJSON_AddStringToObject(task, "name", problem->task) ||
@@ -370,7 +386,7 @@ cJSON *kf_import_ready_task(const kf_import_suite *suite, const kf_import_proble
                             const cJSON *ready, kf_error *error)
 {
     char entry[128];
-    entry_of(problem->task, entry, sizeof entry);
+    entry_of(problem->task, ready, entry, sizeof entry);
     kf_auto(cJSON) task = cJSON_CreateObject();
     bool good = task && cJSON_AddStringToObject(task, "schema", KF_TASK_SCHEMA) &&
                 cJSON_AddStringToObject(task, "name", problem->task) &&

@@ -36,7 +36,8 @@ cJSON *kf_tool_scan(kf_mcp_call *call, const cJSON *arguments, kf_error *error)
     kf_autofree char *source = kf_served_read(&call->server->served, file, &size, error);
     kf_autofree char *text = NULL, *binary = NULL;
     if (!source || !kf_source_check(source, size, file, error) ||
-        !kf_scan_compile(source, size, &text, &text_size, &binary, &binary_size, error))
+        (!kf_scan_is_python(source, size) &&
+         !kf_scan_compile(source, size, &text, &text_size, &binary, &binary_size, error)))
         return NULL;
     kf_auto(cJSON) answer = cJSON_CreateObject();
     listing list = {.rows = cJSON_AddArrayToObject(answer, "findings"), .most = SHOWN};

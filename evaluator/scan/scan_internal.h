@@ -21,6 +21,9 @@ typedef struct kf_scan_found {
 /* Adds a word, or counts it again. False without memory. */
 bool kf_scan_add(kf_scan_found *found, const char *rule, const char *text, const char *word,
                  size_t size, long line);
+/* As kf_scan_source, for a solution in Python. */
+bool kf_scan_python(const char *text, size_t size, kf_scan_report *report, void *context,
+                    kf_error *error);
 /* Reports all flags and frees them. `report` may be NULL. */
 void kf_scan_finish(kf_scan_found *found, kf_scan_report *report, void *context);
 

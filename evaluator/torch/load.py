@@ -328,7 +328,7 @@ class Problem:
     ):
         # How the values of get_inputs are nested (structure.py); None: a plain list
         self.nesting = nesting
-        self.text = text
+        self.text, self.patches = text, patches
         self.name, self.class_name = name, class_name
         self.module = execute(text, name, module_name, patches)
         self.model_class = self._class(class_name)
@@ -349,8 +349,10 @@ class Problem:
 
     def solution(self, text, name, entry=None):
         """Returns the class of a solution's text: ModelNew, or what the format of the problem makes
-        of `entry`, the name that its solutions define."""
-        module = execute(text, name, "kforge_candidate")
+        of `entry`, the name that its solutions define. A solution that begins with the whole
+        problem file has its constants, too."""
+        patches = self.patches if text.startswith(self.text) else None
+        module = execute(text, name, "kforge_candidate", patches)
         if entry is None or hasattr(module, SOLUTION_CLASS) or not hasattr(module, entry):
             return module_class(module, name, SOLUTION_CLASS, entry)
         adapt = getattr(self.module, "kforge_solution", None)

@@ -55,6 +55,28 @@ class Storageless:
         return factory
 
 
+# Operations of one call. Above the first number a loop runs over a large constant, and shrinking
+# takes large steps. Above the second, a call is not followed to its end. Counts are the same on
+# each machine.
+SLOW_OPERATIONS, MOST_OPERATIONS = 10_000, 200_000
+
+
+class TooSlow(Exception):
+    """A call that took more processor time, or more operations, than it may."""
+
+
+class Operations:
+    """Counts operations. Raises TooSlow above MOST_OPERATIONS."""
+
+    def __init__(self):
+        self.count = 0
+
+    def check(self):
+        self.count += 1
+        if self.count > MOST_OPERATIONS:
+            raise TooSlow("it takes more than %d operations" % MOST_OPERATIONS)
+
+
 class Size:
     """The size of a problem. outputs and flops are None if PyTorch cannot derive them without
     running. broken: why forward fails. slow: a call took too long."""
@@ -67,7 +89,7 @@ class Size:
             flops,
             broken,
         )
-        self.slow = False
+        self.slow, self.operations = False, 0
 
     def tensors(self):
         return (
@@ -113,19 +135,22 @@ def size(problem, options):
     except Exception:
         return None
     state = {n: t for n, t in model.state_dict().items() if isinstance(t, torch.Tensor)}
-    counter = FlopCounter()
+    operations = Operations()
+    counter = FlopCounter(operations)
     try:
         with Storageless(), torch.no_grad(), counter:
             outputs = problem_measure.flatten_outputs(model(*inputs))
-        return Size(inputs, state, outputs, counter.total)
+        found = Size(inputs, state, outputs, counter.total)
+        found.operations, found.slow = operations.count, operations.count > SLOW_OPERATIONS
+        return found
     except problem_measure.Unfit:
         return Size(inputs, state)
+    except TooSlow:
+        found = Size(inputs, state)
+        found.slow = True
+        return found
     except Exception as reason:
         return Size(inputs, state, broken=None if _has_no_rule(reason) else reason)
-
-
-class TooSlow(Exception):
-    """A call that took more processor time than it may."""
 
 
 class Limit:

@@ -123,7 +123,12 @@ def draw_inputs(problem, seed):
 
 
 def make_model(problem, seed, mode):
-    model = problem.construct(seed=seed)
+    """Constructs the module. A constructor that seeds itself draws other weights for each seed: the
+    judge draws them anew, too."""
+    init = problem.init_inputs(seed)
+    load.seed_all(seed)
+    with Unseeded():
+        model = problem.construct(init, seed)
     return model.eval() if mode == "eval" else model
 
 
@@ -570,6 +575,11 @@ def choose_structures(args, inputs):
                 )
 
 
+def up_to(constant):
+    """Returns the distribution of an input that is always `constant`, such as a length."""
+    return {"kind": "integers", "low": 1, "high": constant + 1}
+
+
 def loosen_constants(args):
     """Draws an integer input that is always one number, such as a length, from 1 to that number, if
     forward takes it."""
@@ -580,7 +590,7 @@ def loosen_constants(args):
             continue
         if tensor.dtype == torch.bool or spec["value"] < 2:
             continue
-        trial = {"kind": "integers", "low": 1, "high": spec["value"] + 1}
+        trial = up_to(spec["value"])
         other = dist.sample(trial, tensor.shape, tensor.dtype, generator)
         try:
             given = args.values(8)

@@ -57,6 +57,16 @@ def _cost(size, most_elements, most_flops):
     return max(cost, 1 + size.elements / REAL_ELEMENTS) if size.outputs is None else cost
 
 
+def _is_better(smaller, size, most_elements, most_flops):
+    """True if a step is worth it. Of a slow call without a count only the next ones tell."""
+    if size.slow and not size.operations:
+        return True
+    return (
+        _cost(smaller, most_elements, most_flops) <= WORTH * _cost(size, most_elements, most_flops)
+        or smaller.operations < WORTH * size.operations
+    )
+
+
 def _state(size):
     return [tuple(t.shape) for t in size.state.values()]
 
@@ -110,11 +120,7 @@ def shrink(
                     and list(smaller.state) != list(size.state)
                 ):
                     continue
-                if smaller is not None and (
-                    size.slow
-                    or _cost(smaller, most_elements, most_flops)
-                    <= WORTH * _cost(size, most_elements, most_flops)
-                ):
+                if smaller is not None and _is_better(smaller, size, most_elements, most_flops):
                     found = (group, trial, smaller)
                     break
             if found:

@@ -27,9 +27,11 @@ typedef struct kf_scan_flag {
  */
 typedef void kf_scan_report(void *context, const kf_scan_flag *flag);
 
-/* Scans the tokens of CUDA C outside comments. In preprocessed text (`g++ -E`, with linemarkers)
- * only tokens of the main file count, at its lines. Macros are then expanded, so the scan finds
- * words that
+/* True if a source is Python: a line imports a module, or defines a function or a class. */
+bool kf_scan_is_python(const char *text, size_t size);
+/* Scans the tokens of CUDA C or of Python outside comments. In preprocessed text (`g++ -E`, with
+ * linemarkers) only tokens of the main file count, at its lines. Macros are then expanded, so the
+ * scan finds words that
  * ## joins. Errors: KF_ERROR_LIMIT, KF_ERROR_MEMORY. */
 bool kf_scan_source(const char *text, size_t size, kf_scan_report *report, void *context,
                     kf_error *error);

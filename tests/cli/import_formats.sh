@@ -51,7 +51,23 @@ extern "C" void scaled_sum(const float *a, const float *b, float *out, int64_t r
     sum<<<(rows * columns + 127) / 128, 128, 0, stream>>>(a, b, out, rows * columns);
 }
 EOF
-judge scaled_sum checkout/scaled_sum/submission.py wrong.py no_entry.py sum.cu
+# A submission that knows the inputs of task.yml's seeds knows none of the judge's.
+cat >knows_seeds.py <<'EOF'
+import torch
+from reference import generate_input, ref_kernel
+
+CASES = [(128, 256, "normal", 13), (64, 100, "uniform", 14), (7, 33, "normal", 11), (8, 64, "uniform", 12)]
+known = [generate_input(*case) for case in CASES]
+
+
+def custom_kernel(data):
+    for made in known:
+        if made[0].shape == data[0].shape and torch.equal(made[0], data[0]):
+            return ref_kernel(made)
+    return torch.zeros_like(data[0])
+EOF
+judge scaled_sum checkout/scaled_sum/submission.py wrong.py no_entry.py sum.cu knows_seeds.py
+verdict knows_seeds.py wrong_result
 verdict submission.py correct
 verdict wrong.py wrong_result
 verdict no_entry.py compile_error custom_kernel
@@ -65,7 +81,12 @@ expect 0 export --format submission -t gpu/scaled_sum --candidate new.py -o call
 "$python" -m py_compile called.py && grep -q '_kforge_model(a, b, )' called.py || fail "called.py: $(cat called.py)"
 
 # kernelbench.com: each shape is a workload, and a solution defines Model.
-expect 0 import kernelbench.com "$formats/kernelbench_com" -o com
+# The module is judged in all sizes. Lengths and page numbers stay within those of each size.
+expect 0 import kernelbench.com "$formats/kernelbench_com" -o com --json
+json 'len(o["problems"]) == 3 and all(p["check_seconds"] > 0 and "not judged" not in p["notes"] for p in o["problems"])'
+expect 0 task show com/lengths --json
+json 'o["task"]["entry"] == "task_lengths" and o["task"]["torch"]["patches"] == {"ROWS": "ROWS", "LENGTH": "LENGTH", "PAGES": "PAGES"}'
+json '[(w.get("distributions") or {}).get("lengths", {}).get("high") for w in o["task"]["workloads"]] == [13, None, 10]'
 expect 0 task show com/affine --json
 json '[w["params"] for w in o["task"]["workloads"]] == [{"BATCH": 16, "FEATURES": 32, "workload": 0}, {"BATCH": 5, "FEATURES": 64, "workload": 1}, {"BATCH": 16, "FEATURES": 33, "workload": 2}]'
 json 'o["task"]["torch"]["patches"] == {"BATCH": "BATCH", "FEATURES": "FEATURES", "SLOPE": "workload == 0 ? 0.5 : workload == 1 ? 0.25 : 0.5"}'

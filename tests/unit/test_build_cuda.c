@@ -22,23 +22,30 @@ static const char kernel[] = "#include <cuda_runtime.h>\n#include <stdint.h>\n\n
                              "    tile[threadIdx.x] = x[i];\n    __syncthreads();\n"
                              "    if (i < n) y[i] = a * tile[threadIdx.x ^ 1] + y[i];\n}\n\n";
 
-static kf_build build_here(const char *source)
+static bool build_with(const char *source, const char *const *libraries, kf_build *result,
+                       kf_error *error)
 {
     kf_cuda_device gpu = {.head = {.major = 9, .minor = 0}, .properties = {.architecture = "90a"}};
-    kf_error error = {0};
-    kf_auto(kf_task) task = kf_task_load(KFORGE_SOURCE_DIR "/tasks/axpy", &error);
-    kf_autofree char *directory = kf_directory_temporary("kforge-test", &error);
-    if (!task || !directory) fail_msg("%s", error.text);
+    kf_auto(kf_task) task = kf_task_load(KFORGE_SOURCE_DIR "/tasks/axpy", error);
+    kf_autofree char *directory = kf_directory_temporary("kforge-test", error);
+    if (!task || !directory) fail_msg("%s", error->text);
     kf_build_request request = {.task = task,
                                 .source = source,
                                 .size = strlen(source),
                                 .name = "candidate.cu",
                                 .seconds = 100,
+                                .libraries = libraries,
                                 .directory = directory};
-    kf_build result = {0};
-    bool built = kf_build_cuda(&gpu, &request, &result, &error);
+    bool built = kf_build_cuda(&gpu, &request, result, error);
     kf_directory_remove(directory, NULL);
-    if (!built) fail_msg("%s", error.text);
+    return built;
+}
+
+static kf_build build_here(const char *source)
+{
+    kf_build result = {0};
+    kf_error error = {0};
+    if (!build_with(source, NULL, &result, &error)) fail_msg("%s", error.text);
     return result;
 }
 
@@ -96,6 +103,58 @@ static void registers_shared_memory_and_occupancy(void **state)
     assert_string_equal(cJSON_GetObjectItem(row, "name")->valuestring, "_Z1kPKfPffl");
     assert_string_equal(cJSON_GetObjectItem(row, "occupancy_limit")->valuestring, "warps");
     kf_build_free(&result);
+}
+
+/* Headers of CUTLASS are found in the package's place, and only where the task allows them. */
+static void cutlass_is_for_tasks_that_allow_it(void **state)
+{
+    (void)state;
+    static const char *const allowing[] = {"cutlass", NULL}, *const none[] = {NULL};
+    static const char header[] = "#pragma once\n#define TWICE 2\n";
+    char toolkit[4096], source[2000], folder[4096];
+    if (!kf_cuda_toolkit(toolkit, NULL)) skip(); /* no nvcc here */
+    snprintf(
+        source, sizeof source,
+        "#include <cutlass/cutlass.h>\n%sextern \"C\" void axpy(const float *x, float *y, float a, "
+        "int64_t n, cudaStream_t stream)\n{\n    k<<<1, 256, 0, stream>>>(x, y, TWICE * a, "
+        "n);\n}\n",
+        kernel);
+    kf_error error = {0};
+    kf_build result = {0};
+    kf_autofree char *before = getenv("KFORGE_PYTHON") ? strdup(getenv("KFORGE_PYTHON")) : NULL;
+    kf_autofree char *place = kf_directory_temporary("kforge-test", &error);
+    kf_autofree char *empty = place ? kf_path_join(place, "bin") : NULL, *path = NULL,
+                     *package = NULL;
+    if (!empty || asprintf(&path, "%s/python3", empty) < 0 ||
+        asprintf(&package, "%s/lib/python3.11/site-packages/cutlass_library/source/include/cutlass",
+                 place) < 0)
+        fail_msg("%s", error.text);
+    assert_int_equal(mkdir(empty, 0755), 0);
+    if (!kf_directory_make(package, &error)) fail_msg("%s", error.text);
+    kf_autofree char *name = kf_path_join(package, "cutlass.h");
+    if (!kf_file_write(name, header, strlen(header), &error)) fail_msg("%s", error.text);
+    setenv("KFORGE_PYTHON", path, 1);
+    assert_true(kf_cutlass_headers(folder, &error));
+    assert_true(strncmp(package, folder, strlen(folder)) == 0);
+    if (!build_with(source, allowing, &result, &error)) fail_msg("%s", error.text);
+    if (!result.ok) fail_msg("%s", result.log);
+    kf_build_free(&result);
+    /* a task without the library */
+    if (!build_with(source, none, &result, &error)) fail_msg("%s", error.text);
+    assert_int_equal(result.status, KF_COMPILE_ERROR);
+    kf_build_free(&result);
+    /* missing headers are the machine's fault, and matter to sources that name them */
+    setenv("KFORGE_CUTLASS", empty, 1);
+    assert_false(build_with(source, allowing, &result, &error));
+    assert_int_equal(error.code, KF_ERROR_MACHINE);
+    assert_non_null(strstr(error.text, "KFORGE_CUTLASS"));
+    error = (kf_error){0};
+    if (!build_with(kernel, allowing, &result, &error)) fail_msg("%s", error.text);
+    assert_int_equal(result.status, KF_COMPILE_ERROR); /* no entry */
+    kf_build_free(&result);
+    unsetenv("KFORGE_CUTLASS");
+    before ? setenv("KFORGE_PYTHON", before, 1) : unsetenv("KFORGE_PYTHON");
+    kf_directory_remove(place, NULL);
 }
 
 static void put_program(const char *folder, const char *name, const char *script)
@@ -167,6 +226,7 @@ int test_program(void)
         cmocka_unit_test(messages_name_the_candidates_own_lines),
         cmocka_unit_test(a_wrong_signature_is_told),
         cmocka_unit_test(registers_shared_memory_and_occupancy),
+        cmocka_unit_test(cutlass_is_for_tasks_that_allow_it),
         cmocka_unit_test(the_host_compiler_is_named_beside_nvcc),
         cmocka_unit_test(nobody_blames_the_machine_by_words_of_his_own),
     };

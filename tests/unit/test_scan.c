@@ -57,6 +57,38 @@ static void names_are_flagged_where_they_are(void **state)
                  "precision.low:__half:1:1 precision.low:__float2half:1:1 ");
 }
 
+static void python_has_rules_of_its_own(void **state)
+{
+    (void)state;
+    /* kinds of hacks that a timing in the same process falls for */
+    source_gives("import torch\ntorch.cuda.Event.elapsed_time = lambda self, end: 0.0\n",
+                 "time.read:elapsed_time:2:1 python.replaced:torch.cuda.Event.elapsed_time:2:1 ");
+    source_gives("import numpy as np, time as clock\nif x: clock.time = still\n"
+                 "a = np.add = b\nsetattr(np, 'dot', f)\n",
+                 "python.replaced:clock.time:2:1 python.replaced:np.add:3:1 "
+                 "python.replaced:np:4:1 ");
+    source_gives("from torch import (nn,\n  cuda as c)\nc.synchronize = nn.relu = quiet\n",
+                 "python.replaced:c.synchronize:3:1 python.replaced:nn.relu:3:1 ");
+    source_gives("import torch\nclass T(torch.Tensor):\n    pass\nx = y.as_subclass(T)\n",
+                 "python.tensor:as_subclass:4:1 ");
+    source_gives("import threading\ndef f():\n    threading.Thread(target=g).start()\n",
+                 "thread.start:Thread:3:1 ");
+    source_gives("import torch\ns = torch.cuda.Stream()\n", "stream.side:Stream:2:1 ");
+    source_gives("import gc\ngc.get_objects()\n", "python.objects:get_objects:2:1 ");
+    /* settings, keywords, strings, comments, comparisons and own objects */
+    source_gives("import torch\ntorch.backends.cuda.matmul.x = True\n"
+                 "torch.zeros(3,\n  torch.device=1)\nself.torch.x = 1\nif torch.x == 1: pass\n"
+                 "'''\nfork()\n''' # fork()\ns = \"open\"\nmodel.scale = 2\n",
+                 "");
+    source_gives("import torch\ns = '''\n# torch.x = 1", "");
+    /* a solution in a text that the file executes */
+    source_gives(
+        "import sys\nsource = r'''\nimport torch\ndef f():\n    torch.relu = g\n'''\nfork()\n",
+        "python.replaced:torch.relu:5:1 process.start:fork:7:1 ");
+    source_gives("import x\nimport", "");
+    source_gives("import x\nfrom", "");
+}
+
 static void what_only_looks_like_it_is_not(void **state)
 {
     (void)state;
@@ -161,6 +193,7 @@ int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_flagged_where_they_are),
+        cmocka_unit_test(python_has_rules_of_its_own),
         cmocka_unit_test(what_only_looks_like_it_is_not),
         cmocka_unit_test(preprocessed_text_is_read_by_its_markers),
         cmocka_unit_test(listings_say_what_is_added_up_in_what),

@@ -1,5 +1,6 @@
 #include "paths.h"
 
+#include <glob.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,4 +106,55 @@ bool kf_cuda_toolkit(char toolkit[4096], kf_error *error)
                        "set CUDA_HOME");
     snprintf(toolkit, 4096, "%s", real);
     return true;
+}
+
+/* Takes the first folder of a pattern that has the headers. */
+static bool take_cutlass(const char *pattern, char folder[4096])
+{
+    glob_t found = {0};
+    bool good = false;
+    char path[4400];
+    if (glob(pattern, 0, NULL, &found) == 0)
+        for (size_t i = 0; i < found.gl_pathc && !good; i++) {
+            snprintf(path, sizeof path, "%.4000s/cutlass/cutlass.h", found.gl_pathv[i]);
+            good = access(path, R_OK) == 0 && realpath(found.gl_pathv[i], folder);
+        }
+    globfree(&found);
+    return good;
+}
+
+bool kf_cutlass_headers(char folder[4096], kf_error *error)
+{
+    static const char package[] = "cutlass_library/source/include";
+    const char *given = getenv("KFORGE_CUTLASS"), *python = getenv("KFORGE_PYTHON"),
+               *home = getenv("HOME");
+    char pattern[4400];
+    if (given && *given) {
+        snprintf(pattern, sizeof pattern, "%.4000s/include", given);
+        return take_cutlass(given, folder) || take_cutlass(pattern, folder) ||
+               kf_fail(
+                   error, KF_ERROR_MACHINE,
+                   "KFORGE_CUTLASS: %s has no cutlass/cutlass.h: name the folder with CUTLASS's "
+                   "headers",
+                   given);
+    }
+    const char *slash = python ? strrchr(python, '/') : NULL;
+    if (slash) {
+        snprintf(pattern, sizeof pattern, "%.*s/../lib/python3*/site-packages/%s",
+                 (int)(slash - python), python, package);
+        if (take_cutlass(pattern, folder)) return true;
+    }
+    if (home && *home == '/') {
+        snprintf(pattern, sizeof pattern, "%.4000s/.local/lib/python3*/site-packages/%s", home,
+                 package);
+        if (take_cutlass(pattern, folder)) return true;
+    }
+    static const char *const places[] = {
+        "/usr/local/cutlass/include", "/opt/cutlass/include", "/usr/local/include", "/usr/include",
+        "/usr/local/lib/python3*/dist-packages/cutlass_library/source/include"};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (take_cutlass(places[i], folder)) return true;
+    return kf_fail(error, KF_ERROR_MACHINE,
+                   "the task allows CUTLASS, and its headers are missing: `pip install "
+                   "nvidia-cutlass`, or set KFORGE_CUTLASS to the folder with cutlass/cutlass.h");
 }

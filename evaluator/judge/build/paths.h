@@ -11,5 +11,8 @@
 char *kf_system_file(const char *path, size_t limit);
 /* Finds the folder of the CUDA toolkit: the parent of nvcc's bin/, with links resolved. */
 bool kf_cuda_toolkit(char toolkit[4096], kf_error *error);
+/* Finds the include folder of CUTLASS and CuTe, with links resolved: only $KFORGE_CUTLASS if it is
+ * set, else the system's places and the Python package nvidia-cutlass. */
+bool kf_cutlass_headers(char folder[4096], kf_error *error);
 
 #endif

@@ -44,9 +44,24 @@ static const char *library_flag(const char *name)
     return NULL;
 }
 
+/* The libraries that this source may use. */
+static const char *const *allowed(const kf_build_request *request)
+{
+    return request->libraries ? request->libraries : kf_task_libraries(request->task);
+}
+
+/* True if the source may use CUTLASS or CuTe, and names a header of theirs. */
+static bool uses_cutlass(const kf_build_request *request)
+{
+    for (const char *const *name = allowed(request); name && *name; name++)
+        if (strcmp(*name, "cutlass") == 0)
+            return strstr(request->source, "cutlass/") || strstr(request->source, "cute/");
+    return false;
+}
+
 /* ---- the jail -------------------------------------------------------------------------------- */
 
-static kf_sandbox *start(const kf_build_request *request, const char *toolkit,
+static kf_sandbox *start(const kf_build_request *request, const char *toolkit, const char *headers,
                          const char *const *argv, double seconds, kf_error *error)
 {
     char home[4200], temporary[4200], path[4400];
@@ -59,6 +74,8 @@ static kf_sandbox *start(const kf_build_request *request, const char *toolkit,
     paths.paths[paths.count++] = (kf_sandbox_path){toolkit, KF_PATH_READ | KF_PATH_EXEC, false};
     if (paths.count < KF_JAIL_PATHS)
         paths.paths[paths.count++] = (kf_sandbox_path){"/opt", KF_PATH_READ | KF_PATH_EXEC, true};
+    if (headers && paths.count < KF_JAIL_PATHS)
+        paths.paths[paths.count++] = (kf_sandbox_path){headers, KF_PATH_READ, false};
     kf_sandbox_spec spec = {
         .argv = argv,
         .environment = environment,
@@ -118,7 +135,7 @@ static bool make_shim(const kf_cuda_device *gpu, const kf_build_request *request
                                 "-o",
                                 "kforge_shim.o",
                                 NULL};
-    kf_auto(kf_sandbox) jail = start(request, toolkit, argv, SHIM_SECONDS, error);
+    kf_auto(kf_sandbox) jail = start(request, toolkit, NULL, argv, SHIM_SECONDS, error);
     if (!jail) return false;
     const kf_sandbox_result *result = kf_sandbox_outcome(jail);
     if (result->end != KF_END_EXITED || result->status != 0) {
@@ -193,7 +210,7 @@ static bool build_once(const void *device, const kf_build_request *request, kf_b
                        kf_error *error)
 {
     const kf_cuda_device *gpu = device;
-    char toolkit[4096], nvcc[4200], generation[96], run_path[4300];
+    char toolkit[4096], nvcc[4200], generation[96], run_path[4300], headers[4096];
     *build = (kf_build){.status = KF_JUDGE_ERROR};
     if (request->asan)
         return kf_fail(
@@ -202,6 +219,8 @@ static bool build_once(const void *device, const kf_build_request *request, kf_b
     if (!kf_cuda_toolkit(toolkit, error) || !kf_build_write_sources(request, NULL, error))
         return false;
     snprintf(nvcc, sizeof nvcc, "%s/bin/nvcc", toolkit);
+    bool cutlass = uses_cutlass(request);
+    if (cutlass && !kf_cutlass_headers(headers, error)) return false;
     if (!make_shim(gpu, request, toolkit, nvcc, error)) return false;
 
     const char *argv[MAX_ARGV] = {nvcc,
@@ -228,6 +247,11 @@ static bool build_once(const void *device, const kf_build_request *request, kf_b
              gpu->properties.architecture, gpu->properties.architecture);
     argv[argc++] = generation;
     if (request->line_info) argv[argc++] = "-lineinfo";
+    if (cutlass) {
+        argv[argc++] = "-isystem";
+        argv[argc++] = headers;
+        argv[argc++] = "--expt-relaxed-constexpr";
+    }
     for (const char *const *flag = request->flags; flag && *flag; flag++) {
         if (argc >= MAX_ARGV - 20)
             return kf_fail(error, KF_ERROR_LIMIT, "more than %d compiler flags", MAX_ARGV - 40);
@@ -236,9 +260,7 @@ static bool build_once(const void *device, const kf_build_request *request, kf_b
     argv[argc++] = request->name;
     argv[argc++] = "kforge_shim.o";
     bool linked = false;
-    const char *const *wanted =
-        request->libraries ? request->libraries : kf_task_libraries(request->task);
-    for (const char *const *name = wanted; name && *name && argc < MAX_ARGV - 4; name++) {
+    for (const char *const *name = allowed(request); name && *name && argc < MAX_ARGV - 4; name++) {
         const char *flag = library_flag(*name);
         if (!flag) continue;
         argv[argc++] = flag;
@@ -250,7 +272,8 @@ static bool build_once(const void *device, const kf_build_request *request, kf_b
         argv[argc++] = run_path;
     }
     argv[argc] = NULL;
-    kf_auto(kf_sandbox) jail = start(request, toolkit, argv, request->seconds, error);
+    kf_auto(kf_sandbox) jail =
+        start(request, toolkit, cutlass ? headers : NULL, argv, request->seconds, error);
     if (!jail) return false;
     build->layers = kf_sandbox_layers(jail);
     if (kf_build_conclude(request, jail, status_of, build)) {

@@ -151,6 +151,13 @@ def method_line(statement, members, line, local):
         arguments = [python(part) for _, part in split(found.group(2), ",")]
         if found.group(1) == "register_module":
             return []
+        # register_parameter("w", w = torch::randn(…))
+        assigned = re.match(r"^(\w+)\s*=(?!=)\s*(.*)$", arguments[1], re.S)
+        if assigned and assigned.group(1) in own:
+            arguments[1] = assigned.group(2)
+        if assigned and found.group(1) == "register_parameter":
+            value = with_self(arguments[1], own)
+            return ["self.%s = python_nn.Parameter(%s)" % (assigned.group(1), value)]
         return [
             "self.%s(%s)"
             % (found.group(1), ", ".join([arguments[0], with_self(arguments[1], own)]))

@@ -19,7 +19,7 @@ TYPES = (
     r"(?:torch|at|c10)::[\w:]+|std::vector<[\w:<>\s]+>|void|half|__half|char)(?:\s*[*&]+)?"
 )
 DECLARATION = re.compile(
-    r"^(?:(?:const|static|constexpr)\s+)*(%s)\s*(?:const\s+)?(?=[A-Za-z_])" % TYPES
+    r"^(?:(?:const|static|constexpr)\s+)*(%s)(?![\w:])\s*(?:const\s+)?(?=[A-Za-z_])" % TYPES
 )
 
 

@@ -9,6 +9,7 @@ is called as the projects call it: positionally, inputs first.
 import os
 
 from .flashinfer_fault import Fault
+from .gpu_mode import literal
 
 PYTHON = ("python", "pytorch", "triton", "cute_dsl", "cutile", "cudnn_frontend", "tilelang")
 COMPILED = ("cuda", "cpp", "cuda_cpp", "cutlass", "cudnn", "cublas")
@@ -57,7 +58,7 @@ def load_modules():
 entry = getattr(load_modules()[{module!r}], {function!r})
 '''
 SINGLE = """
-source = {text!r}
+source = {text}
 module = types.ModuleType({module!r})
 module.__file__ = {path!r}
 sys.modules[{module!r}] = module
@@ -185,7 +186,7 @@ def python_entry(files, path, function):
     if not path.endswith(".py"):
         raise Fault("solution.spec", "the entry point %s is no Python file" % path)
     if len(files) == 1:
-        return SINGLE.format(text=files[path], module=module, path=path, function=function)
+        return SINGLE.format(text=literal(files[path]), module=module, path=path, function=function)
     return MODULES.format(files=files, module=module, function=function)
 
 

@@ -211,7 +211,7 @@ def read_yaml(text, name):
         import yaml
     except ImportError:
         raise load.LoadError(
-            "PyYAML is missing, and it reads task.yml",
+            "PyYAML is missing, and it reads %s" % name,
             sys.executable,
             "install it (Debian: python3-yaml)",
         ) from None

@@ -110,10 +110,17 @@ def has_run(tree, count):
     )
 
 
-def free_names(tree, shape):
-    """Returns a constant's name for each key of a shape. A function may have the key's name."""
+def names_for(tree, shape):
+    """Returns the constant's name for each key of a shape. Some shapes have `seq_len` for a constant
+    SEQ_LEN. A key without a constant is one itself, under another name if a function has it."""
+    known = load.assigned_names(tree)
     defined = {n.name for n in tree.body if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
-    return {key: key + "_" if key in defined else key for key in shape}
+    found = {}
+    for key in shape:
+        alike = [n for n in known if n.lower() == key.lower() and n not in shape]
+        new = key + "_" if key in defined else key
+        found[key] = key if key in known else alike[0] if len(alike) == 1 else new
+    return found
 
 
 def translate(bundle):
@@ -128,7 +135,15 @@ def translate(bundle):
     text = files["reference.py"].removeprefix("\ufeff")
     tree = load.parse(text, "reference.py")
     known, runs = load.assigned_names(tree), has_run(tree, len(shapes[0]))
-    names = free_names(tree, shapes[0]) if runs else {key: key for key in shapes[0]}
+    names = names_for(tree, shapes[0])
+    used = set(known) | {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+    unused = [key for key in shapes[0] if names[key] not in used]
+    if unused and not runs:
+        raise load.LoadError(
+            "%s is no constant of reference.py" % unused[0],
+            "shapes.py: SHAPES[0]",
+            "name constants that reference.py uses",
+        )
     tolerance, title = tolerance_of(bundle)
     lines = [text.rstrip("\n"), "", "", "# Of shapes.py and problem.yaml."]
     # The checks of these problems assign to the module, so a constant may be missing here.

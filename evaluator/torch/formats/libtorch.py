@@ -79,6 +79,10 @@ def taken_apart(arguments, keywords):
     return positional, named
 
 
+# Names of libtorch's enumerations that differ from Python's in more than their case.
+ENUMERATED = {"kFanIn": "fan_in", "kFanOut": "fan_out", "kLeakyReLU": "leaky_relu"}
+
+
 class Namespace:
     """A namespace of libtorch over a module of Python."""
 
@@ -91,6 +95,8 @@ class Namespace:
         if name.startswith("k") and name[1:2].isupper():
             if name in DTYPES:
                 return getattr(python_torch, DTYPES[name])
+            if name in ENUMERATED:
+                return ENUMERATED[name]
             return Nowhere() if name in ("kCUDA", "kCPU") else Reduction(name[1:].lower())
         name = FUNCTIONS.get(name, name)
         # libtorch has functions of nn.functional in its main namespace, too.

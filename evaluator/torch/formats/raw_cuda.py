@@ -65,9 +65,13 @@ def translate(bundle):
     drawn = {s.target for s in inputs}
     compute = [s for s in chosen if s.kind == "compute" or (s.kind == "call" and s not in init)]
     init = sorted(with_values(init, compute, drawn), key=driver.statements.index)
-    compute = leading_to(driver.reference, compute)
+    # A tensor that gets its numbers later has them from the start.
+    fills = [s for s in compute if filled(s) in drawn]
+    inputs_with_fills = inputs + with_values(fills, compute, drawn)
+    compute = leading_to(driver.reference, [s for s in compute if s not in fills])
     constants = {n: c for n, c in driver.constants.items()}
-    text = write(bundle, driver, constants, inputs, init, compute, drawn, modules)
+    inputs_with_fills.sort(key=driver.statements.index)
+    text = write(bundle, driver, constants, inputs, inputs_with_fills, init, compute, modules)
     tolerance = None
     numbers = [resolve(c, constants) for c in driver.compared[0][2:4]]
     if len(numbers) == 2 and all(isinstance(n, float) for n in numbers):
@@ -94,6 +98,12 @@ def finish(text, driver, constants, description):
     return made, note
 
 
+def filled(statement):
+    """Returns the name of the tensor that w.uniform_(…) or nn.init.normal_(w) fills; else None."""
+    found = re.match(r"(?:nn\.init\.\w+_\(\s*(\w+)|(\w+)\.\w+_\()", statement.code)
+    return (found.group(1) or found.group(2)) if found and not statement.target else None
+
+
 def with_values(init, compute, drawn):
     """Returns the statements of the constructor with those that compute values for them, without
     inputs: weight = bn.weight.clone() of bn.weight.set_data(weight)."""
@@ -115,7 +125,8 @@ def leading_to(reference, compute):
     return found
 
 
-def write(bundle, driver, constants, inputs, init, compute, drawn, modules):
+def write(bundle, driver, constants, inputs, drawing, init, compute, modules):
+    """`drawing`: the statements that make the inputs."""
     settings = [s for s in init if s.kind == "setup"]
     lines = [
         '"""%s: the reference of driver.cpp, in Python."""' % bundle["folder"],
@@ -154,6 +165,8 @@ def write(bundle, driver, constants, inputs, init, compute, drawn, modules):
         )
     lines += ["        return %s" % check(driver.reference, driver.compared[1]), "", ""]
     lines += ["def get_inputs():"]
-    lines += ["    %s = %s" % (s.target, check(s.code, s.line)) for s in inputs]
+    for statement in drawing:
+        code = check(statement.code, statement.line)
+        lines.append("    %s = %s" % (statement.target, code) if statement.target else "    " + code)
     lines += ["    return [%s]" % ", ".join(s.target for s in inputs), ""]
     return "\n".join(lines)

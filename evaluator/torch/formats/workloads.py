@@ -13,7 +13,7 @@ import full_shapes
 import load
 import meta
 import shrink
-from problem_measure import Arguments, Unfit, draw_inputs, flatten_outputs, make_model
+from problem_measure import Arguments, Unfit, draw_inputs, flatten_outputs, make_model, up_to
 
 MOST_WORKLOADS = 64
 MOST_PARAMS = 60
@@ -154,6 +154,8 @@ def look_at_distributions(path, options, chosen, base, description):
         specs = [s for s in args.specs if s is not None]
         for i, (argument, spec) in enumerate(zip(description["inputs"], specs)):
             known = argument["distribution"]
+            if spec["kind"] == "constant" and known["kind"] == "integers":
+                spec = up_to(spec["value"])  # as loosen_constants has drawn it
             if known["kind"] in DEPENDENT and spec["kind"] == known["kind"]:
                 spec = {**known, **spec}
                 if spec != known:

@@ -8,6 +8,7 @@ from unittest import mock
 
 import describe
 import load
+import meta
 import shrink
 from formats import workloads
 from formats import gpu_mode, kernelbench_com, libtorch, raw_cuda, translate
@@ -146,14 +147,28 @@ class KernelbenchCom(unittest.TestCase):
             self.assertIn(words, str(caught.exception))
 
     def test_adds_missing_constants(self):
-        files = {"reference.py": "M = 4\n", "shapes.py": "SHAPES = [{'M': 2, 'N': 3}]"}
+        reference = "M = 4\ndef size(): return M * N\n"
+        files = {"reference.py": reference, "shapes.py": "SHAPES = [{'M': 2, 'N': 3}]"}
         text = kernelbench_com.translate({"folder": "own", "files": files})["text"]
         self.assertIn("N = 3", text)
         self.assertIn("'patches': {'M': 2, 'N': 3}", text)
 
+    def test_shape_names_constants_in_another_case(self):
+        files = {
+            "reference.py": "SEQ_LEN = 8\nN = 2\nn = 3\n",
+            "shapes.py": "SHAPES = [{'seq_len': 16, 'n': 5}]",
+        }
+        text = kernelbench_com.translate({"folder": "own", "files": files})["text"]
+        self.assertIn("'patches': {'SEQ_LEN': 16, 'n': 5}", text)
+        self.assertNotIn("seq_len", text)
+        files["shapes.py"] = "SHAPES = [{'seq_len': 16, 'rows': 7}]"
+        with self.assertRaises(load.LoadError) as caught:
+            kernelbench_com.translate({"folder": "own", "files": files})
+        self.assertIn("SHAPES[0]: rows is no constant of reference.py", str(caught.exception))
+
 
     def test_problem_without_inputs_is_a_call_of_run(self):
-        reference = "def steps(): pass\ndef run(n, count, seed, model=None): pass\n"
+        reference = "n = 1\ndef steps(): pass\ndef run(n, count, seed, model=None): steps_\n"
         reference += "def get_inputs():\n    return []\n"
         files = {"reference.py": reference, "shapes.py": "SHAPES = [{'n': 2, 'steps': 3}]"}
         made = kernelbench_com.translate({"folder": "own", "files": files})
@@ -202,6 +217,39 @@ KFORGE_WORKLOADS = [{"name": "long", "patches": {"steps": 1 << 41}}]
             self.assertEqual(patches, {"steps": 1 << 41})
 
 
+class Loop(unittest.TestCase):
+    """A recurrence over a long axis: without storage each call takes as many operations."""
+
+    TEXT = """
+import torch
+rows, steps = 8, 4096
+class Model(torch.nn.Module):
+    def forward(self, x):
+        h = torch.zeros_like(x[:, 0])
+        for step in range(x.shape[1]):
+            h = torch.tanh(h + x[:, step])
+        return h
+def get_inputs():
+    return [torch.randn(rows, steps, 2048)]
+"""
+
+    def test_shrinks_in_large_steps(self):
+        options = types.SimpleNamespace(class_name="Model", mode="train", max_elements=1 << 20)
+        with tempfile.TemporaryDirectory() as folder:
+            path = folder + "/own.py"
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(self.TEXT)
+            with mock.patch.object(shrink, "_size", wraps=shrink._size) as sizes:
+                found = shrink.shrink(path, {}, options, 1 << 20, 1 << 28)
+            self.assertLessEqual(found.elements, 1 << 20)
+            self.assertEqual(found.patches, {"steps": 32})
+            self.assertLessEqual(sizes.call_count, 6)
+            problem = load.Problem.read(path, {"steps": 64})
+            with mock.patch.object(meta, "MOST_OPERATIONS", 100):
+                size = meta.size(problem, options)
+            self.assertEqual((size.outputs, size.slow), (None, True))
+
+
 class Raw(unittest.TestCase):
     def test_statements(self):
         for cpp, python in (
@@ -244,6 +292,18 @@ class Raw(unittest.TestCase):
         self.assertIn("        w = bn.weight.clone()\n        set_data(bn.weight, w)", text)
         self.assertNotIn("w = ", text[text.index("def forward") :])
 
+    def test_inputs_that_get_their_numbers_later(self):
+        text = driver(
+            "auto w = torch::empty({n}); auto b = torch::empty({n}); float bound = 1.0f / std::sqrt(n);"
+            "torch::nn::init::kaiming_uniform_(\n w, 2.0, torch::kFanIn, torch::kLeakyReLU); "
+            "b.uniform_(-bound, bound); auto ref = x * w + b;"
+        )["text"]
+        forward, drawn = text[text.index("def forward") :].split("def get_inputs")
+        self.assertNotIn("uniform", forward)
+        self.assertIn("nn.init.kaiming_uniform_( w, 2.0, torch.kFanIn, torch.kLeakyReLU)", drawn)
+        self.assertLess(drawn.index("bound ="), drawn.index("b.uniform_(-bound, bound)"))
+        self.assertEqual((libtorch.torch.kFanIn, libtorch.torch.kLeakyReLU), ("fan_in", "leaky_relu"))
+
     def test_module_that_evaluates(self):
         text = driver("torch::nn::BatchNorm1d bn(n); bn->eval(); auto ref = bn->forward(x);")["text"]
         self.assertIn("        bn.eval()\n", text[: text.index("def forward")])
@@ -275,6 +335,17 @@ class Raw(unittest.TestCase):
         for line in ("def half(x):", "    return div(x, 2)", "self.by = 3.0", "return x * self.by"):
             self.assertIn(line, made)
         self.assertIn("ref = half(own(x))", made)
+
+    def test_parameter_that_is_assigned_where_it_is_registered(self):
+        before = "struct Own : torch::nn::Module { torch::Tensor by; torch::Tensor add; Own() { "
+        before += 'register_parameter("by", by = torch::randn({8})); '
+        before += 'register_buffer("add", add = torch::randn({8})); } '
+        before += "torch::Tensor forward(torch::Tensor x) { return x * by + add; } };\n"
+        files = {"driver.cpp": before + DRIVER % "Own own; auto ref = own.forward(x);"}
+        made = raw_cuda.translate({"folder": "own", "files": {**files, "init.cu": ""}})["text"]
+        self.assertIn("self.by = python_nn.Parameter(torch.randn([8]))", made)
+        self.assertIn('self.register_buffer("add", torch.randn([8]))', made)
+        self.assertIn("return x * self.by + self.add", made)
 
     def test_half_precision_that_a_processor_lacks(self):
         torch = libtorch.python_torch

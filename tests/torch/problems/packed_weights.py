@@ -1,5 +1,5 @@
 # import: made
-# Weights of 4 bits that the module itself makes bf16.
+# Weights of 4 bits that the module itself makes bf16. Its own seed does not count.
 import torch
 import torch.nn as nn
 
@@ -7,6 +7,7 @@ import torch.nn as nn
 class Model(nn.Module):
     def __init__(self, n, k):
         super().__init__()
+        torch.manual_seed(n ^ k)
         self.register_buffer("packed", torch.randint(0, 256, (n, k // 2), dtype=torch.uint8))
         self.register_buffer("scales", torch.rand(n, 1).to(torch.bfloat16))
 
