@@ -85,6 +85,9 @@ static struct {
      * an oracle has started. */
     kf_runner_event check_event;
     int check_code, code_after, oracles;
+    /* The batches of the check so far; the code of the second, which gets the reference's outputs.
+     * 0: it passes, -1: it ends like the first. */
+    int checks, second_check;
     const struct kf_runner *checked;
     /* how the process of a check that ends is explained */
     kf_runner_explanation check_end;
@@ -498,6 +501,14 @@ kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch)
         return batch->code = world.failure, KF_RUNNER_DEVICE_ERROR;
     if (batch->check) {
         world.checked = runner;
+        if (++world.checks > 1 && world.second_check >= 0)
+            return batch->code = world.second_check,
+                   world.second_check ? KF_RUNNER_DEVICE_ERROR : KF_RUNNER_OK;
+        kf_runner_timeout wait;
+        kf_runner_timeout_begin(&wait, batch->timeout, world.now);
+        while (world.check_event == KF_RUNNER_TIMEOUT &&
+               kf_runner_timeout_look(&wait, 0, world.now))
+            world.now += KF_RUNNER_TIMEOUT_TURN;
         return batch->code = world.check_code, world.check_event;
     }
     if (world.code_after && runner == world.checked)
@@ -1939,7 +1950,8 @@ static void errors_of_the_machine_are_told_from_those_of_programs(void **state)
 }
 
 /* The import has seen that a task's own check takes the reference's result. So if it fails on the
- * candidate's outputs, these are wrong. Its process may be damaged, so another oracle follows. */
+ * candidate's outputs, these are wrong. Its process may be damaged, so another oracle follows. If
+ * the check hangs, they are wrong if that oracle's check of the reference's outputs ends. */
 static void a_check_that_fails_refuses(void **state)
 {
     (void)state;
@@ -1954,20 +1966,25 @@ static void a_check_that_fails_refuses(void **state)
         kf_status status;
         kf_blame blame;
         const char *rule;
-        int oracles;
+        int oracles, second_check;
     } rows[] = {
+        {KF_RUNNER_TIMEOUT, 1, 0, KF_WRONG_RESULT, KF_BLAME_CANDIDATE, "output.mismatch", 2, 0},
+        {KF_RUNNER_TIMEOUT, 1, 0, KF_WRONG_RESULT, KF_BLAME_CANDIDATE, "output.mismatch", 2,
+         KF_WIRE_REFUSED},
+        {KF_RUNNER_TIMEOUT, 1, 0, KF_JUDGE_ERROR, KF_BLAME_TASK, "oracle.failed", 2, -1},
         {KF_RUNNER_DEVICE_ERROR, KF_WIRE_REFUSED, 0, KF_WRONG_RESULT, KF_BLAME_CANDIDATE,
-         "output.mismatch", 1},
+         "output.mismatch", 1, -1},
         {KF_RUNNER_DEVICE_ERROR, KF_WIRE_REFUSED, 710, KF_WRONG_RESULT, KF_BLAME_CANDIDATE,
-         "output.mismatch", 2},
-        {KF_RUNNER_DEVICE_ERROR, 700, 0, KF_WRONG_RESULT, KF_BLAME_CANDIDATE, "output.mismatch", 2},
-        {KF_RUNNER_ENDED, 1, 0, KF_WRONG_RESULT, KF_BLAME_CANDIDATE, "output.mismatch", 2},
-        {KF_RUNNER_ENDED, 2, 0, KF_JUDGE_ERROR, KF_BLAME_TASK, "oracle.failed", 1},
-        {KF_RUNNER_ENDED, 3, 0, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "signal.outside", 1},
-        {KF_RUNNER_DEVICE_ERROR, 214, 0, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "oracle.failed", 1},
+         "output.mismatch", 2, -1},
+        {KF_RUNNER_DEVICE_ERROR, 700, 0, KF_WRONG_RESULT, KF_BLAME_CANDIDATE, "output.mismatch", 2,
+         0},
+        {KF_RUNNER_ENDED, 1, 0, KF_WRONG_RESULT, KF_BLAME_CANDIDATE, "output.mismatch", 2, -1},
+        {KF_RUNNER_ENDED, 2, 0, KF_JUDGE_ERROR, KF_BLAME_TASK, "oracle.failed", 1, -1},
+        {KF_RUNNER_ENDED, 3, 0, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "signal.outside", 1, -1},
+        {KF_RUNNER_DEVICE_ERROR, 214, 0, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "oracle.failed", 1, -1},
         {KF_RUNNER_DEVICE_ERROR, KF_WIRE_REFUSED, 214, KF_JUDGE_ERROR, KF_BLAME_MACHINE,
-         "oracle.failed", 1},
-        {KF_RUNNER_DEVICE_ERROR, 2, 0, KF_OUT_OF_MEMORY, KF_BLAME_CANDIDATE, "memory.held", 1},
+         "oracle.failed", 1, -1},
+        {KF_RUNNER_DEVICE_ERROR, 2, 0, KF_OUT_OF_MEMORY, KF_BLAME_CANDIDATE, "memory.held", 1, -1},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         machine *m = started(108e-6);
@@ -1979,6 +1996,7 @@ static void a_check_that_fails_refuses(void **state)
         world.check_event = rows[i].event;
         world.check_code = rows[i].code;
         world.code_after = rows[i].code_after;
+        world.second_check = rows[i].second_check;
         if (rows[i].event == KF_RUNNER_ENDED) world.check_end = ends[rows[i].code];
         kf_verdict *v = judged(m, (int)i);
         assert_int_equal(v->workloads->finding_count, 1);

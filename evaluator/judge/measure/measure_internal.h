@@ -148,6 +148,8 @@ bool kf_measurement_fetches_all(const kf_measurement *r);
 
 /* ---- measure_report.c ------------------------------------------------------------------------ */
 
+/* True if the end of the job's time, and no limit of its own, ended a wait for a runner. */
+bool kf_measurement_ends_with_job(const kf_workbench *bench, kf_role role);
 /* Turns an event of a runner into a finding. */
 bool kf_measurement_report(kf_measurement *r, kf_runner *runner, kf_role role,
                            kf_runner_event event, int code, const char *doing, kf_error *error);
