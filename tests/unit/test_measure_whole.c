@@ -192,6 +192,7 @@ struct kf_runner {
     uint32_t results; /* Python runners: results held until a batch discards them */
     int fills;        /* results held at its last calls */
     bool read;        /* results were fetched since its last batch with calls */
+    bool wrong[1024]; /* Python runners: by set: the result in its own memory is wrong */
 };
 
 static behaviour baseline_does, candidate_does, oracle_does;
@@ -577,6 +578,8 @@ kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch)
         for (uint32_t i = 0; i < batch->count && runner->does->too_early; i++)
             if (before[batch->order[i]] != world.holds[batch->order[i]])
                 world.wrong[batch->order[i]] = true;
+        for (uint32_t i = 0; i < batch->count; i++)
+            runner->wrong[batch->order[i]] = world.wrong[batch->order[i]];
         if (runner->does == &oracle_does && world.clearing > 0)
             world.cleared = world.now + batch->seconds + world.clearing;
         if (runner->does->frees > 0 && world.timed_last == runner)
@@ -915,9 +918,13 @@ static double floor_seconds(const kf_device *device, const kf_problem *problem)
 static bool fetch(kf_sets *sets, kf_runner *runner, kf_role role, const uint32_t *list,
                   uint32_t count, const bool *called, kf_fetch_fault *fault, kf_error *error)
 {
-    (void)sets, (void)list, (void)called, (void)error;
+    (void)sets, (void)called, (void)error;
     assert_true(runner->results >= count);
     runner->read = true;
+    for (uint32_t i = 0; i < count; i++) {
+        world.wrong[list[i]] = runner->wrong[list[i]];
+        world.of_candidate[list[i]] = role == KF_ROLE_CANDIDATE;
+    }
     *fault = (kf_fetch_fault){0};
     /* Memory is shared by results that are there at the same time. */
     if (role == KF_ROLE_CANDIDATE && runner->results > 1 && world.shares_from &&
@@ -2222,6 +2229,47 @@ static void calls_respect_their_stream(void **state)
         }
 }
 
+/* With one set of buffers, the only call of a held batch is behind the gate, and its set gets new
+ * inputs and its truth again. If the first pair varies the inputs, another pair's batch is held. */
+static void held_batches_have_room_in_one_set(void **state)
+{
+    (void)state;
+    kf_device_operations few = operations;
+    few.order = (kf_order_operations){.hold = hold,
+                                      .release = release_stream,
+                                      .take_samples = take_samples,
+                                      .check_samples = check_samples};
+    few.python.least_sets = one_set;
+    few.python.hold_results = hold_results;
+    few.buffers.truth_room = one_truth;
+    for (int early = 0; early < 2; early++)
+        for (int late = 0; late < 2; late++) {
+            machine *m = started(6e-3);
+            m->device.operations = &few;
+            m->device.set_bytes = 1;
+            m->kinds[KF_ROLE_CANDIDATE] = m->kinds[KF_ROLE_BASELINE] = m->kinds[KF_ROLE_ORACLE] =
+                KF_RUNNER_TORCH;
+            candidate_does.call = 6e-3;
+            candidate_does.too_early = early;
+            candidate_does.too_late = late;
+            for (int job = 0; job < 80; job++) {
+                kf_verdict *v = judged(m, job);
+                const kf_workload_verdict *w = v->workloads;
+                if (w->finding_count != (early || late))
+                    fail_msg("job %d, early %d, late %d: %zu findings, %d sets, %d pairs, %d held",
+                             job, early, late, w->finding_count, w->sets, w->pairs, world.held);
+                if (w->finding_count)
+                    assert_string_equal(w->findings[0].rule, "stream.unordered");
+                else
+                    assert_true(w->sets == 1 && w->pairs >= 8);
+                kf_verdict_free(v);
+            }
+            /* Work that ends late shows in the first batch. */
+            assert_true(late || world.held >= 80);
+            stopped(m);
+        }
+}
+
 /* Errors on some inputs are no mistake where the baseline errs as much. The sets of a workload that
  * is only checked are few, so it may not have shown that before a held batch. */
 static void held_batches_allow_the_errors_of_the_baseline(void **state)
@@ -2383,6 +2431,7 @@ int test_program(void)
         cmocka_unit_test(a_machine_that_stands_still_makes_no_short_batches),
         cmocka_unit_test(dear_inputs_still_make_batches_that_tell),
         cmocka_unit_test(calls_respect_their_stream),
+        cmocka_unit_test(held_batches_have_room_in_one_set),
         cmocka_unit_test(held_batches_allow_the_errors_of_the_baseline),
     };
     return TEST_GROUP(tests, NULL, NULL);
