@@ -94,6 +94,12 @@ static struct {
     /* Other programs take all but 1/20 of the candidate's processor time, and it never answers. */
     bool busy_for_ever;
     double compiling; /* seconds in which a compiled baseline is loaded */
+    /* seconds for which other jobs have the device at each request, the requests, and the
+     * workbench's `waited` after the last job */
+    double others;
+    int requests;
+    double waited_for_others;
+    double building; /* seconds in which the candidate is built after its job has begun */
     /* the runner that never answers */
     const struct behaviour *hangs;
     /* True while the device is occupied; since before the last fill. */
@@ -1026,6 +1032,13 @@ static void stopped(machine *m)
 }
 
 /* Returns the verdict on the candidate as configured. The caller frees it. */
+static const char *await_candidate(void *context, bool *failed, kf_error *error)
+{
+    (void)context, (void)failed, (void)error;
+    world.now += world.building;
+    return "candidate";
+}
+
 static kf_verdict *judged(machine *m, int number)
 {
     kf_secret secret;
@@ -1045,7 +1058,8 @@ static kf_verdict *judged(machine *m, int number)
                   [KF_ROLE_ORACLE] = m->kinds[KF_ROLE_ORACLE]},
         .task = m->task,
         .problem = &m->problem,
-        .programs = {.candidate = "candidate",
+        .programs = {.candidate = world.building > 0 ? NULL : "candidate",
+                     .await_candidate = await_candidate,
                      .baseline = "baseline",
                      .oracle = "oracle",
                      .compiled = m->compiled},
@@ -1059,6 +1073,7 @@ static kf_verdict *judged(machine *m, int number)
     bench.clock.deadline += m->spoiled;
     if (!kf_measure_workload(&bench, &error)) fail_msg("%s", error.text);
     world.coarse = bench.found.coarse;
+    world.waited_for_others = bench.waited;
     return verdict;
 }
 
@@ -2052,6 +2067,43 @@ static void a_busy_machine_makes_no_job_long(void **state)
     }
 }
 
+/* Other jobs have the device at each request for it. */
+static bool wait_for_others(kf_device *device, bool take, const volatile int *stop, kf_error *error)
+{
+    (void)device, (void)stop, (void)error;
+    if (take) world.now += world.others;
+    world.requests += take;
+    return true;
+}
+
+/* A job may wait for the device of a GPU, or for its candidate's build, much longer than its own
+ * time. The self-test subtracts `waited`, in which its other jobs had the device. */
+static void waiting_for_other_jobs_takes_no_time_of_the_job(void **state)
+{
+    (void)state;
+    static const struct {
+        bool reserves, times_alone;
+        double building;
+        int requests;
+    } rows[] = {{true, false, 0, 1}, {false, true, 0, 2}, {true, true, 500, 4}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        machine *m = started(108e-6);
+        kf_device_operations shared = operations;
+        if (rows[i].reserves) shared.reserve = wait_for_others;
+        if (rows[i].times_alone) shared.time_alone = wait_for_others;
+        m->device.operations = &shared;
+        m->options.timeout_seconds = 30;
+        world.others = 400;
+        world.building = rows[i].building;
+        kf_verdict *v = judged(m, (int)i);
+        if (v->workloads->finding_count) fail_msg("row %zu: %s", i, v->workloads->findings[0].text);
+        if (world.requests != rows[i].requests) fail_msg("row %zu: %d", i, world.requests);
+        assert_float_equal(world.waited_for_others, 400 * world.requests, 1e-6);
+        kf_verdict_free(v);
+        stopped(m);
+    }
+}
+
 /* A compiled baseline has a limit of its own, and its time moves the deadline and the ceiling. */
 static void compiling_the_baseline_takes_no_time_of_the_job(void **state)
 {
@@ -2400,6 +2452,7 @@ int test_program(void)
         cmocka_unit_test(a_faster_one_in_python_has_its_own_inputs_truth),
         cmocka_unit_test(a_check_that_fails_refuses),
         cmocka_unit_test(a_busy_machine_makes_no_job_long),
+        cmocka_unit_test(waiting_for_other_jobs_takes_no_time_of_the_job),
         cmocka_unit_test(compiling_the_baseline_takes_no_time_of_the_job),
         cmocka_unit_test(a_program_that_hangs_is_to_blame),
         cmocka_unit_test(work_before_the_clock_gains_nothing),
