@@ -2104,6 +2104,34 @@ static void waiting_for_other_jobs_takes_no_time_of_the_job(void **state)
     }
 }
 
+/* The pair in which the job's time ends does not count, interrupted or not, and its samples say so.
+ */
+static void samples_of_the_last_pair_count_with_it(void **state)
+{
+    (void)state;
+    int ended = 0;
+    for (int busy = 0; busy < 2; busy++)
+        for (int i = 0; i < 40; i++) {
+            machine *m = started(6e-3);
+            world.busy_with = world.busy_without = 0.1 * busy;
+            m->options.seconds = 100;
+            m->options.half_width = 1e-9;
+            m->options.timeout_seconds = 3 + 0.05 * i;
+            kf_verdict *v = judged(m, i);
+            const kf_workload_verdict *w = v->workloads;
+            int baseline, candidate;
+            calls_of(w, 'b', &baseline);
+            calls_of(w, 'c', &candidate);
+            if (!w->finding_count && (baseline != w->pairs || candidate != w->pairs))
+                fail_msg("%.2f s: %d pairs, %d and %d samples", m->options.timeout_seconds,
+                         w->pairs, baseline, candidate);
+            ended += !w->finding_count;
+            kf_verdict_free(v);
+            stopped(m);
+        }
+    if (ended < 60) fail_msg("%d jobs", ended);
+}
+
 /* A compiled baseline has a limit of its own, and its time moves the deadline and the ceiling. */
 static void compiling_the_baseline_takes_no_time_of_the_job(void **state)
 {
@@ -2452,6 +2480,7 @@ int test_program(void)
         cmocka_unit_test(a_faster_one_in_python_has_its_own_inputs_truth),
         cmocka_unit_test(a_check_that_fails_refuses),
         cmocka_unit_test(a_busy_machine_makes_no_job_long),
+        cmocka_unit_test(samples_of_the_last_pair_count_with_it),
         cmocka_unit_test(waiting_for_other_jobs_takes_no_time_of_the_job),
         cmocka_unit_test(compiling_the_baseline_takes_no_time_of_the_job),
         cmocka_unit_test(a_program_that_hangs_is_to_blame),
