@@ -83,7 +83,7 @@ static kf_proposal *take_proposal(kf_proposal **list, int model, const kf_llm_qu
 }
 
 /* Drops a question after its client has left. It may wait to be proposed, be a job, or wait to be
- * judged once more. The time of its job counts for the agent. */
+ * judged once more. The time since a worker began its job counts for the agent. */
 static void withdraw(kf_search *s, int model, const kf_llm_question *asked)
 {
     for (kf_agent_question **at = &s->calls.questions; *at; at = &(*at)->next) {
@@ -97,8 +97,7 @@ static void withdraw(kf_search *s, int model, const kf_llm_question *asked)
     double seconds = 0;
     kf_proposal *job = take_proposal(&s->jobs.in_flight, model, asked);
     if (job) {
-        seconds = kf_now() - job->started;
-        kf_workers_cancel(s->workers, job->ticket);
+        seconds = kf_workers_cancel(s->workers, job->ticket);
         if (job->tunable) job->tunable->in_flight--;
         kf_proposal_free(job);
     }

@@ -419,13 +419,15 @@ size_t kf_workers_withdraw(kf_workers *workers, int64_t *tickets, size_t most)
     return count;
 }
 
-void kf_workers_cancel(kf_workers *workers, int64_t ticket)
+double kf_workers_cancel(kf_workers *workers, int64_t ticket)
 {
+    double began = 0;
     for (kf_pending **at = &workers->queue; *at; at = &(*at)->next) {
         if ((*at)->ticket != ticket) continue;
         kf_pending_free(kf_pool_unlink(workers, at));
-        return;
+        return 0;
     }
     for (size_t i = 0; i < workers->channel_count; i++)
-        if (workers->channels[i]->kind->cancel(workers->channels[i], ticket)) return;
+        if (workers->channels[i]->kind->cancel(workers->channels[i], ticket, &began)) break;
+    return began > 0 ? kf_now() - began : 0;
 }

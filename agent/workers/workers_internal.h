@@ -30,6 +30,8 @@ typedef struct kf_pending {
     bool cancelled;
     /* Seconds that judging may take. */
     double limit;
+    /* When its worker began it (kf_now). 0: it waits. */
+    double began;
     /* The channel of a machine that failed with this job. Another channel gets the job next, if
      * there is one. NULL: no machine failed. */
     const struct kf_channel *failed_on;
@@ -53,8 +55,9 @@ typedef struct kf_channel_kind {
      * the time when `advance` is due in any case. */
     int (*watch)(const kf_channel *channel, struct pollfd fds[KF_CHANNEL_FDS], double *wake);
     size_t (*withdraw)(kf_channel *channel, int64_t *tickets, size_t most);
-    /* Stops the job with this ticket. False if the channel has no such job. */
-    bool (*cancel)(kf_channel *channel, int64_t ticket);
+    /* Stops the job with this ticket, and copies its `began`, or 0 if it was cancelled before.
+     * False if the channel has no such job. */
+    bool (*cancel)(kf_channel *channel, int64_t ticket, double *began);
     /* Asks the worker to end, without waiting. May be NULL. */
     void (*begin_close)(kf_channel *channel);
     void (*close)(kf_channel *channel);

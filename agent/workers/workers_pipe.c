@@ -437,6 +437,13 @@ static void expect_life(pipe_channel *p)
                        : 0;
 }
 
+/* Notes that the worker began the job. It reads the first of its jobs at once, and names each of
+ * the others in a sign of life. */
+static void note_begun(kf_pending *job)
+{
+    if (!job->began) job->began = kf_now();
+}
+
 /* True if the line is a sign of life. */
 static bool take_alive(pipe_channel *p, const char *text, size_t size)
 {
@@ -444,12 +451,15 @@ static bool take_alive(pipe_channel *p, const char *text, size_t size)
         return false;
     kf_auto(cJSON) json = kf_json_parse(text, size, KF_JOB_BYTES, "sign of life", NULL);
     const cJSON *schema = cJSON_GetObjectItemCaseSensitive(json, "schema"),
-                *doing = cJSON_GetObjectItemCaseSensitive(json, "doing");
+                *doing = cJSON_GetObjectItemCaseSensitive(json, "doing"),
+                *id = cJSON_GetObjectItemCaseSensitive(json, "id");
     if (!cJSON_IsString(schema) || strcmp(schema->valuestring, KF_ALIVE_SCHEMA) != 0) return false;
     if (cJSON_IsString(doing)) {
         snprintf(p->doing, sizeof p->doing, "%s", doing->valuestring);
         snprintf(p->channel.pool->doing, sizeof p->doing, "%s", doing->valuestring);
     }
+    for (kf_pending *job = p->jobs; job && cJSON_IsString(id); job = job->next)
+        if (strcmp(job->id, id->valuestring) == 0) note_begun(job);
     expect_life(p);
     return true;
 }
@@ -492,6 +502,7 @@ static bool take_answer(pipe_channel *p, const char *text, size_t size, kf_error
     p->job_count--;
     if (last && before) p->written = before->size;
     p->state = p->jobs ? BUSY : IDLE;
+    if (p->jobs) note_begun(p->jobs);
     set_deadline(p);
     return true;
 }
@@ -607,6 +618,7 @@ static void pipe_begin(kf_channel *channel, kf_pending *job)
     if (!last || deadline > p->deadline) p->deadline = deadline;
     if (!last) {
         snprintf(p->doing, sizeof p->doing, "%s", "reading");
+        note_begun(job);
         expect_life(p);
     }
     write_job(p);
@@ -666,7 +678,7 @@ static int pipe_watch(const kf_channel *channel, struct pollfd fds[KF_CHANNEL_FD
     return count ? count : p->closing;
 }
 
-static bool pipe_cancel(kf_channel *channel, int64_t ticket)
+static bool pipe_cancel(kf_channel *channel, int64_t ticket, double *began)
 {
     pipe_channel *p = (pipe_channel *)channel;
     kf_pending *job = p->jobs;
@@ -674,6 +686,7 @@ static bool pipe_cancel(kf_channel *channel, int64_t ticket)
     if (!job) return false;
     if (job->cancelled) return true;
     job->cancelled = true;
+    *began = job->began;
     /* A worker of an older version judges it to its end. */
     if (!channel->takes_cancels) return true;
     /* The id of a job needs no escapes (job.h). */

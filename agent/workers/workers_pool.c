@@ -44,6 +44,7 @@ void kf_pool_enqueue(kf_workers *pool, kf_pending *job, bool first)
         drop_cancelled(pool, job);
         return;
     }
+    job->began = 0;
     if (first) {
         job->next = pool->queue;
         if (!pool->queue) pool->queue_end = &job->next;

@@ -192,13 +192,14 @@ static void check_slot(spool_channel *s, slot *at, double now)
     if (access(verdict, F_OK) != 0) {
         double limit = at->job->limit + s->grace + 2 * KF_SPOOL_LEASE_SECONDS;
         if (access(waiting, F_OK) == 0) {
-            at->deadline = 0;
+            at->deadline = at->job->began = 0;
             return;
         }
         struct stat status = {0};
         path_of(waiting, s->taken, at->job->id);
         stat(waiting, &status);
         if (!at->deadline) at->deadline = now + limit;
+        if (!at->job->began) at->job->began = now;
         if (!at->since || !same_stamp(&at->stamp, &status.st_mtim)) {
             at->stamp = status.st_mtim;
             at->since = now;
@@ -307,12 +308,13 @@ static size_t spool_withdraw(kf_channel *channel, int64_t *tickets, size_t most)
     return count;
 }
 
-static bool spool_cancel(kf_channel *channel, int64_t ticket)
+static bool spool_cancel(kf_channel *channel, int64_t ticket, double *began)
 {
     spool_channel *s = (spool_channel *)channel;
     for (size_t i = 0; i < s->slot_count; i++) {
         kf_pending *job = s->slots[i].job;
         if (!job || job->ticket != ticket) continue;
+        *began = job->began;
         remove_files(s, job);
         kf_pending_free(job);
         s->slots[i].job = NULL;

@@ -10,7 +10,7 @@
  *   // rule: T8                                 the cheat it is a construction of
  * (docs/internals/trust.md lists them); free text for honest ones
  *   // expect: STATUS RULE | STATUS RULE …      any of these; RULE is that of the first finding and
- * is left out for `correct`; output.mismatch stands for output.inaccurate, too
+ * is left out for `correct`
  *   // expect-cuda: …                           instead of `expect`, on a GPU
  *   // devices: cpu                             only there (cpu or cuda)
  *   // mode: timed                              timed as `eval` does; otherwise only checked, which

@@ -23,8 +23,8 @@
  *
  * Sign of life: {"schema":"kforge-alive/1","id":…,"doing":"compiling"}, or "measuring", or
  * the judge's step in words ("timing large, 2 of 3"). It is about one of the worker's jobs. A
- * worker also writes one when the step changes. An agent that missed KF_ALIVE_MISSED of them gives
- * the worker up.
+ * worker also writes one when the step changes, and when it begins a job. An agent that missed
+ * KF_ALIVE_MISSED of them gives the worker up.
  */
 #ifndef KFORGE_WORKER_PROTOCOL_H
 #define KFORGE_WORKER_PROTOCOL_H

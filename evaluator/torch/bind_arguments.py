@@ -90,13 +90,7 @@ class Loaded:
         )
         if plan.get("full_f32"):
             self.torch.backends.cudnn.allow_tf32 = False
-        problem = load.Problem(
-            plan["problem"]["text"],
-            plan["problem"]["name"],
-            plan["patches"],
-            plan["class"],
-            nesting=plan.get("structure"),
-        )
+        problem = load.Problem.of_plan(plan)
         self.problem = problem
         chosen = None
         if self.role == "candidate":

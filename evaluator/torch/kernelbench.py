@@ -78,13 +78,7 @@ class Protocol:
             "correctness": False,
             "metadata": {},
         }
-        self.problem = load.Problem(
-            plan["problem"]["text"],
-            plan["problem"]["name"],
-            plan["patches"],
-            plan["class"],
-            nesting=plan.get("structure"),
-        )
+        self.problem = load.Problem.of_plan(plan)
 
     def build(self):
         candidate = self.plan["candidate"]

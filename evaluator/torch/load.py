@@ -344,6 +344,17 @@ class Problem:
             ) from None
         return cls(text, str(path), patches, class_name)
 
+    @classmethod
+    def of_plan(cls, plan):
+        """Loads the problem of a runner's plan (runner.py)."""
+        return cls(
+            plan["problem"]["text"],
+            plan["problem"]["name"],
+            plan["patches"],
+            plan["class"],
+            nesting=plan.get("structure"),
+        )
+
     def _class(self, class_name):
         return module_class(self.module, self.name, class_name)
 

@@ -89,20 +89,19 @@ typedef struct parts {
     const struct reason *reason;
 } parts;
 
-/* Reads the flag from its end, because a workload's name may have colons. */
+/* Tasks forbid colons in the names of workloads. */
 static bool read_flag(const char *flag, parts *p)
 {
     const size_t before = sizeof KF_FLAG_THROTTLED;
     if (strncmp(flag, KF_FLAG_THROTTLED ":", before) != 0) return false;
-    const char *at = flag + strlen(flag);
-    for (int colons = 0; colons < 3; colons += *at == ':')
-        if (--at < flag + before) return false;
+    p->workload = flag + before;
+    p->workload_size = (int)strcspn(p->workload, ":");
+    const char *at = p->workload + p->workload_size;
     char name[16];
     int read = 0;
-    if (sscanf(at, ":%zu:%zu:%15[a-z]%n", &p->throttled, &p->timed, name, &read) != 3 || at[read])
+    if (!p->workload_size ||
+        sscanf(at, ":%zu:%zu:%15[a-z]%n", &p->throttled, &p->timed, name, &read) != 3 || at[read])
         return false;
-    p->workload = flag + before;
-    p->workload_size = (int)(at - p->workload);
     for (size_t i = 0; i < REASONS; i++)
         if (strcmp(name, reasons[i].name) == 0) return p->reason = &reasons[i], true;
     return false;

@@ -256,7 +256,7 @@ static void set_doing(watch *w, const kf_job *job, const char *doing)
 {
     pthread_mutex_lock(&w->mutex);
     if (!job) doing = "";
-    w->changed = w->changed || strcmp(w->doing, doing) != 0;
+    w->changed = w->changed || strcmp(w->doing, doing) != 0 || (job && strcmp(w->id, job->id) != 0);
     snprintf(w->doing, sizeof w->doing, "%s", doing);
     if (job) {
         snprintf(w->id, sizeof w->id, "%s", job->id);
@@ -467,6 +467,9 @@ static reading take_in(kf_job_queue *h, reader *r, watch *w, kf_error *error)
         if (!blank && !job && !write_line(w, refusal, error)) return READ_FAILED;
         if (!job) continue;
         kf_job_queue_add(h, job, NULL);
+        /* The agent learns that this job has begun. */
+        set_doing(w, job, "compiling");
+        write_alive(w);
         /* Its cancel may have been read already. */
         search_anew(r);
     }

@@ -351,7 +351,7 @@ most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
 sys.exit(f"{most} KiB" if most > 64 * 1024 else 0)
 END
 # A run that ended for its time is resumed with more of it, also if measuring the best again took less
-# than was kept for it. Each reply is faster, so that the search goes on. The best was throttled.
+# than was kept for it. Each reply is faster, so that the search goes on.
 cat >faster.sh <<'END'
 cat >/dev/null
 number=$(($(cat number 2>/dev/null || echo 1) + 1))
@@ -363,21 +363,22 @@ FAKE_SLEEP=0.2 "$program" optimize "$task" --workers "$fake" --model "exec:sh $w
 out=$(cat out)
 says "the time of the budget is used up"
 grep -q '^resume .* --time [0-9]' out || fail "no time to resume: $out"
-if grep -q throttled "$(sed -n 's/^source  *//p' out)" /dev/null; then
-    says "the GPU was too hot in 12 of 60 timed batches"
-fi
-# So is a run that ended for another reason, and had no time to measure a candidate again.
-cat >refuted.sh <<'END'
+# The best was throttled.
+"$program" optimize "$task" --workers "$fake" --model "exec:sh $work/faster.sh" --strategy sample \
+    --candidates 8 --store throttled.db >out 2>err
+out=$(cat out)
+says "the GPU was too hot in 12 of 60 timed batches"
+# A run that ended for another reason, and had no time to measure a candidate again, is resumed with
+# more time, too. The candidate takes more than half of it, also if it begins late.
+cat >long.sh <<'END'
 cat >/dev/null
-number=$(($(cat refuted 2>/dev/null || echo 0) % 6 + 1))
-echo $number >refuted
-printf '```cuda\n#pragma fake: speed 3.%d\n#pragma fake: verified 1.2\n#pragma fake: sleep 0.4\nvoid axpy() {}\n```' $number
+printf '```cuda\n#pragma fake: speed 3\n#pragma fake: sleep 3.5\nvoid axpy() {}\n```'
 END
-"$program" optimize "$task" --workers "$fake" --model "exec:sh $work/refuted.sh" --time 3600ms \
-    --candidates 8 --store refuted.db >out 2>err
-if grep -q 'the time did not suffice' out; then
-    grep -q '^resume .* --time [0-9]' out || fail "no time to measure again: $(cat out)"
-fi
+"$program" optimize "$task" --workers "$fake" --model "exec:sh $work/long.sh" --time 6s \
+    --strategy sample --candidates 4 --store long.db >out 2>err
+out=$(cat out)
+says "was not measured again: the time did not suffice"
+grep -q '^resume .* --time [0-9]' out || fail "no time to measure again: $out"
 # A run, and a bench, of a task without anything to tune say so, and that they know the baseline.
 mkdir plain
 cp -r "$root/tasks/axpy" plain

@@ -252,6 +252,40 @@ static void a_case_names_the_rules_that_it_expects(void **state)
     assert_int_equal(system(command), 0);
 }
 
+static void note_finding(void *context, const kf_selftest_case *row)
+{
+    bool inexact = strcmp(row->finding, "output.inaccurate") == 0;
+    *(bool *)context = inexact;
+    if (row->passed == inexact) fail_msg("%s: %d", row->finding, row->passed);
+}
+
+/* A judge that calls wrong results inexact fails its self-test. */
+static void an_inexact_result_is_no_mismatch(void **state)
+{
+    (void)state;
+    char root[] = "/tmp/kforge-selftest-XXXXXX", command[2000];
+    assert_non_null(mkdtemp(root));
+    snprintf(command, sizeof command,
+             "mkdir -p %s/honest %s/hostile/scale && ln -s %s/selftest %s/selftest && "
+             "sed 's/output.inaccurate . wrong_result //' "
+             "%s/hostile/scale/half_precision.cu >%s/hostile/scale/half_precision.cu",
+             root, root, KFORGE_SOURCE_DIR "/tests", root, KFORGE_SOURCE_DIR "/tests", root);
+    assert_int_equal(system(command), 0);
+    bool inexact = false;
+    /* Varied inputs may hide that it is just inexact. */
+    for (int turn = 0; turn < 30 && !inexact; turn++) {
+        kf_error error = {0};
+        kf_selftest_summary summary;
+        if (!kf_selftest_run(judge, root, KF_SELFTEST_ALL, NULL, note_finding, &inexact, NULL,
+                             &summary, &error))
+            fail_msg("%s", error.text);
+        assert_int_equal(summary.hostile, 1);
+    }
+    assert_true(inexact);
+    snprintf(command, sizeof command, "rm -r %s", root);
+    assert_int_equal(system(command), 0);
+}
+
 /* A comment does not change the machine code. */
 static void known_code_is_not_measured(void **state)
 {
@@ -567,6 +601,7 @@ int test_program(void)
         cmocka_unit_test(one_truth_at_a_time),
         cmocka_unit_test(a_case_is_not_late_because_others_time),
         cmocka_unit_test(a_case_names_the_rules_that_it_expects),
+        cmocka_unit_test(an_inexact_result_is_no_mismatch),
         cmocka_unit_test(known_code_is_not_measured),
         cmocka_unit_test(sanitised_builds_name_the_line),
         cmocka_unit_test(stopping_gives_no_verdict),

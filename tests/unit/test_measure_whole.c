@@ -86,12 +86,21 @@ static struct {
      * an oracle has started. */
     kf_runner_event check_event;
     int check_code, code_after, oracles;
+    /* The batches of the check so far; the code of the second, which gets the reference's outputs.
+     * 0: it passes, -1: it ends like the first. */
+    int checks, second_check;
     const struct kf_runner *checked;
     /* how the process of a check that ends is explained */
     kf_runner_explanation check_end;
     /* Other programs take all but 1/20 of the candidate's processor time, and it never answers. */
     bool busy_for_ever;
     double loading; /* seconds in which a baseline or oracle in Python is loaded */
+    /* seconds for which other jobs have the device at each request, the requests, and the
+     * workbench's `waited` after the last job */
+    double others;
+    int requests;
+    double waited_for_others;
+    double building; /* seconds in which the candidate is built after its job has begun */
     /* the runner that never answers */
     const struct behaviour *hangs;
     /* True while the device is occupied; since before the last fill. */
@@ -194,6 +203,7 @@ struct kf_runner {
     uint32_t results; /* Python runners: results held until a batch discards them */
     int fills;        /* results held at its last calls */
     bool read;        /* results were fetched since its last batch with calls */
+    bool wrong[1024]; /* Python runners: by set: the result in its own memory is wrong */
 };
 
 static behaviour baseline_does, candidate_does, oracle_does;
@@ -509,6 +519,14 @@ kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch)
         return batch->code = world.failure, KF_RUNNER_DEVICE_ERROR;
     if (batch->check) {
         world.checked = runner;
+        if (++world.checks > 1 && world.second_check >= 0)
+            return batch->code = world.second_check,
+                   world.second_check ? KF_RUNNER_DEVICE_ERROR : KF_RUNNER_OK;
+        kf_runner_timeout wait;
+        kf_runner_timeout_begin(&wait, batch->timeout, world.now);
+        while (world.check_event == KF_RUNNER_TIMEOUT &&
+               kf_runner_timeout_look(&wait, 0, world.now))
+            world.now += KF_RUNNER_TIMEOUT_TURN;
         return batch->code = world.check_code, world.check_event;
     }
     if (world.code_after && runner == world.checked)
@@ -578,6 +596,8 @@ kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch)
             if (before[batch->order[i]] != world.holds[batch->order[i]] &&
                 (!runner->does->early_if_varied || world.varied_sets[batch->order[i]]))
                 world.wrong[batch->order[i]] = true;
+        for (uint32_t i = 0; i < batch->count; i++)
+            runner->wrong[batch->order[i]] = world.wrong[batch->order[i]];
         if (runner->does == &oracle_does && world.clearing > 0)
             world.cleared = world.now + batch->seconds + world.clearing;
         if (runner->does->frees > 0 && world.timed_last == runner)
@@ -918,9 +938,13 @@ static double floor_seconds(const kf_device *device, const kf_problem *problem)
 static bool fetch(kf_sets *sets, kf_runner *runner, kf_role role, const uint32_t *list,
                   uint32_t count, const bool *called, kf_fetch_fault *fault, kf_error *error)
 {
-    (void)sets, (void)list, (void)called, (void)error;
+    (void)sets, (void)called, (void)error;
     assert_true(runner->results >= count);
     runner->read = true;
+    for (uint32_t i = 0; i < count; i++) {
+        world.wrong[list[i]] = runner->wrong[list[i]];
+        world.of_candidate[list[i]] = role == KF_ROLE_CANDIDATE;
+    }
     *fault = (kf_fetch_fault){0};
     /* Memory is shared by results that are there at the same time. */
     if (role == KF_ROLE_CANDIDATE && runner->results > 1 && world.shares_from &&
@@ -1022,6 +1046,13 @@ static void stopped(machine *m)
 }
 
 /* Returns the verdict on the candidate as configured. The caller frees it. */
+static const char *await_candidate(void *context, bool *failed, kf_error *error)
+{
+    (void)context, (void)failed, (void)error;
+    world.now += world.building;
+    return "candidate";
+}
+
 static kf_verdict *judged(machine *m, int number)
 {
     kf_secret secret;
@@ -1041,7 +1072,8 @@ static kf_verdict *judged(machine *m, int number)
                   [KF_ROLE_ORACLE] = m->kinds[KF_ROLE_ORACLE]},
         .task = m->task,
         .problem = &m->problem,
-        .programs = {.candidate = "candidate",
+        .programs = {.candidate = world.building > 0 ? NULL : "candidate",
+                     .await_candidate = await_candidate,
                      .baseline = "baseline",
                      .oracle = "oracle",
                      .compiled = m->compiled},
@@ -1055,6 +1087,7 @@ static kf_verdict *judged(machine *m, int number)
     bench.clock.deadline += m->spoiled;
     if (!kf_measure_workload(&bench, &error)) fail_msg("%s", error.text);
     world.coarse = bench.found.coarse;
+    world.waited_for_others = bench.waited;
     return verdict;
 }
 
@@ -1955,7 +1988,8 @@ static void errors_of_the_machine_are_told_from_those_of_programs(void **state)
 }
 
 /* The import has seen that a task's own check takes the reference's result. So if it fails on the
- * candidate's outputs, these are wrong. Its process may be damaged, so another oracle follows. */
+ * candidate's outputs, these are wrong. Its process may be damaged, so another oracle follows. If
+ * the check hangs, they are wrong if that oracle's check of the reference's outputs ends. */
 static void a_check_that_fails_refuses(void **state)
 {
     (void)state;
@@ -1970,20 +2004,25 @@ static void a_check_that_fails_refuses(void **state)
         kf_status status;
         kf_blame blame;
         const char *rule;
-        int oracles;
+        int oracles, second_check;
     } rows[] = {
+        {KF_RUNNER_TIMEOUT, 1, 0, KF_WRONG_RESULT, KF_BLAME_CANDIDATE, "output.mismatch", 2, 0},
+        {KF_RUNNER_TIMEOUT, 1, 0, KF_WRONG_RESULT, KF_BLAME_CANDIDATE, "output.mismatch", 2,
+         KF_WIRE_REFUSED},
+        {KF_RUNNER_TIMEOUT, 1, 0, KF_JUDGE_ERROR, KF_BLAME_TASK, "oracle.failed", 2, -1},
         {KF_RUNNER_DEVICE_ERROR, KF_WIRE_REFUSED, 0, KF_WRONG_RESULT, KF_BLAME_CANDIDATE,
-         "output.mismatch", 1},
+         "output.mismatch", 1, -1},
         {KF_RUNNER_DEVICE_ERROR, KF_WIRE_REFUSED, 710, KF_WRONG_RESULT, KF_BLAME_CANDIDATE,
-         "output.mismatch", 2},
-        {KF_RUNNER_DEVICE_ERROR, 700, 0, KF_WRONG_RESULT, KF_BLAME_CANDIDATE, "output.mismatch", 2},
-        {KF_RUNNER_ENDED, 1, 0, KF_WRONG_RESULT, KF_BLAME_CANDIDATE, "output.mismatch", 2},
-        {KF_RUNNER_ENDED, 2, 0, KF_JUDGE_ERROR, KF_BLAME_TASK, "oracle.failed", 1},
-        {KF_RUNNER_ENDED, 3, 0, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "signal.outside", 1},
-        {KF_RUNNER_DEVICE_ERROR, 214, 0, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "oracle.failed", 1},
+         "output.mismatch", 2, -1},
+        {KF_RUNNER_DEVICE_ERROR, 700, 0, KF_WRONG_RESULT, KF_BLAME_CANDIDATE, "output.mismatch", 2,
+         0},
+        {KF_RUNNER_ENDED, 1, 0, KF_WRONG_RESULT, KF_BLAME_CANDIDATE, "output.mismatch", 2, -1},
+        {KF_RUNNER_ENDED, 2, 0, KF_JUDGE_ERROR, KF_BLAME_TASK, "oracle.failed", 1, -1},
+        {KF_RUNNER_ENDED, 3, 0, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "signal.outside", 1, -1},
+        {KF_RUNNER_DEVICE_ERROR, 214, 0, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "oracle.failed", 1, -1},
         {KF_RUNNER_DEVICE_ERROR, KF_WIRE_REFUSED, 214, KF_JUDGE_ERROR, KF_BLAME_MACHINE,
-         "oracle.failed", 1},
-        {KF_RUNNER_DEVICE_ERROR, 2, 0, KF_OUT_OF_MEMORY, KF_BLAME_CANDIDATE, "memory.held", 1},
+         "oracle.failed", 1, -1},
+        {KF_RUNNER_DEVICE_ERROR, 2, 0, KF_OUT_OF_MEMORY, KF_BLAME_CANDIDATE, "memory.held", 1, -1},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         machine *m = started(108e-6);
@@ -1995,6 +2034,7 @@ static void a_check_that_fails_refuses(void **state)
         world.check_event = rows[i].event;
         world.check_code = rows[i].code;
         world.code_after = rows[i].code_after;
+        world.second_check = rows[i].second_check;
         if (rows[i].event == KF_RUNNER_ENDED) world.check_end = ends[rows[i].code];
         kf_verdict *v = judged(m, (int)i);
         assert_int_equal(v->workloads->finding_count, 1);
@@ -2041,6 +2081,71 @@ static void a_busy_machine_makes_no_job_long(void **state)
         kf_verdict_free(v);
         stopped(m);
     }
+}
+
+/* Other jobs have the device at each request for it. */
+static bool wait_for_others(kf_device *device, bool take, const volatile int *stop, kf_error *error)
+{
+    (void)device, (void)stop, (void)error;
+    if (take) world.now += world.others;
+    world.requests += take;
+    return true;
+}
+
+/* A job may wait for the device of a GPU, or for its candidate's build, much longer than its own
+ * time. The self-test subtracts `waited`, in which its other jobs had the device. */
+static void waiting_for_other_jobs_takes_no_time_of_the_job(void **state)
+{
+    (void)state;
+    static const struct {
+        bool reserves, times_alone;
+        double building;
+        int requests;
+    } rows[] = {{true, false, 0, 1}, {false, true, 0, 2}, {true, true, 500, 4}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        machine *m = started(108e-6);
+        kf_device_operations shared = operations;
+        if (rows[i].reserves) shared.reserve = wait_for_others;
+        if (rows[i].times_alone) shared.time_alone = wait_for_others;
+        m->device.operations = &shared;
+        m->options.timeout_seconds = 30;
+        world.others = 400;
+        world.building = rows[i].building;
+        kf_verdict *v = judged(m, (int)i);
+        if (v->workloads->finding_count) fail_msg("row %zu: %s", i, v->workloads->findings[0].text);
+        if (world.requests != rows[i].requests) fail_msg("row %zu: %d", i, world.requests);
+        assert_float_equal(world.waited_for_others, 400 * world.requests, 1e-6);
+        kf_verdict_free(v);
+        stopped(m);
+    }
+}
+
+/* The pair in which the job's time ends does not count, interrupted or not, and its samples say so.
+ */
+static void samples_of_the_last_pair_count_with_it(void **state)
+{
+    (void)state;
+    int ended = 0;
+    for (int busy = 0; busy < 2; busy++)
+        for (int i = 0; i < 40; i++) {
+            machine *m = started(6e-3);
+            world.busy_with = world.busy_without = 0.1 * busy;
+            m->options.seconds = 100;
+            m->options.half_width = 1e-9;
+            m->options.timeout_seconds = 3 + 0.05 * i;
+            kf_verdict *v = judged(m, i);
+            const kf_workload_verdict *w = v->workloads;
+            int baseline, candidate;
+            calls_of(w, 'b', &baseline);
+            calls_of(w, 'c', &candidate);
+            if (!w->finding_count && (baseline != w->pairs || candidate != w->pairs))
+                fail_msg("%.2f s: %d pairs, %d and %d samples", m->options.timeout_seconds,
+                         w->pairs, baseline, candidate);
+            ended += !w->finding_count;
+            kf_verdict_free(v);
+            stopped(m);
+        }
+    if (ended < 60) fail_msg("%d jobs", ended);
 }
 
 /* Oracle and baseline in Python have limits of their own. To compile one, or to construct a large
@@ -2234,6 +2339,47 @@ static void calls_respect_their_stream(void **state)
         }
 }
 
+/* With one set of buffers, the only call of a held batch is behind the gate, and its set gets new
+ * inputs and its truth again. If the first pair varies the inputs, another pair's batch is held. */
+static void held_batches_have_room_in_one_set(void **state)
+{
+    (void)state;
+    kf_device_operations few = operations;
+    few.order = (kf_order_operations){.hold = hold,
+                                      .release = release_stream,
+                                      .take_samples = take_samples,
+                                      .check_samples = check_samples};
+    few.python.least_sets = one_set;
+    few.python.hold_results = hold_results;
+    few.buffers.truth_room = one_truth;
+    for (int early = 0; early < 2; early++)
+        for (int late = 0; late < 2; late++) {
+            machine *m = started(6e-3);
+            m->device.operations = &few;
+            m->device.set_bytes = 1;
+            m->kinds[KF_ROLE_CANDIDATE] = m->kinds[KF_ROLE_BASELINE] = m->kinds[KF_ROLE_ORACLE] =
+                KF_RUNNER_TORCH;
+            candidate_does.call = 6e-3;
+            candidate_does.too_early = early;
+            candidate_does.too_late = late;
+            for (int job = 0; job < 80; job++) {
+                kf_verdict *v = judged(m, job);
+                const kf_workload_verdict *w = v->workloads;
+                if (w->finding_count != (early || late))
+                    fail_msg("job %d, early %d, late %d: %zu findings, %d sets, %d pairs, %d held",
+                             job, early, late, w->finding_count, w->sets, w->pairs, world.held);
+                if (w->finding_count)
+                    assert_string_equal(w->findings[0].rule, "stream.unordered");
+                else
+                    assert_true(w->sets == 1 && w->pairs >= 8);
+                kf_verdict_free(v);
+            }
+            /* Work that ends late shows in the first batch. */
+            assert_true(late || world.held >= 80);
+            stopped(m);
+        }
+}
+
 /* Errors on some inputs are no mistake where the baseline errs as much. The sets of a workload that
  * is only checked are few, so it may not have shown that before a held batch. */
 static void held_batches_allow_the_errors_of_the_baseline(void **state)
@@ -2364,6 +2510,8 @@ int test_program(void)
         cmocka_unit_test(a_faster_one_in_python_has_its_own_inputs_truth),
         cmocka_unit_test(a_check_that_fails_refuses),
         cmocka_unit_test(a_busy_machine_makes_no_job_long),
+        cmocka_unit_test(samples_of_the_last_pair_count_with_it),
+        cmocka_unit_test(waiting_for_other_jobs_takes_no_time_of_the_job),
         cmocka_unit_test(loading_the_baseline_takes_no_time_of_the_job),
         cmocka_unit_test(a_program_that_hangs_is_to_blame),
         cmocka_unit_test(work_before_the_clock_gains_nothing),
@@ -2395,6 +2543,7 @@ int test_program(void)
         cmocka_unit_test(a_machine_that_stands_still_makes_no_short_batches),
         cmocka_unit_test(dear_inputs_still_make_batches_that_tell),
         cmocka_unit_test(calls_respect_their_stream),
+        cmocka_unit_test(held_batches_have_room_in_one_set),
         cmocka_unit_test(held_batches_allow_the_errors_of_the_baseline),
     };
     return TEST_GROUP(tests, NULL, NULL);

@@ -381,18 +381,23 @@ static void a_throttled_gpu_has_a_next_step(void **state)
             kf_auto(kf_verdict) v = correct_verdict((kf_interval){2, 1.9, 2.1}, 0);
             if (disturbed)
                 conclude_rule(v, KF_INTERFERENCE, KF_BLAME_MACHINE, "baseline.disturbed", "slow");
-            assert_true(kf_verdict_add_flag(v, "clocks.throttled:a:b:12:60:%s", rows[i].reason));
+            assert_true(kf_verdict_add_flag(v, "clocks.throttled:a:12:60:%s", rows[i].reason));
             kf_autofree char *next = kf_verdict_next(v);
             is_a_sentence(next);
             assert_non_null(strstr(next, rows[i].word));
             assert_non_null(strstr(next, "12 of 60 timed batches"));
             kf_autobuffer words = {0};
             assert_true(kf_throttling_words(v->flags[0], &words));
-            assert_non_null(strstr(words.data, "12 of 60 timed batches of workload a:b; remedy: "));
+            assert_non_null(strstr(words.data, "12 of 60 timed batches of workload a; remedy: "));
         }
-    static const char *const others[] = {
-        "clocks.throttled", "clocks.throttled:a:1:2",    "clocks.throttled:a:1:2:frost",
-        "memory.unquiet:a", "clocks.throttled:1:2:heat", "clocks.throttled:a:x:2:heat"};
+    static const char *const others[] = {"clocks.throttled",
+                                         "clocks.throttled:a:1:2",
+                                         "clocks.throttled:a:1:2:frost",
+                                         "memory.unquiet:a",
+                                         "clocks.throttled:1:2:heat",
+                                         "clocks.throttled:a:x:2:heat",
+                                         "clocks.throttled::1:2:heat",
+                                         "clocks.throttled:a:b:1:2:heat"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         kf_autobuffer words = {0};
         if (kf_throttling_words(others[i], &words)) fail_msg("%s", others[i]);

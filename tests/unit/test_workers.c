@@ -84,7 +84,8 @@ static void worker_is_silent(void **state)
     kf_workers_result result = next(workers);
     assert_int_equal(result.outcome, KF_WORKERS_JUDGED);
     const char *news = kf_workers_news(workers);
-    assert_true(news && says(news, "no sign of life for 6 s while it was reading"));
+    assert_true(news && (says(news, "no sign of life for 6 s while it was compiling") ||
+                         says(news, "no sign of life for 6 s while it was measuring")));
     kf_workers_result_free(&result);
 }
 
@@ -510,7 +511,7 @@ static void await_jobs(kf_workers *workers, size_t count)
 }
 
 /* The worker stops a cancelled job, whether it measures it, builds it or has not read it, and the
- * same process judges the next one. */
+ * same process judges the next one. A job that it has not read has not begun, and cost no time. */
 static void cancels(void **state)
 {
     (void)state;
@@ -524,13 +525,13 @@ static void cancels(void **state)
     submit(workers, "built", 2, "// fake: build until /nowhere\n");
     submit(workers, "second", 3, "// fake: until /nowhere\n// 3\n");
     submit(workers, "unsent", 4, "// fake: until /nowhere\n// 4\n");
-    kf_workers_cancel(workers, 4);
-    kf_workers_cancel(workers, 2);
-    kf_workers_cancel(workers, 1);
-    kf_workers_cancel(workers, 1);
-    kf_workers_cancel(workers, 77);
+    assert_true(kf_workers_cancel(workers, 4) == 0);
+    assert_true(kf_workers_cancel(workers, 2) == 0);
+    assert_true(kf_workers_cancel(workers, 1) > 0);
+    assert_true(kf_workers_cancel(workers, 1) == 0);
+    assert_true(kf_workers_cancel(workers, 77) == 0);
     await_jobs(workers, 1);
-    kf_workers_cancel(workers, 3);
+    assert_true(kf_workers_cancel(workers, 3) > 0);
     await_jobs(workers, 0);
     assert_int_equal(kf_workers_room(workers), 3);
     submit(workers, "next", 5, "// fake: speed 2\n");
@@ -546,6 +547,31 @@ static void cancels(void **state)
         if (!first) first = pid;
         assert_int_equal(pid, first);
     }
+}
+
+/* A job that is built while another is built has begun: a sign of life names it. */
+static void names_jobs_that_begin(void **state)
+{
+    (void)state;
+    char first[600], go[512];
+    snprintf(go, sizeof go, "%s/go", folder);
+    snprintf(first, sizeof first, "// fake: until %s\n", go);
+    setenv("FAKE_JOBS", "3", 1);
+    kf_auto(kf_workers) workers = open_one(
+        FAKE_WORKER " | sed -u '/\"id\":\"b\"/s/\"doing\":\"compiling\"/\"doing\":\"begun b\"/'",
+        600);
+    submit(workers, "first", 1, first);
+    await_step(workers, "timing");
+    submit(workers, "a", 2, "// fake: build until /nowhere\n");
+    submit(workers, "b", 3, "// fake: build until /nowhere\n// b\n");
+    close(open(go, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+    kf_workers_result result = next(workers);
+    assert_int_equal(result.ticket, 1);
+    kf_workers_result_free(&result);
+    await_step(workers, "begun b");
+    assert_true(kf_workers_cancel(workers, 3) > 0);
+    assert_true(kf_workers_cancel(workers, 2) > 0);
+    await_jobs(workers, 0);
 }
 
 /* A full queue of builds lets the worker read cancels, and a job that ends as it is cancelled has
@@ -803,6 +829,7 @@ int test_program(void)
         TEST(builds_ahead),
         TEST(one_of_several_is_to_blame),
         TEST(cancels),
+        TEST(names_jobs_that_begin),
         TEST(cancels_builds),
         TEST(cancels_behind_large_jobs),
         TEST(watch_never_waits_for_input),

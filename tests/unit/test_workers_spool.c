@@ -51,7 +51,8 @@ static int count_files(const char *name)
     return count;
 }
 
-/* A worker of a folder stops a cancelled job, and goes on with the next. */
+/* A worker of a folder stops a cancelled job, and goes on with the next. A job that no worker took
+ * has not begun. */
 static void spool_worker_stops(void **state)
 {
     (void)state;
@@ -66,7 +67,13 @@ static void spool_worker_stops(void **state)
     submit(workers, "a", 1, "// fake: until /nowhere\n");
     double until = kf_now() + 600;
     while (count_files("taken") < 2 && kf_now() < until) usleep(10000);
-    kf_workers_cancel(workers, 1);
+    submit(workers, "waiting", 3, "// fake: until /nowhere\n// 3\n");
+    assert_int_equal(count_files("jobs"), 1);
+    /* Until this side has looked at the folder again. */
+    for (until = kf_now() + 0.1; kf_now() < until;) kf_workers_wait(workers, 0.02, &result, &error);
+    kf_workers_wait(workers, 0, &result, &error);
+    assert_true(kf_workers_cancel(workers, 3) == 0);
+    assert_true(kf_workers_cancel(workers, 1) > 0);
     submit(workers, "b", 2, "// fake: speed 2\n");
     result = next(workers);
     assert_int_equal(result.ticket, 2);

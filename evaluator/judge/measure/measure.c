@@ -34,12 +34,18 @@
 /* No pair is added without time for so many. */
 #define PAIRS_LEFT 4
 
-/* Has the schedule repeat a pair in which other work ran before the clock did. */
-static bool repeat_pair(kf_measurement *r, const kf_pair_plan *plan, kf_error *error)
+/* Marks the samples of a pair that does not count. */
+static void drop_samples(const kf_measurement *r, const kf_pair_plan *plan)
 {
     kf_workload_verdict *result = r->bench->result;
     for (size_t i = 0; i < result->sample_count; i++)
         if (result->samples[i].pair == plan->number - 1) result->samples[i].pair = -1;
+}
+
+/* Has the schedule repeat a pair in which other work ran before the clock did. */
+static bool repeat_pair(kf_measurement *r, const kf_pair_plan *plan, kf_error *error)
+{
+    drop_samples(r, plan);
     r->schedule.number = plan->number;
     r->occupations.repeated++;
     return kf_measurement_check_interruptions(r, error);
@@ -73,6 +79,7 @@ static bool measure_pairs(kf_measurement *r, kf_error *error)
         }
         kf_schedule_step step = kf_schedule_judge(
             schedule, &plan, seconds, kf_timing_record_pairs(record), kf_measurement_time_left(r));
+        if (step == KF_STEP_END || step == KF_STEP_OUT_OF_TIME) drop_samples(r, &plan);
         if (step == KF_STEP_OUT_OF_TIME) return kf_measurement_out_of_time(r, error);
         if (step == KF_STEP_END) break;
         if (step == KF_STEP_RESTART) {

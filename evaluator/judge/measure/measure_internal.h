@@ -115,6 +115,8 @@ typedef struct kf_measurement {
     bool in_place;
     /* a process may be damaged although no finding says so */
     bool dirty;
+    /* a held batch has shown whether calls respect their stream */
+    bool order_shown;
     /* the task's own check has damaged its process */
     bool check_broke;
     /* a finding ended the measurement */
@@ -150,6 +152,8 @@ bool kf_measurement_fetches_all(const kf_measurement *r);
 
 /* ---- measure_report.c ------------------------------------------------------------------------ */
 
+/* True if the end of the job's time, and no limit of its own, ended a wait for a runner. */
+bool kf_measurement_ends_with_job(const kf_workbench *bench, kf_role role);
 /* Turns an event of a runner into a finding. */
 bool kf_measurement_report(kf_measurement *r, kf_runner *runner, kf_role role,
                            kf_runner_event event, int code, const char *doing, kf_error *error);

@@ -172,8 +172,7 @@ static bool was_machine(const kf_workbench *bench)
            kf_clock_is_cut(&bench->clock, now);
 }
 
-/* True if the end of the job's time, and no limit of its own, ended a runner's wait. */
-static bool ends_with_the_job(const kf_workbench *bench, kf_role role)
+bool kf_measurement_ends_with_job(const kf_workbench *bench, kf_role role)
 {
     return role == KF_ROLE_CANDIDATE ? kf_clock_at_ceiling(&bench->clock, kf_now())
                                      : was_machine(bench);
@@ -184,7 +183,7 @@ bool kf_measurement_report(kf_measurement *r, kf_runner *runner, kf_role role,
 {
     kf_workbench *bench = r->bench;
     kf_runner_explanation why;
-    if (event == KF_RUNNER_TIMEOUT && ends_with_the_job(bench, role))
+    if (event == KF_RUNNER_TIMEOUT && kf_measurement_ends_with_job(bench, role))
         return kf_measurement_out_of_time(r, error);
     if (event == KF_RUNNER_STOPPED) return kf_fail(error, KF_ERROR_BUSY, "interrupted");
     kf_runner_explain(runner, event, doing, &why);

@@ -141,13 +141,7 @@ def execute(plan, compiling):
 
     text, name = plan["candidate"]["text"], plan["candidate"]["name"]
     torch.set_default_dtype(torch.float32)
-    problem = load.Problem(
-        plan["problem"]["text"],
-        plan["problem"]["name"],
-        plan["patches"],
-        plan["class"],
-        nesting=plan.get("structure"),
-    )
+    problem = load.Problem.of_plan(plan)
     chosen = problem.solution(text, name, plan.get("solution"))
     module = problem.construct(seed=plan["seed"], model_class=chosen)
     missing = unreached(text, compiling.lines)

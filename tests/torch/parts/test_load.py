@@ -30,6 +30,23 @@ class Answers(unittest.TestCase):
         self.assertEqual(seal.decode(), hashlib.sha256(secret + text + secret).hexdigest())
 
 
+class Plans(unittest.TestCase):
+    def test_give_the_problem_its_names_patches_and_nesting(self):
+        plan = {
+            "problem": {
+                "text": "import torch\nN = 4\nclass Other(torch.nn.Module):\n    pass\n",
+                "name": "mine.py",
+            },
+            "patches": {"N": 7},
+            "class": "Other",
+        }
+        problem = load.Problem.of_plan(plan)
+        self.assertEqual((problem.name, problem.class_name), ("mine.py", "Other"))
+        self.assertEqual(problem.module.N, 7)
+        self.assertIsNone(problem.nesting)
+        self.assertEqual(load.Problem.of_plan(plan | {"structure": "[x]"}).nesting, "[x]")
+
+
 class ByteOrderMark(unittest.TestCase):
     def test_is_skipped(self):
         self.assertEqual(len(load.parse(TEXT, "solution.py").body), 3)
