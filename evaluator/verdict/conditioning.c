@@ -107,8 +107,9 @@ bool kf_condition_add(const double *before, const double *after, int64_t count, 
 
 /* 4^-DEEPEST of the inputs change no output. */
 #define DEEPEST 11
-/* Elements that make an estimate, and runs at most. */
+/* Elements that make an estimate, and runs. Elements of one row change together. */
 #define ENOUGH 32
+#define LEAST_REPEATS 6
 #define REPEATS 32
 
 static int depth(const kf_terms_search *search)
@@ -119,7 +120,8 @@ static int depth(const kf_terms_search *search)
 static bool is_complete(const kf_terms_search *search)
 {
     return search->high - search->low <= 1 &&
-           (search->seen >= ENOUGH || search->repeats >= REPEATS);
+           ((search->seen >= ENOUGH && search->repeats >= LEAST_REPEATS) ||
+            search->repeats >= REPEATS);
 }
 
 /* Bisects the depth at which few elements change, then repeats it until ENOUGH elements are seen.
@@ -127,9 +129,7 @@ static bool is_complete(const kf_terms_search *search)
 double kf_terms_share(kf_terms_search *search)
 {
     if (search->high == 0) *search = (kf_terms_search){.high = DEEPEST, .terms = 1};
-    bool done =
-        search->high - search->low <= 1 && (search->seen >= ENOUGH || search->repeats >= REPEATS);
-    return done ? 0 : exp2(-2.0 * depth(search));
+    return is_complete(search) ? 0 : exp2(-2.0 * depth(search));
 }
 
 void kf_terms_note(kf_terms_search *search, const double *before, const double *again,

@@ -501,12 +501,39 @@ static void varied_indices_may_put_all_into_one_sum(void **state)
     }
 }
 
+/* All elements of a row change together, and few rows make an estimate doubtful. */
+static void few_rows_tell_their_terms(void **state)
+{
+    (void)state;
+    enum { ROWS = 11, COLUMNS = 5007, EACH = 300 };
+    static double before[ROWS * EACH], after[ROWS * EACH];
+    double least = INFINITY, most = 0;
+    uint64_t chance = 1;
+    for (int i = 0; i < ROWS * EACH; i++) before[i] = 1;
+    for (int search = 0; search < 300; search++) {
+        kf_terms_search s = {0};
+        for (double share; (share = kf_terms_share(&s)) > 0;) {
+            double stays = pow(1 - share, COLUMNS);
+            for (int row = 0; row < ROWS; row++) {
+                chance = chance * 6364136223846793005u + 1442695040888963407u;
+                double value = (double)(chance >> 11) * 0x1p-53 < stays ? 1 : 2;
+                for (int i = 0; i < EACH; i++) after[row * EACH + i] = value;
+            }
+            kf_terms_note(&s, before, before, after, ROWS * EACH);
+        }
+        least = fmin(least, s.terms), most = fmax(most, s.terms);
+    }
+    printf("%d terms in %d rows: estimates from %.0f to %.0f\n", COLUMNS, ROWS, least, most);
+    assert_true(least > COLUMNS / 3.0 && most < COLUMNS * 3.0);
+}
+
 int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_in_any_order_pass),
         cmocka_unit_test(fewer_bits_fail),
         cmocka_unit_test(narrow_types_need_wide_accumulators),
+        cmocka_unit_test(few_rows_tell_their_terms),
         cmocka_unit_test(trees_to_one_number_pass),
         cmocka_unit_test(varied_indices_may_put_all_into_one_sum),
     };

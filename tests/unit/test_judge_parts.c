@@ -558,6 +558,18 @@ static void sets_hold_what_the_secret_says(void **state)
                         device->buffers.truth(b.sets, 0, 1, NULL), y->elements * sizeof(double));
     bool chosen[3] = {false, false, false};
     assert_int_equal(inspect(&b, chosen).kind, KF_DAMAGE_NONE);
+    /* Plain numbers bear no variation, are the same again, and no others. */
+    const uint32_t plain = KF_PLAIN_INPUT;
+    kf_input_fill(&b.problem->arguments[0], (kf_key){7, plain, 0}, KF_VARY_NONE, expected, 0,
+                  y->elements);
+    for (int time = 0; time < 2; time++) {
+        assert_true(device->buffers.copy_input(b.sets, plain, 1, 0, NULL));
+        assert_memory_equal(device->buffers.input(b.sets, 1, 0, NULL), expected, y->bytes);
+    }
+    assert_true(device->buffers.copy_input(b.sets, KF_FRESH_INPUT, 1, 0, NULL));
+    for (uint32_t other = 0; other < 3; other += 2)
+        assert_memory_not_equal(device->buffers.input(b.sets, 1, 0, NULL),
+                                device->buffers.input(b.sets, other, 0, NULL), y->bytes);
     free(expected);
     close_bench(&b);
 }

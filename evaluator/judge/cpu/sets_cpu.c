@@ -300,7 +300,7 @@ static kf_variation variation_of(const kf_cpu_sets *sets, uint32_t set, int argu
 {
     /* Fresh numbers have a source beyond the last set. */
     const kf_set_variation *varied = &sets->variations[set % sets->count];
-    return varied->argument == argument ? varied->variation : KF_VARY_NONE;
+    return set != KF_PLAIN_INPUT && varied->argument == argument ? varied->variation : KF_VARY_NONE;
 }
 
 /* Draws the initial values of an input into the oracle's buffer, those of an inout into
@@ -594,14 +594,24 @@ const void *kf_cpu_truth(kf_sets *handle, uint32_t set, int argument, kf_error *
     return sets->truth.base + b->offset + b->data_offset;
 }
 
+/* Returns the source of numbers that no set had yet. */
+static uint32_t fresh_source(const kf_cpu_sets *sets, size_t entry)
+{
+    uint32_t source = sets->sources[entry];
+    if (source == KF_PLAIN_INPUT)
+        source = (uint32_t)(entry / (size_t)sets->problem->argument_count);
+    return source + sets->count;
+}
+
 bool kf_cpu_copy_input(kf_sets *handle, uint32_t from, uint32_t to, int argument, kf_error *error)
 {
     kf_cpu_sets *sets = (kf_cpu_sets *)handle;
     (void)error;
     size_t arguments = (size_t)sets->problem->argument_count,
            entry = (size_t)to * arguments + (size_t)argument;
-    sets->sources[entry] = from == KF_FRESH_INPUT
-                               ? sets->sources[entry] + sets->count
+    sets->sources[entry] = from == KF_FRESH_INPUT ? fresh_source(sets, entry)
+                           : from == KF_PLAIN_INPUT
+                               ? from
                                : sets->sources[(size_t)from * arguments + (size_t)argument];
     generate(sets, to, argument);
     return true;

@@ -381,7 +381,8 @@ static void add_fill(kf_cuda_sets *sets, fill_works *f, uint32_t set, int i, uin
         sets->sources[(size_t)set * (size_t)sets->problem->argument_count + (size_t)i];
     /* Fresh numbers have a source beyond the last set. */
     const kf_set_variation *varied = &sets->variations[source % sets->count];
-    kf_variation variation = varied->argument == i ? varied->variation : KF_VARY_NONE;
+    kf_variation variation =
+        source != KF_PLAIN_INPUT && varied->argument == i ? varied->variation : KF_VARY_NONE;
     kf_fill_task task = {.plan = kf_input_plan_make(
                              argument, kf_cuda_key(sets->secrets.inputs, source, i), variation),
                          .data = address,
@@ -643,13 +644,23 @@ static bool fill_entries(kf_cuda_sets *sets, const size_t *entries, size_t count
     return true;
 }
 
+/* Returns the source of numbers that no set had yet. */
+static uint32_t fresh_source(const kf_cuda_sets *sets, size_t entry)
+{
+    uint32_t source = sets->sources[entry];
+    if (source == KF_PLAIN_INPUT)
+        source = (uint32_t)(entry / (size_t)sets->problem->argument_count);
+    return source + sets->count;
+}
+
 bool kf_cuda_copy_input(kf_sets *handle, uint32_t from, uint32_t to, int argument, kf_error *error)
 {
     kf_cuda_sets *sets = (kf_cuda_sets *)handle;
     size_t arguments = (size_t)sets->problem->argument_count,
            entry = (size_t)to * arguments + (size_t)argument;
-    sets->sources[entry] = from == KF_FRESH_INPUT
-                               ? sets->sources[entry] + sets->count
+    sets->sources[entry] = from == KF_FRESH_INPUT ? fresh_source(sets, entry)
+                           : from == KF_PLAIN_INPUT
+                               ? from
                                : sets->sources[(size_t)from * arguments + (size_t)argument];
     return fill_entries(sets, &entry, 1, error);
 }
@@ -663,7 +674,7 @@ bool kf_cuda_redraw(kf_cuda_sets *sets, const uint32_t *list, uint32_t count, kf
         for (int i = 0; i < sets->problem->argument_count; i++) {
             size_t entry = (size_t)list[k] * arguments + (size_t)i;
             if (!is_filled(&sets->problem->arguments[i])) continue;
-            sets->sources[entry] += sets->count;
+            sets->sources[entry] = fresh_source(sets, entry);
             entries[used++] = entry;
         }
     return fill_entries(sets, entries, used, error);

@@ -68,6 +68,7 @@ typedef struct kf_fetch_fault {
 } kf_fetch_fault;
 
 #define KF_FRESH_INPUT UINT32_MAX
+#define KF_PLAIN_INPUT (UINT32_MAX - 1)
 
 /* Bytes of a buffer, from element 0. */
 typedef struct kf_part {
@@ -166,7 +167,8 @@ typedef struct kf_buffer_operations {
     const void *(*input)(kf_sets *sets, uint32_t set, int argument, kf_error *error);
     /* Makes an input or inout of one set equal to that of another set, until the next fill. A side
      * has it from its next turn on. `poison` and `prepare_truth` restore the copied values, too.
-     * `from` KF_FRESH_INPUT: new numbers of the same distribution. */
+     * `from` KF_FRESH_INPUT: new numbers of the same distribution. KF_PLAIN_INPUT: numbers that are
+     * not varied, the same at each call until the next fill. */
     bool (*copy_input)(kf_sets *sets, uint32_t from, uint32_t to, int argument, kf_error *error);
     /* Read and write some bytes of a buffer, also while a batch runs. All calls that begin after
      * write_part has returned see the new bytes. Not `live`: an inout that a call has changed keeps

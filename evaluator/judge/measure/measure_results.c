@@ -160,17 +160,16 @@ static bool run_moved(kf_measurement *r, uint32_t from, uint32_t at, double shar
     return true;
 }
 
-/* Finds the numbers of terms, on inputs that are not varied if a set has them: large values hide
- * others. They are kept for the inputs that are not varied. */
-static bool find_terms(kf_measurement *r, uint32_t from, uint32_t at, kf_error *error)
+/* Finds the numbers of terms in set `at`, on inputs that are not varied: large values hide others.
+ * The only set has to keep its inputs. */
+static bool find_terms(kf_measurement *r, uint32_t doubtful, uint32_t at, kf_error *error)
 {
     const kf_problem *problem = r->bench->problem;
     kf_set_variation none = {.argument = -1};
+    uint32_t from = at == doubtful ? doubtful : KF_PLAIN_INPUT;
     autosamples before = {0}, again = {0}, after = {0};
     kf_autofree kf_terms_search *searches = calloc(KF_MAX_ARGUMENTS, sizeof *searches);
     if (!searches) return kf_fail_memory(error, "a comparison");
-    for (uint32_t set = 0; set < r->set_count; set++)
-        if (set != at && r->lists.variations[set].argument < 0) from = set;
     if (!run_moved(r, from, at, 0, 0, &before, error) || r->over) return r->over;
     if (!run_moved(r, from, at, 0, 0, &again, error) || r->over) return r->over;
     for (int run = 1;; run++) {
