@@ -45,8 +45,8 @@
  *             type, up or down at random, in proportion to v. It is v times the root of the sum of
  *             the squares of all terms, whatever the terms add up to.
  *     K       number of terms, from the share of expected values that change if only a share of
- *             the inputs moves, which are not varied for this. If an input of indices is varied, all may go into one element: K is
- *             then the number of elements of the largest floating input.
+ *             the inputs moves, which are not varied for this. If an input of indices is varied,
+ * all may go into one element: K is then the number of elements of the largest floating input.
  *
  * A sum that cancels keeps the rounding errors of its terms, so its scale says little. The first
  * term allows them in any order of summation. A sum in sequence of terms with mean 0 errs by
