@@ -2343,7 +2343,7 @@ static void calls_respect_their_stream(void **state)
 }
 
 /* With one set of buffers, the only call of a held batch is behind the gate, and its set gets new
- * inputs and its truth again. If the first pair varies the inputs, another pair's batch is held. */
+ * inputs and its truth again, varied or not. */
 static void held_batches_have_room_in_one_set(void **state)
 {
     (void)state;

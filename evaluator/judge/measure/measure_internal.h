@@ -115,8 +115,6 @@ typedef struct kf_measurement {
     bool in_place;
     /* a process may be damaged although no finding says so */
     bool dirty;
-    /* a held batch has shown whether calls respect their stream */
-    bool order_shown;
     /* the task's own check has damaged its process */
     bool check_broke;
     /* a finding ended the measurement */

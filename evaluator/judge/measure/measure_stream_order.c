@@ -23,8 +23,7 @@
 
 #include "measure_internal.h"
 
-/* A held batch follows the first pair with inputs that are not varied, and one in LATER_CHANCE of
- * the others. */
+/* A held batch follows the first pair, and one in LATER_CHANCE of the others. */
 #define LATER_CHANCE 4
 /* The sets behind a gate that get new inputs and are compared. */
 #define MAX_HELD_SETS 4
@@ -189,7 +188,6 @@ static bool held_batch(kf_measurement *r, int number, kf_error *error)
     held h = {.r = r, .error = error};
     bool wrong;
     choose_gate(r, &h);
-    r->order_shown = true;
     if (!run(r, &h, number, true, &wrong, error)) return false;
     if (r->over) return true;
     if (wrong) return explain_wrong(r, &h, number, error);
@@ -199,6 +197,6 @@ static bool held_batch(kf_measurement *r, int number, kf_error *error)
 bool kf_measurement_check_order(kf_measurement *r, const kf_pair_plan *plan, kf_error *error)
 {
     if (!r->device->order.hold || r->bench->options->asan) return true;
-    bool due = !r->order_shown || kf_choices_next(&r->choices) % LATER_CHANCE == 0;
+    bool due = plan->number == 0 || kf_choices_next(&r->choices) % LATER_CHANCE == 0;
     return !due || held_batch(r, plan->serial, error);
 }

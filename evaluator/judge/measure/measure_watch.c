@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "measure_internal.h"
+#include "runner_timeout.h"
 
 /* looks in a batch: those in the time that batches usually take, and more if this one takes longer
  */
@@ -226,15 +227,26 @@ static bool copy_ended_call(kf_watch *w)
                                         e->data, w->error);
 }
 
+/* Sleeps until that time. True if the batch is over then, or the job is to stop. */
+static bool is_over_before(const kf_watch *w, double time)
+{
+    const volatile int *stop = w->r->bench->stop;
+    for (double left = time - kf_now();; left = time - kf_now()) {
+        if (stop && *stop) return true;
+        double turn = fmin(left, KF_RUNNER_TIMEOUT_TURN);
+        if (kf_runner_answers_before(w->r->runners[CANDIDATE], kf_now() + turn)) return true;
+        if (left <= turn) return false;
+    }
+}
+
 /* Comes at the first moment. The judge sleeps between its looks, so that nothing differs from
  * another batch until the first look. */
 static void look_on(void *context)
 {
     kf_watch *w = context;
-    const volatile int *stop = w->r->bench->stop;
     double started = kf_now() - w->moments[0];
-    for (int i = 0; i < LOOKS && !w->failed && !(stop && *stop); i++) {
-        if (kf_runner_answers_before(w->r->runners[CANDIDATE], started + w->moments[i])) return;
+    for (int i = 0; i < LOOKS && !w->failed; i++) {
+        if (is_over_before(w, started + w->moments[i])) return;
         w->failed = !change_later_call(w) || !copy_ended_call(w);
     }
 }
