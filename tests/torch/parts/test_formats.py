@@ -304,6 +304,20 @@ class Raw(unittest.TestCase):
         self.assertLess(drawn.index("bound ="), drawn.index("b.uniform_(-bound, bound)"))
         self.assertEqual((libtorch.torch.kFanIn, libtorch.torch.kLeakyReLU), ("fan_in", "leaky_relu"))
 
+    def test_reference_that_is_computed_in_place(self):
+        text = DRIVER % "auto g = torch::randn({n}); auto ref = x;"
+        text = text.replace("(x.data_ptr(),", "(x.data_ptr(), g.data_ptr(),")
+        text = text.replace("x.data_ptr(), n)", "g.data_ptr(), n)")
+        for step, after in (("x.sub_(0.1f * g)", True), ("x.fill_(3)", True), ("x.add_(g)", False)):
+            line = "    launch_gpu_implementation(out"
+            place = ("    bool good", 1) if after else (line, 1)
+            given = text.replace(place[0], "    %s;\n%s" % (step, place[0]), 1)
+            given = given.replace("allclose(out, ref", "allclose(out, x")
+            files = {"driver.cpp": given, "init.cu": ""}
+            made = raw_cuda.translate({"folder": "own", "files": files})["text"]
+            forward = made[made.index("def forward") :].split("def get_inputs")[0]
+            self.assertIn(step.replace("0.1f", "0.1"), forward)
+
     def test_module_that_evaluates(self):
         text = driver("torch::nn::BatchNorm1d bn(n); bn->eval(); auto ref = bn->forward(x);")["text"]
         self.assertIn("        bn.eval()\n", text[: text.index("def forward")])
