@@ -250,6 +250,31 @@ def get_inputs():
             self.assertEqual((size.outputs, size.slow), (None, True))
 
 
+class Additions(unittest.TestCase):
+    """Some operations over a large axis: only elements are too many."""
+
+    TEXT = """
+import torch
+N, ITERS = 48, 64
+class Model(torch.nn.Module):
+    def forward(self, x):
+        for _ in range(ITERS):
+            x = x + 1
+        return x
+def get_inputs():
+    return [torch.randn(4096, N)]
+"""
+
+    def test_operations_count_in_slow_calls_only(self):
+        options = types.SimpleNamespace(class_name="Model", mode="train", max_elements=1 << 16)
+        with tempfile.TemporaryDirectory() as folder:
+            path = folder + "/own.py"
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(self.TEXT)
+            found = shrink.shrink(path, {}, options, 1 << 16, 1 << 28)
+        self.assertEqual((found.patches, found.elements), ({"N": 6}, 2 * 4096 * 6))
+
+
 class Raw(unittest.TestCase):
     def test_statements(self):
         for cpp, python in (
