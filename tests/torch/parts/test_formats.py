@@ -161,11 +161,26 @@ class KernelbenchCom(unittest.TestCase):
         text = kernelbench_com.translate({"folder": "own", "files": files})["text"]
         self.assertIn("'patches': {'SEQ_LEN': 16, 'n': 5}", text)
         self.assertNotIn("seq_len", text)
-        files["shapes.py"] = "SHAPES = [{'seq_len': 16, 'rows': 7}]"
+        # X is no other name of x.
+        files["reference.py"] = "x = 1\ndef size(): return M\nM = 2\n"
+        files["shapes.py"] = "SHAPES = [{'M': 3, 'X': 5}]"
+        text = kernelbench_com.translate({"folder": "own", "files": files})["text"]
+        self.assertIn("'patches': {'M': 3}}", text)
+
+    def test_keys_that_the_reference_does_not_use(self):
+        files = {
+            "reference.py": "M = 4\n",
+            "shapes.py": "SHAPES = [{'M': 2, 'seed': 3}, {'M': 5, 'seed': 4}]",
+        }
+        made = kernelbench_com.translate({"folder": "own", "files": files})
+        self.assertIn("'patches': {'M': 2}}", made["text"])
+        self.assertIn("'patches': {'M': 5}}", made["text"])
+        self.assertNotIn("seed", made["text"])
+        self.assertIn("shapes.py: seed is no constant of reference.py", made["notes"][0])
+        files["shapes.py"] = "SHAPES = [{'seed': 3}]"
         with self.assertRaises(load.LoadError) as caught:
             kernelbench_com.translate({"folder": "own", "files": files})
-        self.assertIn("SHAPES[0]: rows is no constant of reference.py", str(caught.exception))
-
+        self.assertIn("SHAPES[0]: seed is no constant of reference.py", str(caught.exception))
 
     def test_problem_without_inputs_is_a_call_of_run(self):
         reference = "n = 1\ndef steps(): pass\ndef run(n, count, seed, model=None): steps_\n"
