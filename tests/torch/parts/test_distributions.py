@@ -21,7 +21,10 @@ class Options:
 
 def described(names, result, inputs):
     text = HEAD % (names, result) + "def get_inputs():\n    %s\n" % inputs
-    text += "\n\ndef get_init_inputs():\n    return []\n"
+    return described_text(text + "\n\ndef get_init_inputs():\n    return []\n")
+
+
+def described_text(text):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "problem.py")
         with open(path, "w", encoding="utf-8") as file:
@@ -58,6 +61,41 @@ class Distributions(unittest.TestCase):
             found = described("x", "x * torch.sigmoid(x)", draw)
             self.assertIsNone(found["unfit"], draw)
             self.assertEqual(specs(found)[0]["kind"], "normal", draw)
+
+    def test_constructors_with_seeds_of_their_own(self):
+        """The numbers that they draw are arguments of a task."""
+        numbers = "torch.tensor(%s, dtype=torch.float32)"
+        for head, draw in (
+            ("", "torch.manual_seed(3), torch.randn(64, 8)"),
+            ("", "torch.randn(64, 8, generator=torch.Generator().manual_seed(3))"),
+            ("", "torch.empty(64, 8).normal_(generator=torch.Generator().manual_seed(3))"),
+            ("import numpy", numbers % "numpy.random.RandomState(3).randn(64, 8)"),
+            ("from torch import manual_seed", "manual_seed(3), torch.randn(64, 8)"),
+            (
+                "from numpy.random import RandomState, default_rng",
+                numbers % "RandomState(3).randn(64, 8) + default_rng(3).standard_normal((64, 8))",
+            ),
+            (
+                "import random",
+                "random.seed(3), " + numbers % "[[random.gauss(0, 1)] * 8 for _ in range(64)]",
+            ),
+            (
+                "from random import Random\nrows = lambda r: [[r.gauss(0, 1)] * 8 for _ in range(64)]",
+                numbers % "rows(Random(3))",
+            ),
+        ):
+            text = (
+                "import torch\n%s\n\nclass Model(torch.nn.Module):\n"
+                "    def __init__(self):\n        super().__init__()\n"
+                "        drawn = (%s,)[-1]\n"
+                "        self.register_buffer('w', (drawn * 8).to(torch.int8))\n"
+                "        self.register_buffer('scale', drawn)\n"
+                "    def forward(self, x):\n        return x @ (self.w * self.scale)\n"
+                "def get_inputs():\n    return [torch.randn(4, 64)]\n" % (head, draw)
+            )
+            found = described_text(text)
+            self.assertIsNone(found["unfit"], draw)
+            self.assertEqual([row["name"] for row in found["state"]], ["w", "scale"], draw)
 
     def test_the_seed_functions_come_back(self):
         before = torch.manual_seed, torch.Tensor.normal_, torch.randn
