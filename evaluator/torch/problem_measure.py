@@ -69,9 +69,10 @@ class Unseeded:
     itself would give the same numbers in every draw. `module`: the file's namespace, which may have
     these functions under names of its own."""
 
-    DRAWS = ("rand", "randn", "randint", "randperm", "normal", "bernoulli", "multinomial", "poisson")
-    METHODS = ("normal_", "uniform_", "random_", "bernoulli_", "exponential_", "log_normal_")
-    METHODS += ("cauchy_", "geometric_")
+    DRAWS = ("rand", "randn", "randint", "randperm", "normal", "bernoulli", "multinomial")
+    DRAWS += ("poisson",)
+    METHODS = ("normal_", "uniform_", "random_", "bernoulli_", "exponential_")
+    METHODS += ("log_normal_", "cauchy_", "geometric_")
 
     def __init__(self, module):
         self.module = module
@@ -110,7 +111,8 @@ class Unseeded:
     @staticmethod
     def _drawn(kind, seed):
         """Returns the class with that seed, whatever it is given. Libraries ask with isinstance."""
-        return type(kind.__name__, (kind,), {"__init__": lambda self, *_: kind.__init__(self, seed)})
+        seeded = {"__init__": lambda self, *_: kind.__init__(self, seed)}
+        return type(kind.__name__, (kind,), seeded)
 
     @staticmethod
     def _without_generator(original):

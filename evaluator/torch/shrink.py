@@ -58,8 +58,8 @@ def _cost(size, most_elements, most_flops):
 
 
 def _is_better(smaller, size, most_elements, most_flops):
-    """True if a step is worth it. Fewer operations count in a slow call. Of one without a count only
-    the next ones tell."""
+    """True if a step is worth it. Fewer operations count in a slow call. Of one without a count
+    only the next ones tell."""
     if size.slow and not size.operations:
         return True
     return (

@@ -8,6 +8,8 @@ import torch
 
 import describe
 import distributions as dist
+import load
+import problem_measure
 
 HEAD = (
     "import torch\n\n\nclass Model(torch.nn.Module):\n"
@@ -21,10 +23,7 @@ class Options:
 
 def described(names, result, inputs):
     text = HEAD % (names, result) + "def get_inputs():\n    %s\n" % inputs
-    return described_text(text + "\n\ndef get_init_inputs():\n    return []\n")
-
-
-def described_text(text):
+    text += "\n\ndef get_init_inputs():\n    return []\n"
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "problem.py")
         with open(path, "w", encoding="utf-8") as file:
@@ -69,6 +68,10 @@ class Distributions(unittest.TestCase):
             ("", "torch.manual_seed(3), torch.randn(64, 8)"),
             ("", "torch.randn(64, 8, generator=torch.Generator().manual_seed(3))"),
             ("", "torch.empty(64, 8).normal_(generator=torch.Generator().manual_seed(3))"),
+            (
+                "g = torch.Generator()",
+                "torch.ones(64, 8).log_normal_(-2, 1, generator=g.manual_seed(3))",
+            ),
             ("import numpy", numbers % "numpy.random.RandomState(3).randn(64, 8)"),
             ("from torch import manual_seed", "manual_seed(3), torch.randn(64, 8)"),
             (
@@ -80,8 +83,8 @@ class Distributions(unittest.TestCase):
                 "random.seed(3), " + numbers % "[[random.gauss(0, 1)] * 8 for _ in range(64)]",
             ),
             (
-                "from random import Random\nrows = lambda r: [[r.gauss(0, 1)] * 8 for _ in range(64)]",
-                numbers % "rows(Random(3))",
+                "from random import Random",
+                numbers % "(lambda r: [[r.gauss(0, 1)] * 8 for _ in range(64)])(Random(3))",
             ),
         ):
             text = (
@@ -93,9 +96,8 @@ class Distributions(unittest.TestCase):
                 "    def forward(self, x):\n        return x @ (self.w * self.scale)\n"
                 "def get_inputs():\n    return [torch.randn(4, 64)]\n" % (head, draw)
             )
-            found = described_text(text)
-            self.assertIsNone(found["unfit"], draw)
-            self.assertEqual([row["name"] for row in found["state"]], ["w", "scale"], draw)
+            found = problem_measure.Arguments(load.Problem(text, "own.py"), "train")
+            self.assertEqual((list(found.state), found.fixed), (["w", "scale"], []), draw)
 
     def test_the_seed_functions_come_back(self):
         before = torch.manual_seed, torch.Tensor.normal_, torch.randn
