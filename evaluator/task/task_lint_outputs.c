@@ -1,16 +1,15 @@
 /* Finds degenerate tasks by the outputs of their oracle (kforge/lint.h).
  *
  * The first check for each shortcut: does it pass the task's own tolerance in every case? It uses
- * the formulas of the comparison in double. For error_ratio the allowed error is ratio times the
- * baseline's, plus one unit roundoff of the output's scale, for RMS and maximum separately. A
- * shortcut that passes is an error. Thresholds on the deviation then find tasks that are close to
- * one. */
+ * the formulas of the comparison in double, without the errors of long sums. A shortcut that passes
+ * is an error. Thresholds on the deviation then find tasks that are close to one. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "kforge/compare.h"
 #include "kforge/lint.h"
 #include "task_internal.h"
 
@@ -60,51 +59,45 @@ static bool same_nonfinite(double got, double expected)
     return isnan(expected) ? isnan(got) : got == expected;
 }
 
-typedef struct kf_deviation {
-    double rms, max;
-} kf_deviation;
-
-/* Returns the deviation of `got` from `expected`, over elements that are finite in both. *fits
- * becomes false if an element is not finite in one of them only. */
-static kf_deviation deviation(const double *got, const double *expected, int64_t elements,
-                              bool *fits)
+/* Returns the errors of `got`, over elements that are finite in both, and the scale of the expected
+ * ones. */
+static kf_error_sums errors_of(const double *got, const double *expected, int64_t elements)
 {
-    double sum = 0, max = 0;
+    kf_error_sums sums = KF_NO_ERRORS;
     for (int64_t i = 0; i < elements; i++) {
         if (!isfinite(expected[i]) || !isfinite(got[i])) {
-            *fits &= same_nonfinite(got[i], expected[i]);
+            sums.nonfinite += !same_nonfinite(got[i], expected[i]);
             continue;
         }
-        double error = fabs(got[i] - expected[i]);
-        sum += error * error;
-        if (error > max) max = error;
+        double error = fabs(got[i] - expected[i]), scale = fabs(expected[i]);
+        sums.sum_square += error * error;
+        sums.max = fmax(sums.max, error);
+        sums.scale_square += scale * scale;
+        sums.scale_max = fmax(sums.scale_max, scale);
+        sums.count++;
     }
-    return (kf_deviation){sqrt(sum / (double)elements), max};
+    return sums;
 }
 
-static kf_deviation scale_of(const double *expected, int64_t elements)
+static double scale_of(const double *expected, int64_t elements)
 {
-    double sum = 0, max = 0;
-    for (int64_t i = 0; i < elements; i++) {
-        if (!isfinite(expected[i])) continue;
-        sum += expected[i] * expected[i];
-        if (fabs(expected[i]) > max) max = fabs(expected[i]);
-    }
-    return (kf_deviation){sqrt(sum / (double)elements), max};
+    kf_error_sums sums = errors_of(expected, expected, elements);
+    return sums.count ? sqrt(sums.scale_square / (double)sums.count) : 0;
 }
 
+/* Without a baseline its error is one rounding of the scale. */
 static bool passes_error_ratio(const kf_problem_argument *argument, const double *got,
                                const double *expected, const double *baseline)
 {
-    bool fits = true, unused = true;
-    kf_deviation error = deviation(got, expected, argument->elements, &fits);
-    kf_deviation scale = scale_of(expected, argument->elements);
-    double roundoff = kf_dtype_roundoff(argument->dtype);
-    kf_deviation own = {roundoff * scale.rms, roundoff * scale.max};
-    if (baseline) own = deviation(baseline, expected, argument->elements, &unused);
-    double ratio = argument->tolerance.ratio;
-    return fits && error.rms <= ratio * own.rms + roundoff * scale.rms &&
-           error.max <= ratio * own.max + roundoff * scale.max;
+    double rms, max, roundoff = kf_dtype_roundoff(argument->dtype);
+    kf_error_sums error = errors_of(got, expected, argument->elements),
+                  own = errors_of(baseline ? baseline : expected, expected, argument->elements);
+    if (!baseline) {
+        own.sum_square = roundoff * roundoff * own.scale_square;
+        own.max = roundoff * own.scale_max;
+    }
+    kf_error_limits(argument, &error, &own, &rms, &max);
+    return !error.nonfinite && kf_error_rms(&error) <= rms && error.max <= max;
 }
 
 static bool passes_elementwise(const kf_problem_argument *argument, const double *got,
@@ -226,7 +219,7 @@ static int64_t first_wrong(kf_outputs_lint *lint, const double *expected, const 
     kf_problem_argument one = *lint->shape;
     one.elements = 1;
     bool ratio = one.tolerance.kind == KF_ERROR_RATIO;
-    double scale = scale_of(expected, lint->shape->elements).rms,
+    double scale = scale_of(expected, lint->shape->elements),
            most = fmax(ELEMENT_ERROR, ELEMENT_ROUNDOFFS * roundoff);
     for (int64_t i = 0; i < lint->shape->elements; i++) {
         bool finite = isfinite(expected[i]) && isfinite(got[i]);
@@ -433,7 +426,7 @@ static void check_axes(kf_outputs_lint *lint)
         for (size_t c = 0; c < lint->count; c++) {
             const double *expected = lint->cases[c].expected[lint->argument];
             double spread = flatten(expected, lint->shape, axis, lint->scratch[0]);
-            double scale = scale_of(expected, lint->shape->elements).rms;
+            double scale = scale_of(expected, lint->shape->elements);
             close &= spread < KF_LINT_DEVIATION * (absolute ? 1 : scale);
             all = all && passes(lint, &lint->cases[c], lint->scratch[0]);
             if (spread > worst) worst = spread;

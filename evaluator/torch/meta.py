@@ -106,7 +106,8 @@ class Size:
 def storageless_parts(problem, options):
     with Storageless():
         inputs = problem_measure.draw_inputs(problem, 42)
-        with problem_measure.Unseeded():  # a generator of the processor fills nothing here
+        # A generator of the processor fills nothing here.
+        with problem_measure.Unseeded(problem.module):
             model = problem_measure.make_model(problem, 42, options.mode)
     return inputs, model
 

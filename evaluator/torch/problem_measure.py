@@ -66,10 +66,16 @@ def input_names(model, count):
 
 class Unseeded:
     """While active, the seeds and generators of a problem file count for nothing: a file that seeds
-    itself would give the same numbers in every draw."""
+    itself would give the same numbers in every draw. `module`: the file's namespace, which may have
+    these functions under names of its own."""
 
     DRAWS = ("rand", "randn", "randint", "randperm", "normal", "bernoulli", "multinomial")
+    DRAWS += ("poisson",)
     METHODS = ("normal_", "uniform_", "random_", "bernoulli_", "exponential_")
+    METHODS += ("log_normal_", "cauchy_", "geometric_")
+
+    def __init__(self, module):
+        self.module = module
 
     def __enter__(self):
         self.originals = []
@@ -81,15 +87,18 @@ class Unseeded:
             self._replace(owner, "manual_seed", lambda seed: torch.default_generator)
         self._replace(torch.cuda, "manual_seed_all", lambda seed: None)
         self._replace(random, "seed", lambda *_: None)
+        drawn = random.getrandbits(31)
+        self._replace(random, "Random", self._drawn(random.Random, drawn))
         numpy = sys.modules.get("numpy")
         if numpy is not None:
             self._replace(numpy.random, "seed", lambda *_: None)
-            drawn = random.getrandbits(31)
             default_rng, state = numpy.random.default_rng, numpy.random.RandomState
             self._replace(numpy.random, "default_rng", lambda *_: default_rng(drawn))
-            # A class, since libraries ask with isinstance.
-            seeded = {"__init__": lambda self, *_: state.__init__(self, drawn)}
-            self._replace(numpy.random, "RandomState", type("RandomState", (state,), seeded))
+            self._replace(numpy.random, "RandomState", self._drawn(state, drawn))
+        given = {id(original): getattr(owner, name) for owner, name, original in self.originals}
+        for name, value in list(vars(self.module).items()):
+            if id(value) in given:
+                self._replace(self.module, name, given[id(value)])
 
     def __exit__(self, *_):
         for owner, name, original in reversed(self.originals):
@@ -98,6 +107,12 @@ class Unseeded:
     def _replace(self, owner, name, new):
         self.originals.append((owner, name, getattr(owner, name)))
         setattr(owner, name, new)
+
+    @staticmethod
+    def _drawn(kind, seed):
+        """Returns the class with that seed, whatever it is given. Libraries ask with isinstance."""
+        seeded = {"__init__": lambda self, *_: kind.__init__(self, seed)}
+        return type(kind.__name__, (kind,), seeded)
 
     @staticmethod
     def _without_generator(original):
@@ -109,7 +124,7 @@ class Unseeded:
 
 def draw_inputs(problem, seed):
     load.seed_all(seed)
-    with OnThisDevice(), Unseeded():
+    with OnThisDevice(), Unseeded(problem.module):
         inputs = problem.inputs()
     for i, value in enumerate(inputs):
         if not isinstance(value, (torch.Tensor, bool, int, float)):
@@ -127,7 +142,7 @@ def make_model(problem, seed, mode):
     judge draws them anew, too."""
     init = problem.init_inputs(seed)
     load.seed_all(seed)
-    with Unseeded():
+    with Unseeded(problem.module):
         model = problem.construct(init, seed)
     return model.eval() if mode == "eval" else model
 

@@ -58,12 +58,14 @@ def _cost(size, most_elements, most_flops):
 
 
 def _is_better(smaller, size, most_elements, most_flops):
-    """True if a step is worth it. Of a slow call without a count only the next ones tell."""
+    """True if a step is worth it. Fewer operations count in a slow call. Of one without a count
+    only the next ones tell."""
     if size.slow and not size.operations:
         return True
     return (
         _cost(smaller, most_elements, most_flops) <= WORTH * _cost(size, most_elements, most_flops)
-        or smaller.operations < WORTH * size.operations
+        or size.slow
+        and smaller.operations < WORTH * size.operations
     )
 
 

@@ -1442,16 +1442,23 @@ static void work_in_a_rehearsal_is_charged(void **state)
 static void work_while_waking_is_charged(void **state)
 {
     (void)state;
-    for (int more = 0; more < 2; more++) {
-        machine *m = started(1.1e-3);
-        m->device.calls_block = true;
-        candidate_does.meanwhile = more ? 400e-6 : 0;
-        kf_verdict *v = judged(m, more);
-        const kf_workload_verdict *w = v->workloads;
-        if (w->finding_count) fail_msg("%s", w->findings[0].text);
-        if (!(fabs(w->speedup.value - 1) < 0.022)) fail_msg("%g", w->speedup.value);
-        kf_verdict_free(v);
-        stopped(m);
+    /* 400 seeds: mean 0.98, deviation 0.004 to 0.006; of 20 seeds 0.001. Without the charge 1.18.
+     */
+    for (int more = 0, jobs = 20; more < 2; more++) {
+        double sum = 0;
+        for (int i = 0; i < jobs; i++) {
+            machine *m = started(1.1e-3);
+            m->device.calls_block = true;
+            world.random = (uint64_t)i + 1;
+            candidate_does.meanwhile = more ? 400e-6 : 0;
+            kf_verdict *v = judged(m, more + 2 * i);
+            const kf_workload_verdict *w = v->workloads;
+            if (w->finding_count) fail_msg("%s", w->findings[0].text);
+            sum += w->speedup.value;
+            kf_verdict_free(v);
+            stopped(m);
+        }
+        if (!(fabs(sum / jobs - 1) < 0.025)) fail_msg("%d: %g", more, sum / jobs);
     }
 }
 

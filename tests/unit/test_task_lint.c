@@ -463,6 +463,29 @@ static void inputs_without_influence(void **state)
     expect(&f, CASES, 0, "");
 }
 
+/* Of a bf16 output, the ratio multiplies only the baseline's error beyond one rounding, as in the
+ * comparison. */
+static void small_influence_on_bf16(void **state)
+{
+    (void)state;
+    static const double parts[] = {0.001, 0.01};
+    for (int k = 0; k < 2; k++) {
+        static fixture f;
+        prepare(&f);
+        f.problem.arguments[2].dtype = KF_BF16;
+        for (int c = 0; c < CASES; c++)
+            for (int i = 0; i < N; i++) {
+                unsigned char element[8];
+                f.y[c][i] = f.x[c][i] + parts[k] * f.w[c][i];
+                f.s_after[c][i] = f.s_before[c][i] + f.x[c][i];
+                kf_dtype_store(KF_BF16, element, f.y[c][i]);
+                f.baseline_y[c][i] = kf_dtype_load(KF_BF16, element);
+            }
+        /* A copy of x passes where the part is small. */
+        expect(&f, CASES, k ? 0 : 2, k ? "" : "E:input.without_influence@arguments[1] (w)");
+    }
+}
+
 static void integers(void **state)
 {
     (void)state;
@@ -533,6 +556,7 @@ int test_program(void)
         cmocka_unit_test(nearly_constant_outputs),
         cmocka_unit_test(range_of_outputs),
         cmocka_unit_test(inputs_without_influence),
+        cmocka_unit_test(small_influence_on_bf16),
         cmocka_unit_test(integers),
         cmocka_unit_test(cases_that_do_not_fit),
     };

@@ -32,6 +32,7 @@ class Driver:
         self.text = re.sub(r"\bModel(Impl)?\b", r"DriverModel\1", self.text)
         self.constants, self.statements, self.classes = {}, [], []
         self.call, self.compared, self.functions = None, None, set()
+        self.called_after = 0  # the number of statements before the call
         self.class_names = []
         self.read_functions()
         self.read_classes()
@@ -106,6 +107,7 @@ class Driver:
             start = statement.index("(")
             inner = statement[start + 1 : closing(statement, start) - 1]
             self.call = launched.group(1), [python(part) for _, part in split(inner, ",")], line
+            self.called_after = len(self.statements)
             return
         inner = self.decided(statement)
         if inner is not None:

@@ -117,9 +117,10 @@ def names_for(tree, shape):
     defined = {n.name for n in tree.body if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
     found = {}
     for key in shape:
-        alike = [n for n in known if n.lower() == key.lower() and n not in shape]
+        upper = key.upper() if key.islower() else key
         new = key + "_" if key in defined else key
-        found[key] = key if key in known else alike[0] if len(alike) == 1 else new
+        alike = upper in known and upper not in shape
+        found[key] = key if key in known else upper if alike else new
     return found
 
 
@@ -137,25 +138,26 @@ def translate(bundle):
     known, runs = load.assigned_names(tree), has_run(tree, len(shapes[0]))
     names = names_for(tree, shapes[0])
     used = set(known) | {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
-    unused = [key for key in shapes[0] if names[key] not in used]
-    if unused and not runs:
+    unused = [] if runs else [key for key in shapes[0] if names[key] not in used]
+    if unused and len(unused) == len(names):
         raise load.LoadError(
             "%s is no constant of reference.py" % unused[0],
             "shapes.py: SHAPES[0]",
             "name constants that reference.py uses",
         )
+    notes = ["shapes.py: %s is no constant of reference.py and is left out" % k for k in unused]
+    names = {key: name for key, name in names.items() if key not in unused}
     tolerance, title = tolerance_of(bundle)
     lines = [text.rstrip("\n"), "", "", "# Of shapes.py and problem.yaml."]
     # The checks of these problems assign to the module, so a constant may be missing here.
-    lines += ["%s = %r" % (names[k], v) for k, v in shapes[0].items() if names[k] not in known]
+    lines += ["%s = %r" % (n, shapes[0][k]) for k, n in names.items() if n not in known]
     lines.append("KFORGE_WORKLOADS = [")
     for number, shape in enumerate(shapes):
-        patches = {names[k]: v for k, v in shape.items()}
+        patches = {n: shape[k] for k, n in names.items()}
         lines.append("    %r," % {"name": "shape%d" % number, "timed": True, "patches": patches})
     lines.append("]")
     if tolerance:
         lines.append("KFORGE_TOLERANCE = %r" % tolerance)
-    notes = []
     if runs:
         # Numbers drawn in float64 are other numbers.
         lines += [

@@ -66,7 +66,8 @@ def translate(bundle):
     compute = [s for s in chosen if s.kind == "compute" or (s.kind == "call" and s not in init)]
     init = sorted(with_values(init, compute, drawn), key=driver.statements.index)
     # A tensor that gets its numbers later has them from the start.
-    fills = [s for s in compute if filled(s) in drawn]
+    before = driver.statements[: driver.called_after]
+    fills = [s for s in compute if s in before and filled(s) in drawn]
     inputs_with_fills = inputs + with_values(fills, compute, drawn)
     compute = leading_to(driver.reference, [s for s in compute if s not in fills])
     constants = {n: c for n, c in driver.constants.items()}
@@ -98,9 +99,14 @@ def finish(text, driver, constants, description):
     return made, note
 
 
+FILLS = "uniform normal log_normal exponential cauchy geometric random bernoulli fill zero".split()
+FILL = re.compile(r"nn\.init\.\w+_\(\s*(\w+)|(\w+)\.(?:%s)_\(" % "|".join(FILLS))
+
+
 def filled(statement):
-    """Returns the name of the tensor that w.uniform_(…) or nn.init.normal_(w) fills; else None."""
-    found = re.match(r"(?:nn\.init\.\w+_\(\s*(\w+)|(\w+)\.\w+_\()", statement.code)
+    """Returns the name of the tensor that w.uniform_(…) or nn.init.normal_(w) fills; else None.
+    Other methods in place compute: x.sub_(y)."""
+    found = FILL.match(statement.code)
     return (found.group(1) or found.group(2)) if found and not statement.target else None
 
 

@@ -8,6 +8,8 @@ import torch
 
 import describe
 import distributions as dist
+import load
+import problem_measure
 
 HEAD = (
     "import torch\n\n\nclass Model(torch.nn.Module):\n"
@@ -58,6 +60,44 @@ class Distributions(unittest.TestCase):
             found = described("x", "x * torch.sigmoid(x)", draw)
             self.assertIsNone(found["unfit"], draw)
             self.assertEqual(specs(found)[0]["kind"], "normal", draw)
+
+    def test_constructors_with_seeds_of_their_own(self):
+        """The numbers that they draw are arguments of a task."""
+        numbers = "torch.tensor(%s, dtype=torch.float32)"
+        for head, draw in (
+            ("", "torch.manual_seed(3), torch.randn(64, 8)"),
+            ("", "torch.randn(64, 8, generator=torch.Generator().manual_seed(3))"),
+            ("", "torch.empty(64, 8).normal_(generator=torch.Generator().manual_seed(3))"),
+            (
+                "g = torch.Generator()",
+                "torch.ones(64, 8).log_normal_(-2, 1, generator=g.manual_seed(3))",
+            ),
+            ("import numpy", numbers % "numpy.random.RandomState(3).randn(64, 8)"),
+            ("from torch import manual_seed", "manual_seed(3), torch.randn(64, 8)"),
+            (
+                "from numpy.random import RandomState, default_rng",
+                numbers % "RandomState(3).randn(64, 8) + default_rng(3).standard_normal((64, 8))",
+            ),
+            (
+                "import random",
+                "random.seed(3), " + numbers % "[[random.gauss(0, 1)] * 8 for _ in range(64)]",
+            ),
+            (
+                "from random import Random",
+                numbers % "(lambda r: [[r.gauss(0, 1)] * 8 for _ in range(64)])(Random(3))",
+            ),
+        ):
+            text = (
+                "import torch\n%s\n\nclass Model(torch.nn.Module):\n"
+                "    def __init__(self):\n        super().__init__()\n"
+                "        drawn = (%s,)[-1]\n"
+                "        self.register_buffer('w', (drawn * 8).to(torch.int8))\n"
+                "        self.register_buffer('scale', drawn)\n"
+                "    def forward(self, x):\n        return x @ (self.w * self.scale)\n"
+                "def get_inputs():\n    return [torch.randn(4, 64)]\n" % (head, draw)
+            )
+            found = problem_measure.Arguments(load.Problem(text, "own.py"), "train")
+            self.assertEqual((list(found.state), found.fixed), (["w", "scale"], []), draw)
 
     def test_the_seed_functions_come_back(self):
         before = torch.manual_seed, torch.Tensor.normal_, torch.randn

@@ -161,11 +161,26 @@ class KernelbenchCom(unittest.TestCase):
         text = kernelbench_com.translate({"folder": "own", "files": files})["text"]
         self.assertIn("'patches': {'SEQ_LEN': 16, 'n': 5}", text)
         self.assertNotIn("seq_len", text)
-        files["shapes.py"] = "SHAPES = [{'seq_len': 16, 'rows': 7}]"
+        # X is no other name of x.
+        files["reference.py"] = "x = 1\ndef size(): return M\nM = 2\n"
+        files["shapes.py"] = "SHAPES = [{'M': 3, 'X': 5}]"
+        text = kernelbench_com.translate({"folder": "own", "files": files})["text"]
+        self.assertIn("'patches': {'M': 3}}", text)
+
+    def test_keys_that_the_reference_does_not_use(self):
+        files = {
+            "reference.py": "M = 4\n",
+            "shapes.py": "SHAPES = [{'M': 2, 'seed': 3}, {'M': 5, 'seed': 4}]",
+        }
+        made = kernelbench_com.translate({"folder": "own", "files": files})
+        self.assertIn("'patches': {'M': 2}}", made["text"])
+        self.assertIn("'patches': {'M': 5}}", made["text"])
+        self.assertNotIn("seed", made["text"])
+        self.assertIn("shapes.py: seed is no constant of reference.py", made["notes"][0])
+        files["shapes.py"] = "SHAPES = [{'seed': 3}]"
         with self.assertRaises(load.LoadError) as caught:
             kernelbench_com.translate({"folder": "own", "files": files})
-        self.assertIn("SHAPES[0]: rows is no constant of reference.py", str(caught.exception))
-
+        self.assertIn("SHAPES[0]: seed is no constant of reference.py", str(caught.exception))
 
     def test_problem_without_inputs_is_a_call_of_run(self):
         reference = "n = 1\ndef steps(): pass\ndef run(n, count, seed, model=None): steps_\n"
@@ -250,6 +265,31 @@ def get_inputs():
             self.assertEqual((size.outputs, size.slow), (None, True))
 
 
+class Additions(unittest.TestCase):
+    """Some operations over a large axis: only elements are too many."""
+
+    TEXT = """
+import torch
+N, ITERS = 48, 64
+class Model(torch.nn.Module):
+    def forward(self, x):
+        for _ in range(ITERS):
+            x = x + 1
+        return x
+def get_inputs():
+    return [torch.randn(4096, N)]
+"""
+
+    def test_operations_count_in_slow_calls_only(self):
+        options = types.SimpleNamespace(class_name="Model", mode="train", max_elements=1 << 16)
+        with tempfile.TemporaryDirectory() as folder:
+            path = folder + "/own.py"
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(self.TEXT)
+            found = shrink.shrink(path, {}, options, 1 << 16, 1 << 28)
+        self.assertEqual((found.patches, found.elements), ({"N": 6}, 2 * 4096 * 6))
+
+
 class Raw(unittest.TestCase):
     def test_statements(self):
         for cpp, python in (
@@ -303,6 +343,20 @@ class Raw(unittest.TestCase):
         self.assertIn("nn.init.kaiming_uniform_( w, 2.0, torch.kFanIn, torch.kLeakyReLU)", drawn)
         self.assertLess(drawn.index("bound ="), drawn.index("b.uniform_(-bound, bound)"))
         self.assertEqual((libtorch.torch.kFanIn, libtorch.torch.kLeakyReLU), ("fan_in", "leaky_relu"))
+
+    def test_reference_that_is_computed_in_place(self):
+        text = DRIVER % "auto g = torch::randn({n}); auto ref = x;"
+        text = text.replace("(x.data_ptr(),", "(x.data_ptr(), g.data_ptr(),")
+        text = text.replace("x.data_ptr(), n)", "g.data_ptr(), n)")
+        for step, after in (("x.sub_(0.1f * g)", True), ("x.fill_(3)", True), ("x.add_(g)", False)):
+            line = "    launch_gpu_implementation(out"
+            place = ("    bool good", 1) if after else (line, 1)
+            given = text.replace(place[0], "    %s;\n%s" % (step, place[0]), 1)
+            given = given.replace("allclose(out, ref", "allclose(out, x")
+            files = {"driver.cpp": given, "init.cu": ""}
+            made = raw_cuda.translate({"folder": "own", "files": files})["text"]
+            forward = made[made.index("def forward") :].split("def get_inputs")[0]
+            self.assertIn(step.replace("0.1f", "0.1"), forward)
 
     def test_module_that_evaluates(self):
         text = driver("torch::nn::BatchNorm1d bn(n); bn->eval(); auto ref = bn->forward(x);")["text"]
