@@ -273,7 +273,7 @@ json 'o["measured_again"] == 1 and [c["measured_again"] for c in o["cases"]] == 
 KFORGE_SELFTEST=$PWD/cases expect 0 selftest --device cpu --filter plain
 grep -q ', 0 measured again, ' out || fail "the summary counts no second measurements"
 
-# A machine without namespaces judges, too: unshare makes a user who may create none.
+# A machine without namespaces judges, too: unshare makes a user that may create none.
 without_namespaces() {
     unshare -Ur sh -c 'echo 0 >/proc/sys/user/max_user_namespaces && exec "$@"' sh \
         setpriv --bounding-set=-all --inh-caps=-all --ambient-caps=-all -- "$@"
