@@ -214,7 +214,7 @@ bool kf_tree_all_stopped(pid_t pid);
 double kf_tree_cpu_seconds(pid_t leader);
 /* Each returns a count, -1 if unknown. */
 int kf_tree_descriptors(pid_t pid);
-/* Counts files and folders on disks and of /proc. */
+/* Counts files and folders on disks, of /proc and of /sys. */
 int kf_tree_open_files(pid_t pid);
 int kf_tree_filters(pid_t pid);
 /* The threads of a process that can still write to its memory. */

@@ -127,7 +127,8 @@ static int apply(const kf_plan *plan, const kf_mount *entry)
         return mount("tmpfs", target, "tmpfs", flags, entry->text) ? errno : 0;
     case KF_MOUNT_PROC:
         if (plan->own_proc) return proc_mount(target, plan);
-        return mount("/old/proc", target, NULL, MS_BIND | MS_REC, NULL) ? errno : 0;
+        if (mount("/old/proc", target, NULL, MS_BIND | MS_REC, NULL)) return errno;
+        return plan->fixed_code ? set_attributes(target, RDONLY, AT_RECURSIVE) : 0;
     default: return bind_mount(entry, target, plan->fixed_code);
     }
 }

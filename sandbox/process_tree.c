@@ -237,8 +237,10 @@ int kf_tree_descriptors(pid_t pid)
     return count;
 }
 
-/* True for a file of a disk, which may keep its reader waiting, and for one of /proc, which shows
- * what the judge does. */
+/* True for a file of a disk, which may keep its reader waiting, and for one of /proc or /sys. These
+ * two count what each processor does (/proc/stat, cpuidle/state1/usage), so they show what the
+ * judge does. A mount namespace or landlock keeps /sys from a runner of the CPU device, so an
+ * honest one has such a file open only on a machine with neither. */
 static bool is_outside_memory(const char *path)
 {
     static const unsigned long without_disk[] = {TMPFS_MAGIC,        PIPEFS_MAGIC,

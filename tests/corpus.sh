@@ -8,6 +8,8 @@ judge() {
     "$bin/kforge" selftest --device cpu --all --folder "$tests" --filter "/$file"
 }
 judge && exit 0
+status=$?
+if [ $status = 2 ] && grep -q '^// needs: ' "$tests/$file"; then exit 77; fi # the sandbox lacks a layer
 case $file in hostile/*) ;; *) exit 1 ;; esac
 grep -q '^// mode: timed$' "$tests/$file" || exit 1
 echo "once more:"

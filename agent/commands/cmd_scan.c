@@ -101,13 +101,13 @@ static bool scan_text(listing *l, const settings *wanted, const char *path, cons
 {
     kf_autofree char *text = NULL, *binary = NULL;
     size_t text_size = 0, binary_size = 0;
+    bool python = kf_file_is_python(path);
     if (!kf_source_check(source, size, path, error)) return false;
-    if (wanted->compile && !kf_scan_is_python(source, size) &&
+    if (wanted->compile && !python &&
         !kf_scan_compile(source, size, &text, &text_size, &binary, &binary_size, error))
         return false;
     l->from = "source";
-    if (text ? !kf_scan_source(text, text_size, take_flag, l, error)
-             : !kf_scan_source(source, size, take_flag, l, error))
+    if (!kf_scan_source(text ? text : source, text ? text_size : size, python, take_flag, l, error))
         return false;
     l->own_build = true;
     bool done = !binary || scan_binary(l, NULL, binary, binary_size, error);

@@ -10,6 +10,7 @@
 #include "extract.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
+#include "kforge/scan.h"
 #include "output.h"
 
 static const char stdin_name[] = "the standard input";
@@ -81,6 +82,8 @@ static bool read_stored(int64_t number, const char *path, kf_eval_candidate *can
                        candidate->name);
     if (!kf_store_get_candidate(store, number, NULL, &row, error)) return false;
     candidate->source = kf_store_source(store, number, &candidate->size, error);
+    candidate->python =
+        candidate->source && kf_judged_as_python(row.device, candidate->source, candidate->size);
     return candidate->source &&
            (!row.flags || !row.flags[0] || take_flags(candidate, row.flags, error));
 }
@@ -89,12 +92,11 @@ bool kf_eval_candidate_read(const char *word, bool torch, const char *store,
                             kf_eval_candidate *candidate, kf_error *error)
 {
     int64_t number;
-    size_t length = strlen(word);
     bool standard = strcmp(word, "-") == 0;
     *candidate = (kf_eval_candidate){.name = standard ? stdin_name : word};
     if (is_stored(word, &number)) {
         if (!read_stored(number, store, candidate, error)) return false;
-        candidate->python = torch && kf_source_is_python(candidate->source, candidate->size);
+        candidate->python = torch && candidate->python;
         return true;
     }
     candidate->source = read_text(word, KF_SOURCE_BYTES, &candidate->size, error);
@@ -103,7 +105,7 @@ bool kf_eval_candidate_read(const char *word, bool torch, const char *store,
         return false;
     candidate->is_file = !standard;
     candidate->python = standard ? torch && kf_source_is_python(candidate->source, candidate->size)
-                                 : length > 3 && strcmp(word + length - 3, ".py") == 0;
+                                 : kf_file_is_python(word);
     return true;
 }
 

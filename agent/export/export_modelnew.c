@@ -8,6 +8,7 @@
 #include "kforge/buffer.h"
 #include "kforge/build.h"
 #include "kforge/json.h"
+#include "kforge/scan.h"
 
 #define WORD "0123456789_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -341,7 +342,7 @@ char *kf_modelnew_text(const kf_task *task, const kf_modelnew_source *given, kf_
 {
     const char *notes = given->notes ? given->notes : "";
     kf_autobuffer text = {0}, binding = {0}, whole = {0};
-    if (kf_modelnew_is_python(given->text)) {
+    if (kf_source_is_python(given->text, given->size)) {
         kf_buffer_string(&text, notes);
         kf_buffer_append(&text, given->text, given->size);
         char *taken = kf_buffer_take(&text);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "kforge/build.h"
+#include "kforge/scan.h"
 #include "modelnew_internal.h"
 
 static const cJSON *parts_of(const kf_task *task)
@@ -171,7 +172,7 @@ char *kf_submission_text(const kf_task *task, const kf_modelnew_source *given, k
     if (!problem || !header || !binding)
         return binding ? kf_fail_memory(error, "a submission") : false, NULL;
     if (!kf_modelnew_resolve(task, given->on_cpu, problem, NULL, error)) return NULL;
-    if (kf_modelnew_is_python(given->text)) {
+    if (kf_source_is_python(given->text, given->size)) {
         if (own) text.size = 0;
         kf_buffer_append(&text, given->text, given->size);
         if (!own) write_adapter(task, &text);

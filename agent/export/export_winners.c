@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "export_names.h"
+#include "extract.h"
 #include "kforge/list.h"
 #include "modelnew_internal.h"
 #include "output.h"
@@ -89,7 +90,7 @@ static int take(kf_store *store, const kf_store_candidate *candidate, const kf_w
     int64_t count = 0;
     kf_autofree char *source = kf_store_source(store, candidate->id, &size, error);
     if (!source) return -1;
-    if (query->cuda_only && kf_modelnew_is_python(source)) return 0;
+    if (query->cuda_only && kf_judged_as_python(candidate->device, source, size)) return 0;
     *winner = (kf_winner){.verdict = candidate->verdict,
                           .speedup = candidate->speedup,
                           .status = candidate->status,

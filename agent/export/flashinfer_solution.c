@@ -6,6 +6,7 @@
 #include "kforge/buffer.h"
 #include "kforge/build.h"
 #include "kforge/json.h"
+#include "kforge/scan.h"
 #include "modelnew_internal.h"
 
 const cJSON *kf_flashinfer_definition(const kf_task *task)
@@ -195,7 +196,7 @@ static bool add_sources(cJSON *solution, const kf_task *task, const kf_winner *w
     cJSON *sources = cJSON_AddArrayToObject(solution, "sources");
     kf_autobuffer text = {0};
     bool made;
-    if (kf_modelnew_is_python(winner->source)) {
+    if (kf_source_is_python(winner->source, winner->size)) {
         if (!write_python(&text, task, winner->source, error)) return false;
         made = sources && !text.failed && add_source(sources, "main.py", text.data);
     } else {
@@ -220,7 +221,8 @@ static bool add_sources(cJSON *solution, const kf_task *task, const kf_winner *w
 /* FlashInfer-Bench has one language and a binding, SOL-ExecBench a list of its own words. */
 static bool add_spec(cJSON *solution, const kf_task *task, const kf_winner *winner)
 {
-    bool python = kf_modelnew_is_python(winner->source), sol = kf_flashinfer_is_sol(task);
+    bool python = kf_source_is_python(winner->source, winner->size),
+         sol = kf_flashinfer_is_sol(task);
     cJSON *spec = cJSON_AddObjectToObject(solution, "spec"), *languages = NULL;
     const char *language = python ? sol ? "pytorch" : "python" : sol ? "cuda_cpp" : "cuda";
     const char *const hardware[] = {sol ? "LOCAL" : winner->device}, *const none[] = {"torch"};

@@ -7,6 +7,7 @@
 #include "kforge/buffer.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
+#include "kforge/scan.h"
 #include "modelnew_internal.h"
 #include "output.h"
 
@@ -74,7 +75,7 @@ typedef struct item {
 static void write_notes(const exporting *e, const item *it, kf_buffer *text)
 {
     const kf_winner *w = it->winner;
-    if (w && !kf_modelnew_is_python(it->source)) {
+    if (w && !kf_source_is_python(it->source, it->size)) {
         kf_buffer_format(text, "# Candidate %.12s: ", w->hash);
         if (isnan(w->speedup.value))
             kf_buffer_string(text, "correct, not timed,");
@@ -88,7 +89,7 @@ static void write_notes(const exporting *e, const item *it, kf_buffer *text)
     if (it->changed)
         kf_buffer_string(text, "# kforge removed secrets, paths or bytes that are not UTF-8: this "
                                "is not the judged text.\n");
-    if (strcmp(e->options->license, "unknown") != 0 && !kf_modelnew_is_python(it->source))
+    if (strcmp(e->options->license, "unknown") != 0 && !kf_source_is_python(it->source, it->size))
         kf_buffer_format(text, "# Licence: %s\n", e->options->license);
 }
 
@@ -127,7 +128,7 @@ static bool has_own_sizes(const item *it, bool *own, kf_error *error)
     if (!problem) return kf_fail_memory(error, "the ModelNew files");
     if (!kf_modelnew_resolve(it->task, it->winner && it->winner->on_cpu, problem, &patches, error))
         return false;
-    *own = kf_modelnew_is_python(it->source) || cJSON_GetArraySize(patches) == 0;
+    *own = kf_source_is_python(it->source, it->size) || cJSON_GetArraySize(patches) == 0;
     return true;
 }
 

@@ -24,10 +24,4 @@ const char *kf_modelnew_dtype(kf_dtype dtype);
 /* Returns a submission.py for a task in GPU MODE's format (export_submission.c), malloc'd. */
 char *kf_submission_text(const kf_task *task, const kf_modelnew_source *source, kf_error *error);
 
-static inline bool kf_modelnew_is_python(const char *source)
-{
-    return strstr(source, "class ModelNew") || strstr(source, "\nModelNew = ") ||
-           strstr(source, "def custom_kernel");
-}
-
 #endif

@@ -45,7 +45,7 @@ bool kf_mcp_is_hidden(const kf_task *task, const char *workload, const char *dev
 kf_verdict *kf_mcp_redacted(const kf_verdict *verdict, const kf_task *task);
 
 /* Adds the first `most` findings of a scan of the source. Returns the number of all. */
-int kf_mcp_scan(cJSON *rows, int most, const char *text, size_t size);
+int kf_mcp_scan(cJSON *rows, int most, const char *text, size_t size, bool python);
 
 /* Submits. Then waits at most `seconds` for the brief verdict, else returns the job. Cancelling the
  * call cancels the job. */

@@ -3,6 +3,7 @@
 
 #include "kforge/file.h"
 #include "kforge/json.h"
+#include "kforge/scan.h"
 #include "mcp_tools.h"
 #include "verdict_brief.h"
 
@@ -114,9 +115,7 @@ cJSON *kf_mcp_judge(kf_mcp_call *call, const kf_submission *submission, double s
 
 static bool is_python(const kf_task *task, const char *path, const char *source)
 {
-    size_t length = path ? strlen(path) : 0;
-    if (path) return length > 3 && strcmp(path + length - 3, ".py") == 0;
-    return kf_task_is_solution(task, source);
+    return path ? kf_file_is_python(path) : kf_task_is_solution(task, source);
 }
 
 /* Reads the source of the argument "file" or "source"; the caller frees. */

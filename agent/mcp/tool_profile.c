@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "device_work.h"
+#include "extract.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
 #include "mcp_tools.h"
@@ -253,7 +254,9 @@ static void add_scan(cJSON *answer, kf_store *store, const kf_store_candidate *c
 {
     size_t size;
     kf_autofree char *source = kf_store_source(store, candidate->id, &size, NULL);
-    if (source) kf_mcp_scan(cJSON_AddArrayToObject(answer, "scan"), FLAGS_SHOWN, source, size);
+    if (source)
+        kf_mcp_scan(cJSON_AddArrayToObject(answer, "scan"), FLAGS_SHOWN, source, size,
+                    kf_judged_as_python(candidate->device, source, size));
 }
 
 cJSON *kf_tool_profile(kf_mcp_call *call, const cJSON *arguments, kf_error *error)

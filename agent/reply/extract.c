@@ -18,6 +18,7 @@
 #include "python_lexer.h"
 #include "kforge/buffer.h"
 #include "kforge/cleanup.h"
+#include "kforge/scan.h"
 
 /* Depth of Markdown inside Markdown. */
 #define NEST_LIMIT 4
@@ -237,7 +238,7 @@ static void consider(choice *best, kf_buffer *text, kf_span info)
     kf_span content = {text->data ? text->data : "", text->size};
     bool tagged = is_tag(info, python_tags);
     bool python =
-        tagged || (!is_tag(info, code_tags) && kf_python_looks(content.data, content.size));
+        tagged || (!is_tag(info, code_tags) && kf_source_is_python(content.data, content.size));
     best->blocks++;
     best->failed |= text->failed;
     int rank = rank_code(best, content, info, python);
@@ -370,7 +371,7 @@ static void complain(const choice *best, bool only_reasoning, kf_error *error)
 static bool is_python_alone(choice *best, kf_span text)
 {
     if (best->python_blocks) return true;
-    if (!kf_python_looks(text.data, text.size)) return false;
+    if (!kf_source_is_python(text.data, text.size)) return false;
     kf_autofree char *outside = kf_python_blank(text.data, text.size);
     if (!outside) best->failed = true;
     bool alone = outside && !defines(outside, text.size, best->entry, &best->failed);
@@ -417,13 +418,16 @@ char *kf_extract_candidate(const char *reply, size_t size, const char *entry, bo
     return source;
 }
 
-bool kf_source_is_python(const char *source, size_t size)
-{
-    return kf_python_looks(source, size);
-}
+static const char as_python[] = ", as Python", as_cuda[] = ", as CUDA";
 
 const char *kf_language_mark(const char *source, size_t size, bool python)
 {
     if (kf_source_is_python(source, size) == python) return "";
-    return python ? ", as Python" : ", as CUDA";
+    return python ? as_python : as_cuda;
+}
+
+bool kf_judged_as_python(const char *environment, const char *source, size_t size)
+{
+    if (environment && strstr(environment, as_python)) return true;
+    return !(environment && strstr(environment, as_cuda)) && kf_source_is_python(source, size);
 }

@@ -30,12 +30,13 @@ char *kf_extract_source(const char *reply, size_t size, const char *entry, kf_er
  * and the source may be Python; *python says whether it is. Edits have no source here. */
 char *kf_extract_candidate(const char *reply, size_t size, const char *entry, bool torch,
                            bool *python, kf_error *error);
-/* True if a source, without a reply around it, is Python. */
-bool kf_source_is_python(const char *source, size_t size);
 /* Returns what the environment id of a verdict ends with in a store: "" if the source was judged in
  * the language that its text shows. One text may be valid in both languages, and a verdict counts
  * for one of them. */
 const char *kf_language_mark(const char *source, size_t size, bool python);
+/* True if the source with a verdict of this environment was judged as Python. For one that was not
+ * judged ("" or NULL) it is a guess. */
+bool kf_judged_as_python(const char *environment, const char *source, size_t size);
 /* True if the reply holds at least one search/replace edit. */
 bool kf_extract_has_edits(const char *reply, size_t size);
 /* Returns the parent with all edits applied, malloc'd. *applied counts the edits. */

@@ -1,4 +1,4 @@
-/* A small lexer of Python's string literals, and the lines that only Python has. */
+/* A small lexer of Python's string literals. */
 #include "python_lexer.h"
 
 #include <stdlib.h>
@@ -11,28 +11,6 @@ static bool starts_with(kf_span line, const char *word)
 {
     size_t length = strlen(word);
     return line.size >= length && memcmp(line.data, word, length) == 0;
-}
-
-/* True for "class X:", "class X(Y):", "def f(x):" and a definition that continues on the next line.
- * C++ ends neither with a colon. */
-static bool is_definition(kf_span line)
-{
-    bool is_class = starts_with(line, "class ");
-    if (!is_class && !starts_with(line, "def ") && !starts_with(line, "async def ")) return false;
-    kf_span trimmed = kf_span_trim(line);
-    char last = trimmed.data[trimmed.size - 1];
-    return last == ':' || (!is_class && (last == '(' || last == ','));
-}
-
-bool kf_python_looks(const char *text, size_t size)
-{
-    kf_span rest = {text, size}, line;
-    while (kf_span_line(&rest, &line)) {
-        if (starts_with(line, "import ") && !memchr(line.data, ';', line.size)) return true;
-        if (starts_with(line, "from ") && memmem(line.data, line.size, " import ", 8)) return true;
-        if (is_definition(line)) return true;
-    }
-    return false;
 }
 
 /* Returns the end of the literal that begins at `i`. One quote ends at the end of the line. */

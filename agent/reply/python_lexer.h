@@ -5,10 +5,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* True if a line of the text begins a statement of Python that C does not have: an import, a
- * definition, a decorator. */
-bool kf_python_looks(const char *text, size_t size);
-
 /* Returns a copy of the text with Python's string literals blanked, except their line breaks:
  * malloc'd, NUL-terminated. CUDA in a string is then no code. NULL: out of memory. */
 char *kf_python_blank(const char *text, size_t size);

@@ -487,7 +487,7 @@ char *kf_search_prompt(kf_search *s, const kf_call *call, const char *note, kf_e
         word_parent(s, &p, &context, &figures, &failure);
         /* Only critics see the findings of the scan: a proposer would learn what to hide. */
         if (kf_step_is_critic(call->origin.step) && call->origin.step != KF_STEP_SUMMARY &&
-            !kf_scan_source(p.source, strlen(p.source), word_flag, &flags, error))
+            !kf_scan_source(p.source, strlen(p.source), false, word_flag, &flags, error))
             return NULL;
         context.parent.flags = text_of(&flags);
         if (!add_best(s, &context, shows_best(s, call) ? s->progress.best : 0, &best, error))

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "extract.h"
 #include "kforge/json.h"
 #include "kforge/roofline.h"
 #include "sol_score.h"
@@ -506,7 +507,9 @@ static bool print_flags(const kf_view *view, kf_store *store, const kf_store_can
     kf_table_add_column(&list.table, "WORD", KF_LEFT, true);
     kf_table_add_column(&list.table, "TIMES", KF_RIGHT, false);
     kf_table_add_column(&list.table, "", KF_LEFT, true);
-    bool done = source && kf_scan_source(source, size, take_flag, &list, error);
+    bool done =
+        source && kf_scan_source(source, size, kf_judged_as_python(candidate->device, source, size),
+                                 take_flag, &list, error);
     if (done && list.table.cell_count) {
         kf_heading(view, "Constructs to review in the source (kforge scan; not a verdict, each has "
                          "honest uses)");

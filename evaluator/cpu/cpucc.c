@@ -256,6 +256,20 @@ static bool write_defines(driver *d, kf_error *error)
     return path && write_file(path, &text, error);
 }
 
+/* Adds a header with a fixed __TIMESTAMP__. A source that undefines the macro leaves it to the
+ * second run, which would give it the time of the rewritten file. The sandbox may forbid to set
+ * that. */
+static bool add_timestamp(driver *d, kf_cpucc_command *command, kf_error *error)
+{
+    kf_autobuffer text = {0};
+    kf_autofree char *path = kf_path_join(d->folder, "timestamp.h");
+    kf_buffer_string(&text, "#define __TIMESTAMP__ \"Thu Jan  1 00:00:00 1970\"\n");
+    if (!path || text.failed) return kf_fail(error, KF_ERROR_MEMORY, "no memory for the macros");
+    kf_cpucc_add(command, "-include");
+    kf_cpucc_add(command, "%s", path);
+    return write_file(path, &text, error);
+}
+
 static int run(driver *d, const kf_cpucc_command *command, kf_buffer *messages, kf_error *error)
 {
     if (d->options.verbose) {
@@ -370,16 +384,6 @@ static int show_host_use(const kf_host_use *use)
     return KF_CPUCC_COMPILE_ERROR;
 }
 
-/* Writes a file with the time 0, for __TIMESTAMP__: a source that undefines the macro leaves it to
- * the second reading. */
-static bool write_undated(const char *path, const kf_buffer *text, kf_error *error)
-{
-    const struct timespec same[2] = {{0}};
-    if (!write_file(path, text, error)) return false;
-    return utimensat(AT_FDCWD, path, same, 0) == 0 ||
-           kf_fail(error, KF_ERROR_IO, "%s: cannot set its time: %s", path, strerror(errno));
-}
-
 /* Turns one .cu file into the C++ that is compiled. */
 static int prepare(driver *d, int number, kf_error *error)
 {
@@ -407,7 +411,7 @@ static int prepare(driver *d, int number, kf_error *error)
     }
     if (!d->host_use.line && !differs_on_gpu(d->options.files[number]))
         d->host_use = result.host_use;
-    if (status == 0 && !write_undated(rewritten, &result.text, error)) status = -1;
+    if (status == 0 && !write_file(rewritten, &result.text, error)) status = -1;
     kf_rewrite_free(&result);
     kf_cpucc_add(&d->compile, "%s", rewritten);
     return status;
@@ -568,6 +572,7 @@ static int build_once(driver *d, kf_error *error)
     /* This run expands __BASE_FILE__ if the source has undefined it in the first one. */
     kf_cpucc_add(&d->compile, "-fmacro-prefix-map=%s=.", d->folder);
     add_header(d, "-include", &d->compile);
+    if (!add_timestamp(d, &d->compile, error)) return -1;
     /* Not with -pipe: the second compiler run could then read from the pipe that it writes to. A
      * candidate can build a directive that only this run sees (with a macro for "#"). If it
      * includes /proc/self/fd/1, g++ would wait for its own output forever. */

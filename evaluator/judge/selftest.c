@@ -10,6 +10,7 @@
 
 #include "kforge/file.h"
 #include "kforge/list.h"
+#include "kforge/sandbox.h"
 #include "verdict_brief.h"
 #include "judge_internal.h"
 #include "paths.h"
@@ -32,7 +33,7 @@
 
 typedef struct heading {
     char about[LINE], rule[LINE], expected[LINE], expected_cuda[LINE], devices[LINE], mode[LINE],
-        most[LINE], says[LINE], suspects[LINE], says_cpu[LINE], suspects_cpu[LINE];
+        needs[LINE], most[LINE], says[LINE], suspects[LINE], says_cpu[LINE], suspects_cpu[LINE];
 } heading;
 
 /* The comment lines at the begin of a file. */
@@ -46,6 +47,7 @@ static void read_heading(const char *source, heading *h)
                 {"expect-cuda: ", offsetof(heading, expected_cuda)},
                 {"devices: ", offsetof(heading, devices)},
                 {"mode: ", offsetof(heading, mode)},
+                {"needs: ", offsetof(heading, needs)},
                 {"at-most: ", offsetof(heading, most)},
                 {"says: ", offsetof(heading, says)},
                 {"suspects: ", offsetof(heading, suspects)},
@@ -108,6 +110,23 @@ static bool names_rules(const char *expected)
             return false;
     }
     return true;
+}
+
+/* Returns the layers that "landlock | namespaces" names, -1 for another word. */
+static int needed_layers(const char *needs)
+{
+    char copy[LINE], *save = NULL;
+    int layers = 0;
+    snprintf(copy, sizeof copy, "%s", needs);
+    for (char *word = strtok_r(copy, "| ", &save); word; word = strtok_r(NULL, "| ", &save)) {
+        if (strcmp(word, "landlock") == 0)
+            layers |= KF_LAYER_LANDLOCK;
+        else if (strcmp(word, "namespaces") == 0)
+            layers |= KF_LAYER_MOUNT_NS;
+        else
+            return -1;
+    }
+    return layers;
 }
 
 /* True if a verdict is as the file asks. A cheat that only its time shows may be judged correct,
@@ -244,9 +263,18 @@ static bool visit_case(selftest *t, bool hostile, const char *task, const char *
                        "%s: \"expect: %s\" has a status without a rule. Write \"STATUS RULE\", "
                        "joined by \" | \"",
                        path, names_rules(h.expected) ? h.expected_cuda : h.expected);
+    int needed = needed_layers(h.needs);
+    if (needed < 0)
+        return kf_fail(
+            error, KF_ERROR_INPUT,
+            "%s: \"needs: %s\" is no layer of the sandbox. Write landlock, namespaces, or "
+            "\"landlock | namespaces\" if either is enough",
+            path, h.needs);
     bool timed = strcmp(h.mode, "timed") == 0;
     bool elsewhere = h.devices[0] && strcmp(h.devices, t->cuda ? "cuda" : "cpu") != 0;
-    if (elsewhere || (t->part != KF_SELFTEST_ALL && timed != (t->part == KF_SELFTEST_TIMED))) {
+    bool lacking = needed && !(needed & kf_sandbox_available(NULL));
+    if (elsewhere || lacking ||
+        (t->part != KF_SELFTEST_ALL && timed != (t->part == KF_SELFTEST_TIMED))) {
         t->summary->skipped++;
         return true;
     }

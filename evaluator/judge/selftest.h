@@ -13,6 +13,8 @@
  * is left out for `correct`
  *   // expect-cuda: …                           instead of `expect`, on a GPU
  *   // devices: cpu                             only there (cpu or cuda)
+ *   // needs: landlock                         only with this layer of the sandbox, or namespaces;
+ * "landlock | namespaces" asks for one of them
  *   // mode: timed                              timed as `eval` does; otherwise only checked, which
  * is quicker
  *   // says: overflow                          a part of the verdict's message or
@@ -54,7 +56,7 @@ typedef struct kf_selftest_summary {
     /* Hostile cases, and those with an expected verdict. */
     int hostile, caught;
     int honest, accepted; /* honest cases, ditto */
-    /* Cases that the device, the filter or the part excludes. */
+    /* Cases that the device, the sandbox, the filter or the part excludes. */
     int skipped;
     /* Cases that took longer than allowed. */
     int late;

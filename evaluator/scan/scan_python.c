@@ -85,6 +85,74 @@ static void skip_string(reader *r, word *inner)
     if (r->at > r->end) r->at = r->end;
 }
 
+/* ---- the language ---------------------------------------------------------------------------- */
+
+static bool starts_with(const char *line, size_t size, const char *beginning)
+{
+    size_t length = strlen(beginning);
+    return size >= length && memcmp(line, beginning, length) == 0;
+}
+
+/* True for "import X", "from X import Y", "class X:", "def f(x):" and a definition that continues
+ * on the next line. C++ ends neither definition with a colon. */
+static bool is_of_python(const char *line, size_t size)
+{
+    while (size && strchr(" \t\r", line[size - 1])) size--;
+    if (starts_with(line, size, "import ")) return !memchr(line, ';', size);
+    if (starts_with(line, size, "from ")) return memmem(line, size, " import ", 8) != NULL;
+    bool is_class = starts_with(line, size, "class ");
+    if (!is_class && !starts_with(line, size, "def ") && !starts_with(line, size, "async def "))
+        return false;
+    char last = line[size - 1];
+    return last == ':' || (!is_class && (last == '(' || last == ','));
+}
+
+static bool is_of_cuda(const char *line, size_t size)
+{
+    static const char *const beginnings[] = {
+        "#include <", "#include \"", "#pragma ",         "__global__", "__device__", "extern \"C\"",
+        "template <", "template<",   "using namespace ", "//",         "/*"};
+    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+        if (starts_with(line, size, beginnings[i])) return true;
+    return false;
+}
+
+/* True if a line outside Python's strings is one that only Python has. Sets *cuda (may be NULL) if
+ * one is a line that only CUDA C has. */
+static bool has_python(const char *text, size_t size, bool *cuda)
+{
+    reader r = {.at = text, .end = text + size};
+    bool python = false, first = true;
+    while (r.at < r.end) {
+        const char *at = r.at, *stop = r.end;
+        if (first || *at == '#') stop = memchr(at, '\n', (size_t)(r.end - at));
+        size_t length = (size_t)((stop ? stop : r.end) - at);
+        python = python || (first && is_of_python(at, length));
+        if (first && cuda) *cuda = *cuda || is_of_cuda(at, length);
+        first = *at == '\n';
+        word inner;
+        if (*at == '"' || *at == '\'')
+            skip_string(&r, &inner);
+        else
+            r.at += *at == '#' ? length : 1;
+    }
+    return python;
+}
+
+bool kf_source_is_python(const char *text, size_t size)
+{
+    bool cuda = false;
+    return has_python(text, size, &cuda) && !cuda;
+}
+
+bool kf_file_is_python(const char *name)
+{
+    size_t length = strlen(name);
+    return length > 3 && strcmp(name + length - 3, ".py") == 0;
+}
+
+/* ---- the scan -------------------------------------------------------------------------------- */
+
 /* Skips blanks, comments and joined lines within a statement. */
 static void skip_blanks(reader *r)
 {
@@ -212,7 +280,7 @@ static bool take_string(reader *r, bool inside)
     long line = r->line;
     word inner;
     skip_string(r, &inner);
-    if (inside || line == r->line || !kf_scan_is_python(inner.text, inner.size)) return true;
+    if (inside || line == r->line || !has_python(inner.text, inner.size, NULL)) return true;
     reader text = *r;
     text.at = inner.text, text.end = inner.text + inner.size, text.line = line, text.depth = 0;
     bool good = take_all(&text, true);
@@ -254,22 +322,4 @@ bool kf_scan_python(const char *text, size_t size, kf_scan_report *report, void 
     free(r.imported);
     kf_scan_finish(&r.found, good ? report : NULL, context);
     return good || kf_fail_memory(error, "the flags of a scan");
-}
-
-bool kf_scan_is_python(const char *text, size_t size)
-{
-    static const char *const beginnings[] = {"import ", "from ", "def ", "class "};
-    const char *end = text + size;
-    for (const char *line = text; line && line < end;) {
-        const char *next = memchr(line, '\n', (size_t)(end - line));
-        size_t length = (size_t)((next ? next : end) - line);
-        for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++) {
-            size_t wanted = strlen(beginnings[i]);
-            if (length > wanted && memcmp(line, beginnings[i], wanted) == 0 &&
-                is_name(line[wanted]) && !memchr(line, '{', length) && line[length - 1] != ';')
-                return true;
-        }
-        line = next ? next + 1 : NULL;
-    }
-    return false;
 }

@@ -137,10 +137,10 @@ static bool take_word(kf_scan_found *found, const kf_tokens *tokens, uint32_t i,
     return kf_scan_add(found, rule->rule, rule->text, word, token->size, line);
 }
 
-bool kf_scan_source(const char *text, size_t size, kf_scan_report *report, void *context,
-                    kf_error *error)
+bool kf_scan_source(const char *text, size_t size, bool python, kf_scan_report *report,
+                    void *context, kf_error *error)
 {
-    if (kf_scan_is_python(text, size)) return kf_scan_python(text, size, report, context, error);
+    if (python) return kf_scan_python(text, size, report, context, error);
     kf_tokens tokens = {0};
     kf_scan_found found = {0};
     place p = {0};

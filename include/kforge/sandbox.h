@@ -145,10 +145,11 @@ typedef struct kf_sandbox_spec {
      * same work then have the same addresses. */
     bool same_addresses;
     /* no file of /proc can be read. For compilers of foreign text, because the assembler's .include
-     * reads such files: one text, two binaries. */
+     * reads such files: one text, two binaries. Needs landlock. */
     bool no_proc_files;
     /* no code but that of `paths`: /proc is read-only, since a write to /proc/self/mem changes
-     * code, and no file of /tmp or /dev can be mapped as code */
+     * code (needs landlock or a mount namespace), and no file of /tmp or /dev can be mapped as code
+     * (needs a mount namespace) */
     bool fixed_code;
 } kf_sandbox_spec;
 
@@ -232,7 +233,8 @@ bool kf_sandbox_let_open(kf_sandbox *sandbox, bool may, kf_error *error);
  * What it has mapped stays, and so does its working directory. False if the machine does not allow
  * that: it needs a mount namespace. */
 bool kf_sandbox_hide_files(kf_sandbox *sandbox);
-/* Returns how many files and folders on disks and of /proc the child has open; -1 if unknown. */
+/* Returns how many files and folders on disks, of /proc and of /sys the child has open; -1 if
+ * unknown. */
 int kf_sandbox_open_files(const kf_sandbox *sandbox);
 /* Returns the number of threads of a frozen child, and their ids, which are valid until the next
  * freeze or census. */

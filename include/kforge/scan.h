@@ -27,14 +27,17 @@ typedef struct kf_scan_flag {
  */
 typedef void kf_scan_report(void *context, const kf_scan_flag *flag);
 
-/* True if a source is Python: a line imports a module, or defines a function or a class. */
-bool kf_scan_is_python(const char *text, size_t size);
-/* Scans the tokens of CUDA C or of Python outside comments. In preprocessed text (`g++ -E`, with
- * linemarkers) only tokens of the main file count, at its lines. Macros are then expanded, so the
- * scan finds words that
+/* True if a file's name ends with ".py". */
+bool kf_file_is_python(const char *name);
+/* Guesses the language of a source without a file name. True if a line imports a module, or defines
+ * a function or a class, and no line is one that only CUDA C has. Not for preprocessed text. */
+bool kf_source_is_python(const char *text, size_t size);
+/* Scans the tokens of CUDA C, or with `python` of Python, outside comments. In preprocessed text
+ * (`g++ -E`, with linemarkers) only tokens of the main file count, at its lines. Macros are then
+ * expanded, so the scan finds words that
  * ## joins. Errors: KF_ERROR_LIMIT, KF_ERROR_MEMORY. */
-bool kf_scan_source(const char *text, size_t size, kf_scan_report *report, void *context,
-                    kf_error *error);
+bool kf_scan_source(const char *text, size_t size, bool python, kf_scan_report *report,
+                    void *context, kf_error *error);
 /* Scans an ELF64 file for imported names, libraries, constructors, writable code, and machine code
  * in data. Errors: KF_ERROR_INPUT for a malformed file, KF_ERROR_MEMORY. */
 bool kf_scan_elf(const void *data, size_t size, kf_scan_report *report, void *context,

@@ -272,4 +272,20 @@ KFORGE_SELFTEST=$PWD/cases expect 1 selftest --device cpu --json
 json 'o["measured_again"] == 1 and [c["measured_again"] for c in o["cases"]] == [False, True] and o["caught"] == 0'
 KFORGE_SELFTEST=$PWD/cases expect 0 selftest --device cpu --filter plain
 grep -q ', 0 measured again, ' out || fail "the summary counts no second measurements"
+
+# A machine without namespaces judges, too: unshare makes a user that may create none. A case that needs them is skipped there.
+sed 's/^\/\/ rule: .*/&\n\/\/ needs: namespaces/' cases/honest/vecadd/plain.cu >cases/honest/vecadd/needy.cu
+without_namespaces() {
+    unshare -Ur sh -c 'echo 0 >/proc/sys/user/max_user_namespaces && exec "$@"' sh \
+        setpriv --bounding-set=-all --inh-caps=-all --ambient-caps=-all -- "$@"
+}
+if without_namespaces sh -c '! unshare -m true' 2>/dev/null; then
+    without_namespaces "$program" eval "$task" "$task/baseline.cu" --device cpu --no-keep --check-only >bare 2>&1 ||
+        fail "without namespaces: $(cat bare)"
+    KFORGE_SELFTEST=$PWD/cases expect 0 selftest --device cpu --filter vecadd/needy
+    KFORGE_SELFTEST=$PWD/cases without_namespaces "$program" selftest --device cpu --filter vecadd/needy >bare 2>&1
+    grep -q "no case for this device" bare || fail "a case that needs namespaces: $(cat bare)"
+else
+    echo "skipped: no user without namespaces here"
+fi
 finish

@@ -18,6 +18,15 @@ expect 0 scan "$cheats/scale/include_secret.cu"
 says "build.include"
 expect 0 scan "$root/tests/honest/vecadd/feared_words.cu" --no-compile
 says "nothing found"
+# Lines of CUDA that a line of Python resembles hide nothing.
+for text in '/*\nfrom the host side\n*/' 'class Tile\n{\n};' '/*\nimport x\n*/'; do
+    printf "$text\nwrite(3, p, 40);\n" >like_python.cu
+    expect 0 scan like_python.cu --no-compile
+    says "runner.descriptor"
+done
+printf '#include <math.h>\ndef f():\n    fork()\n' >like_cuda.py
+expect 0 scan like_cuda.py
+says "process.start"
 # Several files: each construct once, with its places.
 cp "$cheats/vecadd/words_in_pieces.cu" one.cu
 cp one.cu two.cu

@@ -20,9 +20,11 @@ static void look(void *context, const kf_scan_flag *flag)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     kf_error error = {0};
-    if (!kf_scan_source((const char *)data, size, look, NULL, &error) &&
-        error.code == KF_ERROR_NONE)
-        abort();
+    kf_source_is_python((const char *)data, size);
+    for (int python = 0; python < 2; python++)
+        if (!kf_scan_source((const char *)data, size, python, look, NULL, &error) &&
+            error.code == KF_ERROR_NONE)
+            abort();
     if (!kf_scan_elf(data, size, look, NULL, &error) && error.code == KF_ERROR_NONE) abort();
     kf_scan_sass((const char *)data, size, look, NULL, &error);
     return 0;

@@ -122,6 +122,8 @@ static void cutlass_is_for_tasks_that_allow_it(void **state)
     kf_error error = {0};
     kf_build result = {0};
     kf_autofree char *before = getenv("KFORGE_PYTHON") ? strdup(getenv("KFORGE_PYTHON")) : NULL;
+    kf_autofree char *given = getenv("KFORGE_CUTLASS") ? strdup(getenv("KFORGE_CUTLASS")) : NULL;
+    unsetenv("KFORGE_CUTLASS");
     kf_autofree char *place = kf_directory_temporary("kforge-test", &error);
     kf_autofree char *empty = place ? kf_path_join(place, "bin") : NULL, *path = NULL,
                      *package = NULL;
@@ -149,12 +151,28 @@ static void cutlass_is_for_tasks_that_allow_it(void **state)
     assert_int_equal(error.code, KF_ERROR_MACHINE);
     assert_non_null(strstr(error.text, "KFORGE_CUTLASS"));
     error = (kf_error){0};
-    if (!build_with(kernel, allowing, &result, &error)) fail_msg("%s", error.text);
+    snprintf(source, sizeof source, "// without #include <cutlass/cutlass.h> or cute/\n%s", kernel);
+    if (!build_with(source, allowing, &result, &error)) fail_msg("%s", error.text);
     assert_int_equal(result.status, KF_COMPILE_ERROR); /* no entry */
     kf_build_free(&result);
-    unsetenv("KFORGE_CUTLASS");
+    /* the variable names one folder */
+    kf_autofree char *pattern = kf_path_join(place, "lib/python*/site-packages/cutlass_library");
+    setenv("KFORGE_CUTLASS", pattern, 1);
+    assert_false(kf_cutlass_headers(folder, &error));
+    error = (kf_error){0};
+    given ? setenv("KFORGE_CUTLASS", given, 1) : unsetenv("KFORGE_CUTLASS");
     before ? setenv("KFORGE_PYTHON", before, 1) : unsetenv("KFORGE_PYTHON");
     kf_directory_remove(place, NULL);
+}
+
+/* -isystem with the system's own folder breaks <cstdlib>. */
+static void folders_of_the_system_are_no_options(void **state)
+{
+    (void)state;
+    assert_true(kf_compiler_includes("/usr/include"));
+    assert_true(kf_compiler_includes("/usr/include/../include/"));
+    assert_false(kf_compiler_includes("/usr"));
+    assert_false(kf_compiler_includes("/nowhere"));
 }
 
 static void put_program(const char *folder, const char *name, const char *script)
@@ -227,6 +245,7 @@ int test_program(void)
         cmocka_unit_test(a_wrong_signature_is_told),
         cmocka_unit_test(registers_shared_memory_and_occupancy),
         cmocka_unit_test(cutlass_is_for_tasks_that_allow_it),
+        cmocka_unit_test(folders_of_the_system_are_no_options),
         cmocka_unit_test(the_host_compiler_is_named_beside_nvcc),
         cmocka_unit_test(nobody_blames_the_machine_by_words_of_his_own),
     };

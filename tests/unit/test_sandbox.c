@@ -29,6 +29,21 @@ static void files_read_only_stay(void **state)
     assert_true(kf_file_write(file, "as it was", 9, NULL));
 }
 
+/* Without a pid namespace the child gets the machine's /proc. */
+static void proc_of_the_machine_is_read_only_for_fixed_code(void **state)
+{
+    (void)state;
+    int layers = (way.layers ? way.layers : KF_LAYER_ALL) & ~(KF_LAYER_PID_NS | KF_LAYER_LANDLOCK);
+    for (int fixed = 0; fixed <= 1; fixed++) {
+        setup s;
+        prepare(&s, "write", "/proc/self/mem", NULL);
+        s.spec.layers = layers;
+        s.spec.fixed_code = fixed;
+        kf_auto(kf_sandbox) sandbox = spawn(&s);
+        if (has(sandbox, KF_LAYER_MOUNT_NS)) expect(sandbox, KF_END_EXITED, fixed ? 0 : 1);
+    }
+}
+
 /* A folder below a readable one can be left out. */
 static void files_hidden_are_not_there(void **state)
 {
@@ -382,6 +397,7 @@ int test_program(void)
         cmocka_unit_test(files_outside_are_unreadable),
         cmocka_unit_test(files_read_only_stay),
         cmocka_unit_test(files_given_are_usable),
+        cmocka_unit_test(proc_of_the_machine_is_read_only_for_fixed_code),
         cmocka_unit_test(files_hidden_are_not_there),
         cmocka_unit_test(temporary_files_are_private),
         cmocka_unit_test(other_processes_are_out_of_reach),

@@ -216,6 +216,29 @@ static void files_end_on_request(void **state)
     assert_true(open_files < 0 || open_files >= 5);
 }
 
+/* Files of /proc and /sys tell what the processors do. Where nothing hides /sys, they count. */
+static void files_that_show_the_machine_count(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"/proc/stat", "/sys/devices/system/cpu/possible"};
+    int hiding = KF_LAYER_MOUNT_NS | KF_LAYER_PID_NS | KF_LAYER_LANDLOCK;
+    kf_error error;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        setup s;
+        if (access(files[i], R_OK) != 0) continue;
+        prepare(&s, "open", files[i], NULL);
+        s.spec.layers = (way.layers ? way.layers : KF_LAYER_ALL) & ~hiding;
+        kf_auto(kf_sandbox) sandbox = spawn_counting(&s, 1);
+        atomic_store(&counters[1], 1); /* it keeps them */
+        for (uint64_t until = atomic_load(&counters[0]) + 5; atomic_load(&counters[0]) < until;)
+            usleep(100);
+        assert_true(kf_sandbox_freeze(sandbox, &error));
+        int open_files = kf_sandbox_open_files(sandbox);
+        kf_sandbox_kill(sandbox);
+        assert_int_not_equal(open_files, 0);
+    }
+}
+
 static void files_are_taken_away(void **state)
 {
     (void)state;
@@ -413,6 +436,7 @@ int test_program(void)
         cmocka_unit_test(freezing_outlasts_threads_that_end),
         cmocka_unit_test(a_thread_that_sleeps_in_the_kernel_is_noticed),
         cmocka_unit_test(files_end_on_request),
+        cmocka_unit_test(files_that_show_the_machine_count),
         cmocka_unit_test(files_are_taken_away),
         cmocka_unit_test(freezing_stops_processes),
         cmocka_unit_test(waking_is_noticed),

@@ -23,12 +23,24 @@ static void note(void *context, const kf_scan_flag *flag)
              flag->line, flag->count);
 }
 
-static void source_gives(const char *source, const char *expected)
+static void scan_gives(const char *source, bool python, const char *expected)
 {
     char all[4096] = "";
     kf_error error = {0};
-    if (!kf_scan_source(source, strlen(source), note, all, &error)) fail_msg("%s", error.text);
+    if (!kf_scan_source(source, strlen(source), python, note, all, &error))
+        fail_msg("%s", error.text);
     assert_string_equal(all, expected);
+}
+
+static void source_gives(const char *source, const char *expected)
+{
+    scan_gives(source, false, expected);
+}
+
+static void python_gives(const char *source, const char *expected)
+{
+    assert_true(kf_source_is_python(source, strlen(source)));
+    scan_gives(source, true, expected);
 }
 
 static void names_are_flagged_where_they_are(void **state)
@@ -61,32 +73,59 @@ static void python_has_rules_of_its_own(void **state)
 {
     (void)state;
     /* kinds of hacks that a timing in the same process falls for */
-    source_gives("import torch\ntorch.cuda.Event.elapsed_time = lambda self, end: 0.0\n",
+    python_gives("import torch\ntorch.cuda.Event.elapsed_time = lambda self, end: 0.0\n",
                  "time.read:elapsed_time:2:1 python.replaced:torch.cuda.Event.elapsed_time:2:1 ");
-    source_gives("import numpy as np, time as clock\nif x: clock.time = still\n"
+    python_gives("import numpy as np, time as clock\nif x: clock.time = still\n"
                  "a = np.add = b\nsetattr(np, 'dot', f)\n",
                  "python.replaced:clock.time:2:1 python.replaced:np.add:3:1 "
                  "python.replaced:np:4:1 ");
-    source_gives("from torch import (nn,\n  cuda as c)\nc.synchronize = nn.relu = quiet\n",
+    python_gives("from torch import (nn,\n  cuda as c)\nc.synchronize = nn.relu = quiet\n",
                  "python.replaced:c.synchronize:3:1 python.replaced:nn.relu:3:1 ");
-    source_gives("import torch\nclass T(torch.Tensor):\n    pass\nx = y.as_subclass(T)\n",
+    python_gives("import torch\nclass T(torch.Tensor):\n    pass\nx = y.as_subclass(T)\n",
                  "python.tensor:as_subclass:4:1 ");
-    source_gives("import threading\ndef f():\n    threading.Thread(target=g).start()\n",
+    python_gives("import threading\ndef f():\n    threading.Thread(target=g).start()\n",
                  "thread.start:Thread:3:1 ");
-    source_gives("import torch\ns = torch.cuda.Stream()\n", "stream.side:Stream:2:1 ");
-    source_gives("import gc\ngc.get_objects()\n", "python.objects:get_objects:2:1 ");
+    python_gives("import torch\ns = torch.cuda.Stream()\n", "stream.side:Stream:2:1 ");
+    python_gives("import gc\ngc.get_objects()\n", "python.objects:get_objects:2:1 ");
     /* settings, keywords, strings, comments, comparisons and own objects */
-    source_gives("import torch\ntorch.backends.cuda.matmul.x = True\n"
+    python_gives("import torch\ntorch.backends.cuda.matmul.x = True\n"
                  "torch.zeros(3,\n  torch.device=1)\nself.torch.x = 1\nif torch.x == 1: pass\n"
                  "'''\nfork()\n''' # fork()\ns = \"open\"\nmodel.scale = 2\n",
                  "");
-    source_gives("import torch\ns = '''\n# torch.x = 1", "");
+    python_gives("import torch\ns = '''\n# torch.x = 1", "");
     /* a solution in a text that the file executes */
-    source_gives(
+    python_gives(
         "import sys\nsource = r'''\nimport torch\ndef f():\n    torch.relu = g\n'''\nfork()\n",
         "python.replaced:torch.relu:5:1 process.start:fork:7:1 ");
-    source_gives("import x\nimport", "");
-    source_gives("import x\nfrom", "");
+    python_gives("import x\nimport", "");
+    python_gives("import x\nfrom", "");
+}
+
+static void cuda_is_not_taken_for_python(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "/* Copies\nfrom the host side\n*/\nint g = system(\"x\");\n",
+        "class Tile\n{\n    int a;\n};\nint g = system(\"x\");\n",
+        "/*\nimport x\n*/\nint g = system(\"x\");\n",
+        "#include <math.h>\nimport x\n",
+        "extern \"C\" void f();\nclass X:\n",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        assert_false(kf_source_is_python(texts[i], strlen(texts[i])));
+    size_t size;
+    kf_error error = {0};
+    kf_autofree char *source = kf_file_read(
+        KFORGE_SOURCE_DIR "/tests/honest/softmax/pool_drained.cu", 1u << 20, &size, &error);
+    assert_non_null(source);
+    assert_false(kf_source_is_python(source, size));
+    /* CUDA in a string of Python, and a comment of Python */
+    static const char holds[] = "import torch\n# it's\ns = '''\n#include <math.h>\n"
+                                "__global__ void k();\n'''\n";
+    assert_true(kf_source_is_python(holds, strlen(holds)));
+    assert_true(kf_file_is_python("a.py"));
+    assert_false(kf_file_is_python(".py"));
+    assert_false(kf_file_is_python("a.cu"));
 }
 
 static void what_only_looks_like_it_is_not(void **state)
@@ -194,6 +233,7 @@ int test_program(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_flagged_where_they_are),
         cmocka_unit_test(python_has_rules_of_its_own),
+        cmocka_unit_test(cuda_is_not_taken_for_python),
         cmocka_unit_test(what_only_looks_like_it_is_not),
         cmocka_unit_test(preprocessed_text_is_read_by_its_markers),
         cmocka_unit_test(listings_say_what_is_added_up_in_what),

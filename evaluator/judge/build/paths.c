@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "kforge/buffer.h"
@@ -108,19 +109,36 @@ bool kf_cuda_toolkit(char toolkit[4096], kf_error *error)
     return true;
 }
 
+/* Takes a folder that has the headers. */
+static bool take_cutlass(const char *place, char folder[4096])
+{
+    char path[4400];
+    snprintf(path, sizeof path, "%.4000s/cutlass/cutlass.h", place);
+    return access(path, R_OK) == 0 && realpath(place, folder);
+}
+
 /* Takes the first folder of a pattern that has the headers. */
-static bool take_cutlass(const char *pattern, char folder[4096])
+static bool find_cutlass(const char *pattern, char folder[4096])
 {
     glob_t found = {0};
     bool good = false;
-    char path[4400];
     if (glob(pattern, 0, NULL, &found) == 0)
-        for (size_t i = 0; i < found.gl_pathc && !good; i++) {
-            snprintf(path, sizeof path, "%.4000s/cutlass/cutlass.h", found.gl_pathv[i]);
-            good = access(path, R_OK) == 0 && realpath(found.gl_pathv[i], folder);
-        }
+        for (size_t i = 0; i < found.gl_pathc && !good; i++)
+            good = take_cutlass(found.gl_pathv[i], folder);
     globfree(&found);
     return good;
+}
+
+bool kf_compiler_includes(const char *folder)
+{
+    static const char *const searched[] = {"/usr/include", "/usr/local/include"};
+    struct stat own, other;
+    if (stat(folder, &own) != 0) return false;
+    for (size_t i = 0; i < sizeof searched / sizeof *searched; i++)
+        if (stat(searched[i], &other) == 0 && own.st_dev == other.st_dev &&
+            own.st_ino == other.st_ino)
+            return true;
+    return false;
 }
 
 bool kf_cutlass_headers(char folder[4096], kf_error *error)
@@ -142,18 +160,18 @@ bool kf_cutlass_headers(char folder[4096], kf_error *error)
     if (slash) {
         snprintf(pattern, sizeof pattern, "%.*s/../lib/python3*/site-packages/%s",
                  (int)(slash - python), python, package);
-        if (take_cutlass(pattern, folder)) return true;
+        if (find_cutlass(pattern, folder)) return true;
     }
     if (home && *home == '/') {
         snprintf(pattern, sizeof pattern, "%.4000s/.local/lib/python3*/site-packages/%s", home,
                  package);
-        if (take_cutlass(pattern, folder)) return true;
+        if (find_cutlass(pattern, folder)) return true;
     }
     static const char *const places[] = {
         "/usr/local/cutlass/include", "/opt/cutlass/include", "/usr/local/include", "/usr/include",
         "/usr/local/lib/python3*/dist-packages/cutlass_library/source/include"};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-        if (take_cutlass(places[i], folder)) return true;
+        if (find_cutlass(places[i], folder)) return true;
     return kf_fail(error, KF_ERROR_MACHINE,
                    "the task allows CUTLASS, and its headers are missing: `pip install "
                    "nvidia-cutlass`, or set KFORGE_CUTLASS to the folder with cutlass/cutlass.h");

@@ -14,5 +14,8 @@ bool kf_cuda_toolkit(char toolkit[4096], kf_error *error);
 /* Finds the include folder of CUTLASS and CuTe, with links resolved: only $KFORGE_CUTLASS if it is
  * set, else the system's places and the Python package nvidia-cutlass. */
 bool kf_cutlass_headers(char folder[4096], kf_error *error);
+/* True for a folder that compilers search without an option. As an option of its own, -isystem, it
+ * comes too early for the C++ library's #include_next. */
+bool kf_compiler_includes(const char *folder);
 
 #endif

@@ -50,12 +50,28 @@ static const char *const *allowed(const kf_build_request *request)
     return request->libraries ? request->libraries : kf_task_libraries(request->task);
 }
 
-/* True if the source may use CUTLASS or CuTe, and names a header of theirs. */
+/* True if a line includes a header of CUTLASS or CuTe. */
+static bool includes_cutlass(const char *source)
+{
+    for (const char *line = source; *line;) {
+        const char *at = line + strspn(line, " \t");
+        line = strchrnul(line, '\n');
+        line += *line == '\n';
+        if (*at != '#') continue;
+        at += 1 + strspn(at + 1, " \t");
+        if (strncmp(at, "include", 7) != 0) continue;
+        at += 7 + strspn(at + 7, " \t");
+        if (*at != '<' && *at != '"') continue;
+        if (strncmp(at + 1, "cutlass/", 8) == 0 || strncmp(at + 1, "cute/", 5) == 0) return true;
+    }
+    return false;
+}
+
+/* True if the source may use CUTLASS or CuTe, and includes a header of theirs. */
 static bool uses_cutlass(const kf_build_request *request)
 {
     for (const char *const *name = allowed(request); name && *name; name++)
-        if (strcmp(*name, "cutlass") == 0)
-            return strstr(request->source, "cutlass/") || strstr(request->source, "cute/");
+        if (strcmp(*name, "cutlass") == 0) return includes_cutlass(request->source);
     return false;
 }
 
@@ -248,8 +264,10 @@ static bool build_once(const void *device, const kf_build_request *request, kf_b
     argv[argc++] = generation;
     if (request->line_info) argv[argc++] = "-lineinfo";
     if (cutlass) {
-        argv[argc++] = "-isystem";
-        argv[argc++] = headers;
+        if (!kf_compiler_includes(headers)) {
+            argv[argc++] = "-isystem";
+            argv[argc++] = headers;
+        }
         argv[argc++] = "--expt-relaxed-constexpr";
     }
     for (const char *const *flag = request->flags; flag && *flag; flag++) {

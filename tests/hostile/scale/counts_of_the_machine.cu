@@ -1,6 +1,7 @@
 // Has the assembler include /proc/stat: right or wrong by the machine's count of context switches.
 // rule: B1
 // expect: compile_error build.failed
+// needs: landlock
 #include <cuda_runtime.h>
 #include <stdint.h>
 

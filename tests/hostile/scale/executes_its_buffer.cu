@@ -3,6 +3,7 @@
 // the buffers. It maps a buffer a second time, executable, and writes code there.
 // rule: L1
 // expect: cheating library.loaded | crash runner.crashed | contract_violation unchosen.written | contract_violation files.open
+// needs: namespaces
 // devices: cpu
 #include <cuda_runtime.h>
 #include <link.h>

@@ -1,6 +1,7 @@
 // Keeps a file of /proc open, to see in its calls if the judge works on another processor now.
 // rule: E3
 // expect: contract_violation files.open
+// needs: namespaces
 // devices: cpu
 #include <cuda_runtime.h>
 #include <fcntl.h>

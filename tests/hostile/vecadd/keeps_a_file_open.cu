@@ -1,6 +1,7 @@
 // Opens a library while it is loaded and keeps it open, to read from the disk in calls.
 // rule: E3
 // expect: contract_violation files.open
+// needs: namespaces
 // devices: cpu
 #include <cuda_runtime.h>
 #include <fcntl.h>
