@@ -184,7 +184,7 @@ static void print_spent(const kf_optimize_result *o, FILE *out)
 /* Returns the reason of the end, or words that point to it. */
 static const char *reason_of(const kf_optimize_result *o)
 {
-    return o->is_above ? "see the reason above" : o->result->why.text;
+    return o->reason_was_shown ? "see the reason above" : o->result->why.text;
 }
 
 static void print_text(const kf_optimize_result *o, FILE *out)

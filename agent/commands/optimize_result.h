@@ -19,7 +19,7 @@ typedef struct kf_optimize_result {
     /* Prints one line. */
     bool quiet;
     /* The reason of the end was printed when it happened. */
-    bool is_above;
+    bool reason_was_shown;
     /* Set by the functions below: */
     kf_store_candidate best;
     /* file of the best candidate; the command */
