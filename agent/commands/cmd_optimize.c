@@ -339,9 +339,8 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     }
     if (!kf_optimize_result_report(&o, store, wanted->json, invocation->output, error)) return -1;
     int status = kf_optimize_result_status(&result);
-    /* JSON may go to a file, and the one line of --quiet about a best candidate has no reason. */
-    bool lacks_reason = wanted->json || (wanted->quiet && result.progress.best);
-    if (lacks_reason && !reason_was_shown && status == KF_EXIT_MACHINE)
+    /* A person on a terminal sees the messages, and not the JSON in a file. */
+    if (wanted->json && !reason_was_shown && status == KF_EXIT_MACHINE)
         fprintf(invocation->log, "kforge: %s\n", result.why.text);
     return status;
 }

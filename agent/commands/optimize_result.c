@@ -198,7 +198,12 @@ static void print_text(const kf_optimize_result *o, FILE *out)
                 : r->progress.correct == 1 ? " but the baseline"
                                            : "",
                 reason_of(o));
-    if (o->quiet) return;
+    if (o->quiet) {
+        /* A failure needs its reason. */
+        if (r->progress.best && kf_optimize_result_status(r) == KF_EXIT_MACHINE)
+            fprintf(out, "ended     %s\n", reason_of(o));
+        return;
+    }
     if (*r->question.text) fprintf(out, "check     %s\n", r->question.text);
     if (*r->left_out.text) fprintf(out, "left out  %s\n", r->left_out.text);
     if (o->noise.size) fprintf(out, "noise     %s\n", o->noise.data);
