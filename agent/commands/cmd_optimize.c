@@ -302,7 +302,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_noise noise, later;
     kf_noise_read("", &noise);
     bool here = judges_here(wanted);
-    kf_autobuffer news = {0};
+    kf_autobuffer news = {.limit = KF_NEWS_KEPT};
     kf_progress_view view = {
         .log = invocation->log,
         .news = &news,
