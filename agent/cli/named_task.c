@@ -92,9 +92,8 @@ static bool check_path(const char *word, const char *installed, kf_error *error)
     const char *slash = strrchr(word, '/'), *name = slash ? slash + 1 : word;
     if (!slash || !*name || access(word, F_OK) == 0) return true;
     return !(holds_task(LOCAL_TASKS, name) || holds_task(installed, name)) ||
-           kf_fail(error, KF_ERROR_INPUT,
-                   "%s: No such file or directory. Did you mean %s?",
-                   word, name);
+           kf_fail(error, KF_ERROR_INPUT, "%s: No such file or directory. Did you mean %s?", word,
+                   name);
 }
 
 /* Returns the path of `word` in *path, or NULL there if no folder has it. False: it is a path that

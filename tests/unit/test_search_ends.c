@@ -116,8 +116,8 @@ static void says_what_the_time_left_out(void **state)
     assert_true(f->result.progress.elapsed < 60 + 25 + 10);
 }
 
-/* A run that ended for another reason, and had no time to measure a candidate again, is resumed with
- * more time, too. The first measurement of the end refutes the best, and takes the time of the
+/* A run that ended for another reason, and had no time to measure a candidate again, is resumed
+ * with more time, too. The first measurement of the end refutes the best, and takes the time of the
  * second. */
 static void time_is_spent_by_the_final_measurement(void **state)
 {
