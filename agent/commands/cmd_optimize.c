@@ -133,7 +133,7 @@ static bool replay_models(plan *p, const char *options, const char *const *old, 
         if (twice)
             return kf_fail(error, KF_ERROR_INPUT,
                            "run %s has two models with the name \"%s\": their replies can't be "
-                           "told apart",
+                           "distinguished",
                            run, name);
         kf_buffer_format(&spec, "replay%s", options);
         copy_traits(old[i], &spec);
