@@ -519,7 +519,7 @@ static int count_lines(const char *path)
     return lines;
 }
 
-/* A job whose result has come but was not taken costs its time, and its result does not come. */
+/* A result that waits to be taken is dropped, and the time of its job is returned. */
 static void cancels_a_waiting_result(void **state)
 {
     (void)state;
