@@ -477,19 +477,32 @@ static bool is_known_news(const shards *l, const char *text)
     return *text && l->news.data && strstr(l->news.data, text);
 }
 
+/* Prints a line of news. All tasks have the same models, so the same refusal of a model is printed
+ * once. Each loss of a worker is printed, because it is another event. */
+static void tell_news(shards *l, const report *r)
+{
+    bool of_model = strncmp(r->text.text, "model ", 6) == 0;
+    if (of_model && is_known_news(l, r->text.text)) return;
+    clear_line(l);
+    fprintf(l->how->log, "          %s: %s\n", l->plan->suite.tasks[r->task].name, r->text.text);
+    /* If it does not fit, a later line of the same text is printed. */
+    kf_buffer_format(&l->news, "%s\n", r->text.text);
+}
+
 static void tell_done(shards *l, const report *r, const kf_bench_task *task, bool moved)
 {
     char time[KF_FIGURE];
     clear_line(l);
     fprintf(l->how->log, "%8s  %-24s ", kf_figure_seconds(kf_now() - l->started, time), task->name);
-    bool shown = is_known_news(l, r->text.text);
+    bool reason_was_shown = is_known_news(l, r->text.text);
     size_t words = strlen(r->words), none = strlen("samples: none");
     if (r->kind == REPORT_FAILED || r->stopped)
-        fprintf(l->how->log, "failed: %s%s", shown ? "see the reason above" : r->text.text,
+        fprintf(l->how->log, "failed: %s%s",
+                reason_was_shown ? "see the reason above" : r->text.text,
                 moved ? "; another worker gets it" : "");
     else if (words >= none && strcmp(r->words + words - none, "samples: none") == 0)
-        fprintf(l->how->log, "%s, since %s", r->words,
-                shown ? "of the reason above" : r->text.text);
+        fprintf(l->how->log, "%s%s%s", r->words, reason_was_shown ? "; " : ", since ",
+                reason_was_shown ? "see the reason above" : r->text.text);
     else
         fprintf(l->how->log, "%s", r->words);
     if (r->known) fprintf(l->how->log, ", %lld known from earlier runs", (long long)r->known);
@@ -597,11 +610,7 @@ static void take_report(shards *l, one_shard *shard)
         return;
     }
     shard->last = r;
-    if (r.kind == REPORT_NEWS && !is_known_news(l, r.text.text)) {
-        clear_line(l);
-        fprintf(l->how->log, "          %s: %s\n", l->plan->suite.tasks[r.task].name, r.text.text);
-        kf_buffer_format(&l->news, "%s\n", r.text.text);
-    }
+    if (r.kind == REPORT_NEWS) tell_news(l, &r);
     if (r.kind == REPORT_ADVICE && !l->advised) {
         clear_line(l);
         fprintf(l->how->log, "          %s\n", r.text.text);
@@ -671,8 +680,12 @@ bool kf_bench_search(kf_bench_plan *plan, const kf_bench_how *how, kf_bench_outc
     kf_autofree const one_shard **not_for = calloc(plan->suite.count + 1, sizeof *not_for);
     if (!l || !not_for) return kf_fail_memory(error, "the shards of a bench");
     *outcome = (kf_bench_outcome){0};
-    *l = (shards){
-        .plan = plan, .how = how, .outcome = outcome, .not_for = not_for, .started = kf_now()};
+    *l = (shards){.plan = plan,
+                  .how = how,
+                  .outcome = outcome,
+                  .not_for = not_for,
+                  .started = kf_now(),
+                  .news.limit = KF_NEWS_KEPT};
     if (plan->hardware)
         snprintf(l->environment_id.environment_id, sizeof l->environment_id.environment_id, "%s",
                  plan->hardware);

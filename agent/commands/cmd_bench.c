@@ -284,8 +284,10 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
         fprintf(invocation->log, "continue with: kforge bench --resume %s%s\n", plan.id, other);
     if (outcome.interrupted) return KF_EXIT_INTERRUPTED;
     if (outcome.failed) {
-        fprintf(invocation->log, "kforge: %zu task%s failed\n", outcome.failed,
-                outcome.failed == 1 ? "" : "s");
+        /* The lines of searched tasks have their reasons, the lines of solutions have none. */
+        fprintf(invocation->log, "kforge: %zu task%s failed%s%s\n", outcome.failed,
+                outcome.failed == 1 ? "" : "s", plan.source ? "; the last: " : "",
+                plan.source ? outcome.why.text : "");
         return KF_EXIT_MACHINE;
     }
     return correct ? KF_EXIT_DONE : outcome.spent ? KF_EXIT_BUDGET : KF_EXIT_NOTHING;

@@ -1,4 +1,5 @@
 /* `kforge eval`: judges candidates with the same worker and protocol as a search. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,9 @@
 #include "search.h"
 #include "verdict_brief.h"
 #include "workers.h"
+
+/* Most of the options with seconds. */
+#define MAX_SECONDS 86400.0
 
 typedef struct settings {
     const char *store, *device, *baseline, *sandbox, *counters, *replay, *sign, *reply;
@@ -83,6 +87,8 @@ static bool repeat(kf_job **job, const kf_verdict *verdict, const char *path, kf
     kf_job_options *o = &again->options;
     o->seconds = kf_json_get_number(options, "seconds", 0);
     o->half_width = kf_json_get_number(options, "half_width", o->half_width);
+    o->timeout_seconds = kf_json_get_number(options, "timeout_seconds", o->timeout_seconds);
+    o->build_seconds = kf_json_get_number(options, "build_seconds", o->build_seconds);
     o->check_only = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(options, "check_only"));
     o->asan = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(options, "asan"));
     o->verify = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(options, "verify"));
@@ -307,9 +313,27 @@ static bool print_verdict(const kf_view *view, const kf_workers_result *result, 
 /* Without --seconds. */
 #define SECONDS_CPU 0.9
 #define SECONDS_GPU 3
+/* Factor of the time if the interval is too wide. */
+#define LONGER 4
 
-/* Writes the command that judges a candidate again, with the options that choose how. */
-static void word_again(const session *s, size_t i, kf_buffer *text)
+/* Appends the options that limit and protect a judgement, if they are not the defaults. A longer
+ * time that fills half of the candidate's time limit raises that limit. */
+static void word_limits(const settings *w, double seconds, kf_buffer *text)
+{
+    kf_job_options usual = kf_job_options_default();
+    bool raised = seconds > w->seconds && seconds > w->timeout / 2;
+    double timeout = raised ? fmin(MAX_SECONDS, w->timeout + seconds) : w->timeout;
+    if (seconds > 0) kf_buffer_format(text, " --seconds %g", fmin(MAX_SECONDS, seconds));
+    if (timeout != usual.timeout_seconds) kf_buffer_format(text, " --timeout %g", timeout);
+    if (w->build_seconds != usual.build_seconds)
+        kf_buffer_format(text, " --build-seconds %g", w->build_seconds);
+    if (strcmp(w->sandbox, "strict") == 0) kf_command_append_option(text, "sandbox", w->sandbox);
+}
+
+/* Writes the command that judges a candidate again, with the options that choose how, and times it
+ * for `seconds` (0: the default). --check-only and --asan are left out, because the command is to
+ * time the candidate. */
+static void word_again(const session *s, size_t i, double seconds, kf_buffer *text)
 {
     const settings *w = s->wanted;
     const kf_eval_result *result = &s->results[i];
@@ -317,7 +341,10 @@ static void word_again(const session *s, size_t i, kf_buffer *text)
     snprintf(stored, sizeof stored, "c%lld", (long long)result->stored);
     /* The source of a reply or of the standard input is not there any more. */
     bool is_there = result->is_file && !w->reply;
+    bool on_cpu = strncmp(result->verdict->device, "cpu", 3) == 0;
     if (!is_there && !result->stored) return;
+    /* The flags and options of --replay come from the verdict, not from the command line. */
+    if (w->replay) return;
     kf_buffer_string(text, "kforge eval ");
     kf_command_append_word(text, s->invocation->arguments[0]);
     kf_buffer_string(text, " ");
@@ -329,6 +356,13 @@ static void word_again(const session *s, size_t i, kf_buffer *text)
     if (w->device) kf_command_append_option(text, "device", w->device);
     if (w->baseline) kf_command_append_option(text, "baseline", w->baseline);
     if (w->store) kf_command_append_option(text, "store", w->store);
+    word_limits(w, seconds, text);
+    if (w->verify) kf_buffer_string(text, " --verify");
+    if (w->sanitize && !on_cpu) kf_buffer_string(text, " --sanitize");
+    if (strcmp(w->counters, "none") != 0) kf_command_append_option(text, "counters", w->counters);
+    if (!w->kernelbench) kf_buffer_string(text, " --no-kernelbench");
+    if (!w->keep) kf_buffer_string(text, " --no-keep");
+    if (w->verbose) kf_buffer_string(text, " --verbose");
 }
 
 static bool show(session *s, size_t i, const kf_workers_result *result, kf_error *error)
@@ -338,14 +372,14 @@ static bool show(session *s, size_t i, const kf_workers_result *result, kf_error
     if (wanted->json && s->count > 1) return add_json(s, i, result, error);
     if (wanted->brief) return print_brief(s, &s->results[i], error);
     if (wanted->json) return print_verdict(&view, result, error);
-    kf_autobuffer again = {0};
-    word_again(s, i, &again);
+    kf_autobuffer again = {0}, longer = {0};
     bool on_cpu = strncmp(s->results[i].verdict->device, "cpu", 3) == 0;
+    double seconds = wanted->seconds > 0 ? wanted->seconds : on_cpu ? SECONDS_CPU : SECONDS_GPU;
+    word_again(s, i, wanted->seconds, &again);
+    word_again(s, i, LONGER * seconds, &longer);
     kf_eval_print(&view, &s->results[i],
                   &(kf_eval_style){.again = again.data ? again.data : "",
-                                   .seconds = wanted->seconds > 0 ? wanted->seconds
-                                              : on_cpu            ? SECONDS_CPU
-                                                                  : SECONDS_GPU,
+                                   .longer = longer.data ? longer.data : "",
                                    .verbose = wanted->verbose,
                                    .quiet = wanted->quiet,
                                    .counters = strcmp(wanted->counters, "none") != 0,
@@ -579,7 +613,7 @@ static const kf_option options[] = {
      .argument = "SECONDS",
      .offset = offsetof(settings, seconds),
      .low = 0.01,
-     .high = 86400,
+     .high = MAX_SECONDS,
      .help = "Time limit for timing all workloads (CPU 0.9, GPU 3). Timing ends early at an "
              "interval within 1 %."},
     {.name = "timeout",
@@ -588,7 +622,7 @@ static const kf_option options[] = {
      .offset = offsetof(settings, timeout),
      .fallback = "120",
      .low = 0.1,
-     .high = 86400,
+     .high = MAX_SECONDS,
      .help = "Time limit for the candidate, from loading to the last result. One call may take "
              "1/24 of it. Waits that a busy machine causes add up to twice it."},
     {.name = "build-seconds",
@@ -597,7 +631,7 @@ static const kf_option options[] = {
      .offset = offsetof(settings, build_seconds),
      .fallback = "60",
      .low = 0.1,
-     .high = 86400,
+     .high = MAX_SECONDS,
      .help = "Limit of processor time for a compilation."},
     {.name = "check-only",
      .type = KF_OPTION_FLAG,

@@ -133,7 +133,7 @@ static bool replay_models(plan *p, const char *options, const char *const *old, 
         if (twice)
             return kf_fail(error, KF_ERROR_INPUT,
                            "run %s has two models with the name \"%s\": their replies can't be "
-                           "is_above apart",
+                           "distinguished",
                            run, name);
         kf_buffer_format(&spec, "replay%s", options);
         copy_traits(old[i], &spec);
@@ -302,7 +302,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_noise noise, later;
     kf_noise_read("", &noise);
     bool here = judges_here(wanted);
-    kf_autobuffer news = {0};
+    kf_autobuffer news = {.limit = KF_NEWS_KEPT};
     kf_progress_view view = {
         .log = invocation->log,
         .news = &news,
@@ -320,11 +320,11 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_progress_events(&view);
     /* before the first message: nothing runs then */
     kf_workers_close(kf_steal(&workers));
-    bool is_above = !wanted->quiet && kf_progress_has_shown(&view, result.why.text);
+    bool reason_was_shown = !wanted->quiet && kf_progress_has_shown(&view, result.why.text);
     __attribute__((cleanup(kf_optimize_result_clear)))
     kf_optimize_result o = {.result = &result,
                             .quiet = wanted->quiet,
-                            .is_above = is_above,
+                            .reason_was_shown = reason_was_shown,
                             .task = kf_task_name(p.task),
                             .store = wanted->store,
                             .output = wanted->output};
@@ -338,10 +338,11 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
         return -1;
     }
     if (!kf_optimize_result_report(&o, store, wanted->json, invocation->output, error)) return -1;
+    int status = kf_optimize_result_status(&result);
     /* A person on a terminal sees the messages, and not the JSON in a file. */
-    if (wanted->json && !is_above && result.end == KF_SEARCH_STOPPED)
+    if (wanted->json && !reason_was_shown && status == KF_EXIT_MACHINE)
         fprintf(invocation->log, "kforge: %s\n", result.why.text);
-    return kf_optimize_result_status(&result);
+    return status;
 }
 
 static const kf_option options[] = {

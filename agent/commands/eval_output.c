@@ -9,9 +9,6 @@
 #include "table.h"
 #include "verdict_brief.h"
 
-/* How much longer a measurement takes that is to be more exact. */
-#define LONGER 4
-
 /* ---- one candidate --------------------------------------------------------------------------- */
 
 static void print_head(const kf_view *view, const kf_eval_result *result)
@@ -51,8 +48,7 @@ static void print_next(const kf_view *view, const kf_verdict *verdict, const kf_
     if (!next || !next[0]) return;
     fprintf(view->out, "next: %s", next);
     if (action == KF_NEXT_TIME) fprintf(view->out, " Run: %s", style->again);
-    if (action == KF_NEXT_LONGER)
-        fprintf(view->out, " Run: %s --seconds %g", style->again, LONGER * style->seconds);
+    if (action == KF_NEXT_LONGER) fprintf(view->out, " Run: %s", style->longer);
     if (action == KF_NEXT_PROFILE && !(on_cpu ? style->verbose : style->counters))
         fprintf(view->out, " Run: %s %s", style->again, on_cpu ? "--verbose" : "--counters all");
     fputc('\n', view->out);

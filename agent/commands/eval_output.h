@@ -22,10 +22,9 @@ typedef struct kf_eval_style {
     /* The results are right and nothing was to be timed: there is no next step. */
     bool check_only;
     const char *store;
-    /* "kforge eval TASK CANDIDATE OPTION…" that judges this one again; "": not known */
-    const char *again;
-    /* of the timing */
-    double seconds;
+    /* "kforge eval TASK CANDIDATE OPTION…" that judges this one again, and with more time; "": not
+     * known */
+    const char *again, *longer;
 } kf_eval_style;
 
 void kf_eval_print(const kf_view *view, const kf_eval_result *result, const kf_eval_style *style);

@@ -184,7 +184,7 @@ static void print_spent(const kf_optimize_result *o, FILE *out)
 /* Returns the reason of the end, or words that point to it. */
 static const char *reason_of(const kf_optimize_result *o)
 {
-    return o->is_above ? "see the reason above" : o->result->why.text;
+    return o->reason_was_shown ? "see the reason above" : o->result->why.text;
 }
 
 static void print_text(const kf_optimize_result *o, FILE *out)
@@ -198,7 +198,12 @@ static void print_text(const kf_optimize_result *o, FILE *out)
                 : r->progress.correct == 1 ? " but the baseline"
                                            : "",
                 reason_of(o));
-    if (o->quiet) return;
+    if (o->quiet) {
+        /* A failure needs its reason. */
+        if (r->progress.best && kf_optimize_result_status(r) == KF_EXIT_MACHINE)
+            fprintf(out, "ended     %s\n", reason_of(o));
+        return;
+    }
     if (*r->question.text) fprintf(out, "check     %s\n", r->question.text);
     if (*r->left_out.text) fprintf(out, "left out  %s\n", r->left_out.text);
     if (o->noise.size) fprintf(out, "noise     %s\n", o->noise.data);

@@ -16,10 +16,10 @@ typedef struct kf_optimize_result {
     const char *task; /* name of the task */
     /* as on the command line; NULL if not given */
     const char *store, *output;
-    /* Prints one line. */
+    /* Prints one line, and the reason of a failure. */
     bool quiet;
     /* The reason of the end was printed when it happened. */
-    bool is_above;
+    bool reason_was_shown;
     /* Set by the functions below: */
     kf_store_candidate best;
     /* file of the best candidate; the command */

@@ -289,7 +289,8 @@ static bool ends_at_once(const kf_search_result *result)
            (result->end == KF_SEARCH_STOPPED && result->models_silent);
 }
 
-/* True if replies came, and none of them holds a usable source. An episode may end at one of its
+/* True if replies came, none of them holds a usable source, and no other source was faster than the
+ * baseline. An episode may end at one of its
  * limits before its agent has changed the source, so agents do not count. */
 static bool is_useless(kf_search *s)
 {
@@ -297,7 +298,7 @@ static bool is_useless(kf_search *s)
         if (kf_is_agent(s, i)) return false;
     int64_t useless = s->progress.useless + kf_replies_waiting_useless(s);
     return s->models.count && s->progress.replies > 0 && useless >= s->progress.replies &&
-           !s->selection.model_candidates;
+           !s->selection.model_candidates && !(s->progress.best_speedup.low > 1);
 }
 
 /* Calls in flight at the end have been stored as failed ones by now. They are the models' fault if

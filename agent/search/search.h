@@ -107,6 +107,9 @@ typedef struct kf_search_progress {
     bool ending;
 } kf_search_progress;
 
+/* Most bytes of printed news that are kept, to print no text twice. */
+#define KF_NEWS_KEPT 65536
+
 typedef enum kf_search_event {
     /* no news, about ten times a second */
     KF_SEARCH_TICK,

@@ -419,9 +419,26 @@ size_t kf_workers_withdraw(kf_workers *workers, int64_t *tickets, size_t most)
     return count;
 }
 
+/* Drops the result of a job if it waits to be taken, and sets *seconds to the time of the job. */
+static bool drop_result(kf_workers *workers, int64_t ticket, double *seconds)
+{
+    for (kf_finished **at = &workers->results; *at; at = &(*at)->next) {
+        kf_finished *f = *at;
+        if (f->result.ticket != ticket) continue;
+        *at = f->next;
+        if (!*at) workers->results_end = at;
+        *seconds = f->seconds;
+        kf_workers_result_free(&f->result);
+        free(f);
+        return true;
+    }
+    return false;
+}
+
 double kf_workers_cancel(kf_workers *workers, int64_t ticket)
 {
-    double began = 0;
+    double began = 0, seconds;
+    if (drop_result(workers, ticket, &seconds)) return seconds;
     for (kf_pending **at = &workers->queue; *at; at = &(*at)->next) {
         if ((*at)->ticket != ticket) continue;
         kf_pending_free(kf_pool_unlink(workers, at));

@@ -135,9 +135,10 @@ void kf_workers_result_free(kf_workers_result *result);
 /* Takes back the jobs that no worker has begun. Returns their number and their tickets, at most
  * `most`. */
 size_t kf_workers_withdraw(kf_workers *workers, int64_t *tickets, size_t most);
-/* Stops a job wherever it is: no result of it comes any more, unless one has come already. A worker
- * that measures it stops, and goes on with its next job. Returns the seconds since the worker began
- * to build the job. 0: the job had not begun, is unknown or was cancelled before. */
+/* Stops a job wherever it is: no result of it comes any more. A worker that measures it stops, and
+ * goes on with its next job. Returns the seconds from the beginning of its build until now, or
+ * until its result came. 0: the job had not begun, is unknown, was cancelled before, or its result
+ * was taken. */
 double kf_workers_cancel(kf_workers *workers, int64_t ticket);
 /* Returns the last step of a job that a worker named: "compiling", "timing large, 2 of 3". ""
  * before the first. */

@@ -89,6 +89,8 @@ struct kf_channel {
 typedef struct kf_finished {
     struct kf_finished *next;
     kf_workers_result result;
+    /* Seconds from the job's `began` to its result. 0: the worker has not named the job. */
+    double seconds;
 } kf_finished;
 
 struct kf_workers {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kforge/file.h"
 #include "kforge/json.h"
 #include "kforge/judge.h"
 #include "machine_failures.h"
@@ -70,8 +71,8 @@ kf_pending *kf_pool_dequeue(kf_workers *pool)
     return pool->queue ? kf_pool_unlink(pool, &pool->queue) : NULL;
 }
 
-/* Takes the result over. If memory is short, the next kf_workers_wait fails. */
-static void finish(kf_workers *pool, kf_workers_result *result)
+/* Takes the result of a job over. If memory is short, the next kf_workers_wait fails. */
+static void finish(kf_workers *pool, const kf_pending *job, kf_workers_result *result)
 {
     kf_finished *f = calloc(1, sizeof *f);
     if (!f) {
@@ -80,6 +81,7 @@ static void finish(kf_workers *pool, kf_workers_result *result)
         return;
     }
     f->result = *result;
+    f->seconds = job->began > 0 ? kf_now() - job->began : 0;
     *pool->results_end = f;
     pool->results_end = &f->next;
 }
@@ -269,7 +271,7 @@ bool kf_pool_answer(kf_workers *pool, kf_channel *channel, kf_pending *job, cons
         result.verdict = kf_steal(&verdict);
     }
     channel->failures = 0;
-    finish(pool, &result);
+    finish(pool, job, &result);
     kf_pending_free(job);
     return true;
 }
@@ -300,6 +302,6 @@ void kf_pool_failed(kf_workers *pool, kf_channel *channel, kf_pending *job, bool
     }
     kf_workers_result result = {.ticket = job->ticket, .outcome = KF_WORKERS_LOST, .error = *why};
     kf_fail_prefix(&result.error, "%d workers failed with it, the last one", job->failures);
-    finish(pool, &result);
+    finish(pool, job, &result);
     kf_pending_free(job);
 }

@@ -45,10 +45,8 @@ static bool open_device(kf_judge *judge, const char *name, kf_error *error)
     bool numbered = sscanf(name, "cuda:%d%n", &ordinal, &used) == 1 && !name[used] && ordinal >= 0;
     if (strcmp(name, "cuda") != 0 && !numbered)
         return kf_fail(error, KF_ERROR_INPUT, "unknown device \"%s\": cpu, cuda or cuda:N", name);
-    kf_error why = {0};
-    judge->device = kf_device_cuda_open(ordinal, judge->cache, &why);
-    return judge->device ||
-           kf_fail(error, why.code, "%s; --device cpu judges without a GPU", why.text);
+    judge->device = kf_device_cuda_open(ordinal, judge->cache, error);
+    return judge->device != NULL;
 }
 
 static char *word_environment_id(const kf_device *device)

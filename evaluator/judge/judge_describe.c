@@ -93,7 +93,7 @@ static bool describe_options(cJSON *object, const kf_job_options *o)
     if (!options) return false;
     kf_json_add_number(options, "seconds", o->seconds);
     kf_json_add_number(options, "half_width", o->half_width);
-    kf_json_add_number(options, "timeout", o->timeout_seconds);
+    kf_json_add_number(options, "timeout_seconds", o->timeout_seconds);
     kf_json_add_number(options, "build_seconds", o->build_seconds);
     if (o->baseline && !cJSON_AddStringToObject(options, "baseline", o->baseline)) return false;
     return cJSON_AddBoolToObject(options, "check_only", o->check_only) &&

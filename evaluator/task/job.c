@@ -72,7 +72,8 @@ bool kf_job_limits_hold(const kf_job_options *options, kf_status status, const c
 {
     kf_job_options usual = kf_job_options_default();
     if (status == KF_TIMEOUT)
-        return limit_of(provenance, "timeout", usual.timeout_seconds) >= options->timeout_seconds;
+        return limit_of(provenance, "timeout_seconds", usual.timeout_seconds) >=
+               options->timeout_seconds;
     if (status == KF_COMPILE_ERROR)
         return limit_of(provenance, "build_seconds", usual.build_seconds) >= options->build_seconds;
     return true;

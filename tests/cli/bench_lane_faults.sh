@@ -66,4 +66,16 @@ rm -f broken
 expect 3 bench suite --model 'exec:./ask.sh {task}' --workers "$broken*2"
 ends_with "0 of 8"
 [ "$(jobs broken)" -le 12 ] || fail "more than six jobs each: $(jobs broken)"
+
+# ---- each task loses its worker once, and each loss is printed
+mkdir pair
+cp -r suite/p1 suite/p2 pair
+cat >die.sh <<'END'
+#!/bin/bash
+cat >/dev/null
+printf '```cuda\n#pragma fake: worker die\n#pragma fake: once %s\nextern "C" void axpy(int %s) {}\n```' "$PWD/died.$1" "$1"
+END
+chmod +x die.sh
+expect 0 bench pair --model 'exec:./die.sh {task}' --workers "$fake" --store losses.db
+[ "$(grep -c "it ended with status 3; started again" err)" = 2 ] || fail "not two losses: $err"
 finish

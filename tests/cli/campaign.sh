@@ -152,15 +152,29 @@ cat >two_devices <<'END'
 #!/bin/sh
 # kforge worker [--device DEVICE [--spool DIR --once]]
 [ "$4" = --spool ] || exec "$FAKE"
+[ "$3" != broken ] || exit 3
 cat "$5"/jobs/*.json | grep -oE 'axpy|gemv' | sort -u >"$LANES/$3"
 exec "$FAKE" --spool "$5" --once
 END
 chmod +x two_devices
 mkdir lanes
-await wait_jobs 1
+# A job with a kept verdict is answered at once, and is not packed.
+packs_a_job() { rm -rf probe && campaign 0 pack far.json far probe && [ -n "$(ls probe/jobs)" ]; }
+await packs_a_job
 LANES=$work/lanes KFORGE=$work/two_devices DEVICES="one two" carry devices
 [ -s lanes/one ] && [ -e lanes/two ] && [ -z "$(comm -12 lanes/one lanes/two)" ] ||
     fail "devices and their tasks: $(head lanes/*)"
+# A device that works judges the jobs of one that fails.
+cp -r devices broken_device
+rm -r broken_device/results
+sed 's/^cat .*//' two_devices >one_device
+chmod +x one_device
+FAKE_LOG='' KFORGE=$work/one_device DEVICES="broken one" sh broken_device/work.sh 600 >work.out 2>&1 || fail "work.sh: $(cat work.out)"
+grep -q "one judges [1-9][0-9]* jobs of devices that failed" work.out || fail "$(cat work.out)"
+[ "$(ls broken_device/results/verdicts)" = "$(ls broken_device/jobs)" ] || fail "jobs of a broken device are left: $(cat work.out)"
+rm broken_device/tasks.txt
+FAKE_LOG='' DEVICES=one sh broken_device/work.sh 600 >work.out 2>&1 && fail "no tasks: $(cat work.out)"
+grep -q "tasks.txt is missing; pack this part again" work.out || fail "$(cat work.out)"
 carry_all part
 grep -q '4 of 4 cells are done' far.out || fail "$(cat far.out)"
 # The verdicts of the cut part are in the stores, or kept for a job that never came. No later part made them again.

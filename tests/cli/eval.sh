@@ -23,6 +23,13 @@ eval "$(sed -n 's/^next: .* Run: //p' out)" >pasted || fail "$(cat pasted)"
 grep -q "Run:" pasted && fail "the same step again: $(cat pasted)"
 out=$("$program" eval "$task" - --workers "$fake" --no-keep <mine.cu 2>/dev/null) || fail "$out"
 case $out in *Run:*) fail "a command for a source that is gone: $out" ;; esac
+# It has all the options that choose how. A longer time raises the time limit.
+candidate "speed nan"
+expect 0 eval "$task" mine.cu --workers "$fake" --seconds 100 --build-seconds 30 --sandbox strict --verify --no-keep
+[ "$(sed -n 's/^next: .* Run: //p' out)" = "kforge eval $task mine.cu --workers $fake --store $KFORGE_STORE --seconds 400 --timeout 520 --build-seconds 30 --sandbox strict --verify --no-keep" ] || fail "$out"
+expect 0 eval "$task" mine.cu --workers "$fake" --timeout 50 --no-kernelbench --no-keep
+[[ $(sed -n 's/^next: .* Run: //p' out) == *" --seconds "*" --timeout 50 --no-kernelbench --no-keep" ]] || fail "$out"
+candidate "speed 1.5"
 expect 0 eval "$task" mine.cu --workers "$fake" -v
 says "WORKLOAD"
 says "kforge show c1"
@@ -256,7 +263,7 @@ expect 0 eval lonely mine.cu --workers "$fake" --quiet
 expect 0 task show lonely
 expect 0 optimize lonely --workers "$fake" -n 2 --quiet
 expect 2 optimize lonley --workers "$fake"
-complains "did you mean lonely?"
+complains "Did you mean lonely?"
 expect 2 eval lonely mine.cu --workers "$fake" --device gpu
 complains "did you mean cuda?"
 

@@ -89,13 +89,15 @@ done
 nothing_is_left
 
 # ---- it shows none, not that one, or one that is too old ----
-FAKE_CUDA_NONE=1 all_say "cuda: the driver shows 0 GPUs" "CUDA_VISIBLE_DEVICES"
+FAKE_CUDA_NONE=1 all_say "cuda: the driver shows 0 GPUs" "CUDA_VISIBLE_DEVICES" "; --device cpu judges without a GPU"
 FAKE_CUDA_NONE=1 doctor_says missing gpu "shows no GPU" "CUDA_VISIBLE_DEVICES"
 expect 3 worker --device cuda:2
 tells "cuda:2: the driver shows 2 GPUs" "CUDA_VISIBLE_DEVICES"
 FAKE_CUDA_CAPABILITY=6.1 all_say "cuda:0, Pretend GPU A: compute capability 6.1" "; kforge needs 7.0 or later"
 FAKE_CUDA_CAPABILITY=6.1 doctor_says missing gpu "cuda:0 Pretend GPU A, 16 GiB, compute capability 6.1" "7.0 or later"
 FAKE_CUDA_LOSS=cuDevicePrimaryCtxRetain:46 all_say "cuda:0, making a context: CUDA_ERROR_DEVICE_UNAVAILABLE" "; " "nvidia-smi -c 0"
+# The GPU is there, so its fault is mended first.
+[[ $err != *"--device cpu"* ]] || fail "$err"
 
 # ---- driver and toolkit don't match ----
 FAKE_CUDA_VERSION=12040 all_say "cuda:0: the driver is for CUDA 12.4, nvcc is 13.1" "; update the driver" "CUDA_HOME"

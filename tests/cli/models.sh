@@ -46,7 +46,14 @@ expect 3 optimize "$task" --workers "$fake" --model "m@$(at unauthorized)" --tim
 case $err in *"status 401"*"[key]"*"KFORGE_API_KEY"*) ;; *) fail "$err" ;; esac
 echo "$out$err" >said
 # Replies without a source: the first is shown when it comes, and a run without another ends so.
-expect 3 optimize "$task" --workers "$fake" --model "exec:echo sorry" --replies 2 --store sorry.db
+# If the tuner finds a faster candidate, the run has succeeded.
+cp -r "$task" slow
+printf '// fake: speed 0.9\n' >>slow/seed_vector.cu
+expect 3 optimize slow --workers "$fake" --model "exec:echo sorry" --replies 2 --store sorry.db --quiet
+says "ended     all model replies of the budget have come; no model reply held a usable source"
+expect 0 optimize "$task" --workers "$fake" --model "exec:echo sorry" --replies 2 --store fast.db
+says "2 model replies (2 without code)"
+expect 3 optimize slow --workers "$fake" --model "exec:echo sorry" --replies 2 --store sorrier.db
 [ "$(grep -c "a reply could not be used" err)" = 1 ] || fail "$err"
 says "2 model replies (2 without code)"
 says "no model reply held a usable source"

@@ -99,4 +99,5 @@ complains "has no model calls to replay"
 expect 0 optimize "$task" --workers "$fake" --model "exec:python3 model.py" --model "exec:python3 other.py" --candidates 3 --store twins.db --json
 expect 2 optimize --model "replay:$(run_in)" --workers "$fake" --store twins.db
 complains "two models with the name"
+complains "their replies can't be distinguished"
 finish

@@ -11,7 +11,7 @@ public=$out
 expect 2 verdict keygen key
 complains "never overwrites a key"
 
-expect 1 eval "$task" "$cheat" --device cpu --check-only --json --sign key
+expect 1 eval "$task" "$cheat" --device cpu --check-only --timeout 77 --build-seconds 33 --json --sign key
 printf '%s\n' "$out" >verdict.json
 expect 0 verdict verify verdict.json --key "$public"
 says "wrong_result, signed by $public"
@@ -43,6 +43,8 @@ a, b = json.load(open("verdict.json")), json.load(open("again.json"))
 assert [w["outputs"] for w in a["workloads"]] == [w["outputs"] for w in b["workloads"]]
 assert b["provenance"]["replayed"] and "replayed" not in a["provenance"]
 assert a["provenance"]["keys"] == b["provenance"]["keys"]
+assert a["provenance"]["options"] == b["provenance"]["options"]
+assert (b["provenance"]["options"]["timeout_seconds"], b["provenance"]["options"]["build_seconds"]) == (77, 33)
 PYTHON
 expect 2 eval "$task" "$root/tests/honest/rowsum/compensated.cu" --device cpu --replay verdict.json
 complains "about another source"

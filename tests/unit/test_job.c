@@ -296,7 +296,8 @@ static void limits(void **state)
 {
     (void)state;
     kf_job_options options = kf_job_options_default();
-    kf_auto(cJSON) lower = cJSON_Parse("{\"options\": {\"timeout\": 5, \"build_seconds\": 1}}");
+    kf_auto(cJSON) lower =
+        cJSON_Parse("{\"options\": {\"timeout_seconds\": 5, \"build_seconds\": 1}}");
     kf_auto(cJSON) usual = cJSON_Parse("{\"options\": {\"seconds\": 0}}");
     assert_false(kf_job_limits_hold(&options, KF_TIMEOUT, lower));
     assert_false(kf_job_limits_hold(&options, KF_COMPILE_ERROR, lower));

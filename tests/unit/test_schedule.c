@@ -90,7 +90,8 @@ static void chance_orders_pairs_in_balance(void **state)
         assert_int_equal(kf_schedule_empty_batches(&plan, 4, 34), 2);
         assert_int_equal(kf_schedule_empty_batches(&plan, 4, 36), 0);
     }
-    /* A candidate cannot see by them what it was woken for. */
+    /* Each number of empty batches is frequent before both kinds of batches. So the number does not
+     * show a candidate which kind follows. */
     for (int count = 1; count < 8; count++)
         assert_true(empties[count] > 64 * 41 / 14 && watched_empties[count] > 64 * 41 / 14);
     assert_int_equal(empties[0] + watched_empties[0], 0);

@@ -11,6 +11,8 @@
 static struct {
     /* how far the clock is ahead, and how long a job takes on it */
     double ahead, seconds;
+    /* how long a job of the final measurement takes; 0: `seconds` */
+    double ending_seconds;
     /* The clock runs on during the job that follows so many attempts; 0: during no job */
     int64_t runs_after;
     /* to be resumed, or NULL */
@@ -44,7 +46,7 @@ static void watch(void *context, kf_search_event event, const kf_search_progress
         (progress->attempts == view.attempts && !runs))
         return;
     view.attempts = progress->attempts;
-    view.ahead += view.seconds;
+    view.ahead += progress->ending && view.ending_seconds > 0 ? view.ending_seconds : view.seconds;
 }
 
 /* Runs a search in which each job takes `seconds`. */
@@ -112,6 +114,25 @@ static void says_what_the_time_left_out(void **state)
     assert_int_equal(f->result.progress.judged, 2);
     assert_true(f->result.progress.best_reverified);
     assert_true(f->result.progress.elapsed < 60 + 25 + 10);
+}
+
+/* A run that ended for another reason, and had no time to measure a candidate again, is resumed
+ * with more time, too. The first measurement of the end refutes the best, and takes the time of the
+ * second. */
+static void time_is_spent_by_the_final_measurement(void **state)
+{
+    fixture *f = *state;
+    make_task(f, (const char *const[]){"#pragma fake: speed 3\n#pragma fake: verified 1.5\n",
+                                       "#pragma fake: speed 2\n", NULL});
+    kf_search_settings settings = of_seconds(200);
+    settings.budget.candidates = 3;
+    view.ending_seconds = 90;
+    search_timed(f, &settings, 10);
+    view.ending_seconds = 0;
+    assert_string_equal(f->result.why.text, "all candidates of the budget are judged");
+    assert_non_null(strstr(f->result.left_out.text,
+                           "c3 with 2.00x was not measured again: the time did not suffice"));
+    assert_true(f->result.time_spent);
 }
 
 /* Without a stop a job of a run of 60 s gets a further minute. A busy machine needs some seconds.
@@ -442,6 +463,7 @@ int test_program(void)
     const struct CMUnitTest tests[] = {
         TEST(time_is_that_of_the_whole_run),
         TEST(says_what_the_time_left_out),
+        TEST(time_is_spent_by_the_final_measurement),
         TEST(a_job_in_flight_is_stopped),
         TEST(the_baseline_is_not_stopped),
         TEST(a_paid_candidate_stays_open),

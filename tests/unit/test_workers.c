@@ -510,6 +510,48 @@ static void await_jobs(kf_workers *workers, size_t count)
     }
 }
 
+static int count_lines(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    int lines = 0;
+    for (int c; file && (c = fgetc(file)) != EOF;) lines += c == '\n';
+    if (file) fclose(file);
+    return lines;
+}
+
+/* A result that waits to be taken is dropped, and the time of its job is returned. */
+static void cancels_a_waiting_result(void **state)
+{
+    (void)state;
+    char log[600];
+    snprintf(log, sizeof log, "%s/log", folder);
+    setenv("FAKE_LOG", log, 1);
+    setenv("FAKE_JOBS", "4", 1);
+    kf_auto(kf_workers) workers = open_one(FAKE_WORKER, 600);
+    submit(workers, "first", 1, "// fake: speed 2\n");
+    submit(workers, "second", 2, "// fake: speed 3\n");
+    submit(workers, "third", 3, "// fake: speed 4\n");
+    submit(workers, "fourth", 4, "// fake: until /nowhere\n");
+    kf_workers_result result = next(workers);
+    assert_int_equal(result.ticket, 1);
+    kf_workers_result_free(&result);
+    /* The worker has written the other results when it begins the fourth job. So one wait reads
+     * both. */
+    for (double until = kf_now() + 600; count_lines(log) < 4 && kf_now() < until;) usleep(10000);
+    result = next(workers);
+    assert_int_equal(result.ticket, 2);
+    kf_workers_result_free(&result);
+    assert_int_equal(kf_workers_in_flight(workers), 2);
+    assert_true(kf_workers_cancel(workers, 3) > 0);
+    assert_true(kf_workers_cancel(workers, 3) == 0);
+    assert_int_equal(kf_workers_in_flight(workers), 1);
+    assert_true(kf_workers_cancel(workers, 4) > 0);
+    submit(workers, "fifth", 5, "// fake: speed 5\n");
+    result = next(workers);
+    assert_int_equal(result.ticket, 5);
+    kf_workers_result_free(&result);
+}
+
 /* The worker stops a cancelled job, whether it measures it, builds it or has not read it, and the
  * same process judges the next one. A job that it has not read has not begun, and cost no time. */
 static void cancels(void **state)
@@ -829,6 +871,7 @@ int test_program(void)
         TEST(builds_ahead),
         TEST(one_of_several_is_to_blame),
         TEST(cancels),
+        TEST(cancels_a_waiting_result),
         TEST(names_jobs_that_begin),
         TEST(cancels_builds),
         TEST(cancels_behind_large_jobs),

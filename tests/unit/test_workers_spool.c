@@ -58,7 +58,7 @@ static void spool_worker_stops(void **state)
     (void)state;
     char path[600];
     snprintf(path, sizeof path, "%s/s", folder);
-    kf_autofree char *spec = spool_spec(2);
+    kf_autofree char *spec = spool_spec(3);
     kf_auto(kf_workers) workers = open_one(spec, 600);
     pid_t worker = start_spool_worker(path, false);
     kf_workers_result result;
@@ -68,11 +68,15 @@ static void spool_worker_stops(void **state)
     double until = kf_now() + 600;
     while (count_files("taken") < 2 && kf_now() < until) usleep(10000);
     submit(workers, "waiting", 3, "// fake: until /nowhere\n// 3\n");
-    assert_int_equal(count_files("jobs"), 1);
-    /* Until this side has looked at the folder again. */
-    for (until = kf_now() + 0.1; kf_now() < until;) kf_workers_wait(workers, 0.02, &result, &error);
-    kf_workers_wait(workers, 0, &result, &error);
+    submit(workers, "answered", 4, "// fake: until /nowhere\n// 4\n");
+    assert_int_equal(count_files("jobs"), 2);
+    /* This side has looked at all jobs when it reports the invalid verdict of the last one. */
+    char verdict[640];
+    snprintf(verdict, sizeof verdict, "%s/s/verdicts/answered.json", folder);
+    assert_true(kf_file_write(verdict, "{}", 2, &error));
+    while (!kf_workers_news(workers)) kf_workers_wait(workers, 0.02, &result, &error);
     assert_true(kf_workers_cancel(workers, 3) == 0);
+    assert_true(kf_workers_cancel(workers, 4) == 0);
     assert_true(kf_workers_cancel(workers, 1) > 0);
     submit(workers, "b", 2, "// fake: speed 2\n");
     result = next(workers);

@@ -54,7 +54,7 @@ static char *first_complaint(const kf_build_request *request, const char *log)
         first && strstr(first, entry) &&
         (strstr(first, "conflicting declaration") || strstr(first, "is incompatible with"));
     kf_autofree char *wanted = other ? kf_task_prototype(request->task, request->oracle) : NULL;
-    if (wanted) return asprintf(&text, "%s; the task wants %s", first, wanted) < 0 ? NULL : text;
+    if (wanted) return asprintf(&text, "%s. Define %s", first, wanted) < 0 ? NULL : text;
     return length ? strndup(line, length < 400 ? length : 400)
                   : strdup("the compiler failed without a message");
 }

@@ -37,6 +37,8 @@
 #define QUEUES "CUDA_DEVICE_MAX_CONNECTIONS=4", "CUDA_DEVICE_MAX_COPY_CONNECTIONS=1"
 /* The least processors of a control group for the idle guard. */
 #define PLENTY 4.0
+/* Only if no GPU is there. Another fault of a GPU has its own remedy. */
+#define WITHOUT_GPU "; --device cpu judges without a GPU"
 /* The host memory of a candidate. */
 #define RUNNER_MEMORY (8ull << 30)
 /* Threads that the driver starts later. The runner makes the driver start all threads before it
@@ -595,12 +597,12 @@ kf_device *kf_device_cuda_open(int ordinal, const char *cache, kf_error *error)
                          ? strstr(words, "; ")
                          : NULL;
         if (todo) *todo = '\0';
-        kf_fail(error, KF_ERROR_MACHINE, "%s: %s%s%s", gpu->head.name, words, todo ? ": " : "",
-                todo ? why : "");
+        kf_fail(error, KF_ERROR_MACHINE, "%s: %s%s%s" WITHOUT_GPU, gpu->head.name, words,
+                todo ? ": " : "", todo ? why : "");
     } else if (gpu->cuda.device_count(&count) != CU_SUCCESS || ordinal >= count || !count) {
         bool mig = !count && kf_gpu_without_instance(words, sizeof words);
-        kf_fail(error, KF_ERROR_MACHINE, "%s: the driver shows %d GPU%s%s%s", gpu->head.name, count,
-                count == 1 ? "" : "s", mig ? ": " : "",
+        kf_fail(error, KF_ERROR_MACHINE, "%s: the driver shows %d GPU%s%s%s" WITHOUT_GPU,
+                gpu->head.name, count, count == 1 ? "" : "s", mig ? ": " : "",
                 mig ? words : "; CUDA_VISIBLE_DEVICES hides some where it is set");
     } else if (choose(gpu, ordinal, count), identify(gpu, error)) {
         open_nvml(gpu);

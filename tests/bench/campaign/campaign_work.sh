@@ -4,7 +4,8 @@
 # carried back, after every job. A second call goes on.
 #
 # DEVICES: one worker for each, as in "cuda:0 cuda:1". Default: kforge's default device. The jobs of
-#   a task stay on one device, since a worker keeps the baseline that it has started.
+#   a task stay on one device, since a worker keeps the baseline that it has started. At the end,
+#   the first device that works judges the jobs of a device that failed.
 # XDG_CACHE_HOME: keep it between parts, with the builds of oracles and baselines in it.
 # KFORGE: the program, if the part was packed without one. KFORGE_PYTHON: a Python with PyTorch.
 set -eu
@@ -41,12 +42,16 @@ if [ -z "${DEVICES:-}" ]; then
     hello
     work "$results" || echo "the worker ended with status $?" >&2
 else
+    if [ ! -r "$here/tasks.txt" ]; then
+        echo "$here/tasks.txt is missing; pack this part again with campaign.py pack" >&2
+        exit 2
+    fi
     hello --device "${DEVICES%% *}"
     number=0
     for device in $DEVICES; do
         lane=$results/lanes/$number
         mkdir -p "$lane/jobs" "$lane/taken"
-        rm -f "$lane"/jobs/* "$lane"/taken/*
+        rm -f "$lane"/jobs/* "$lane"/taken/* "$lane/failed"
         ln -sfn ../../verdicts "$lane/verdicts"
         number=$((number + 1))
     done
@@ -58,11 +63,31 @@ else
     done
     number=0
     for device in $DEVICES; do
-        work "$results/lanes/$number" --device "$device" ||
-            echo "the worker of $device ended with status $?" >&2 &
+        {
+            work "$results/lanes/$number" --device "$device" || {
+                echo "the worker of $device ended with status $?" >&2
+                touch "$results/lanes/$number/failed"
+            }
+        } &
         number=$((number + 1))
     done
     wait
+    number=0 working=
+    for device in $DEVICES; do
+        [ -n "$working" ] || [ -e "$results/lanes/$number/failed" ] || working=$device
+        number=$((number + 1))
+    done
+    rest=0
+    for job in "$results"/lanes/*/jobs/*.json "$results"/lanes/*/taken/*.json; do
+        name=${job##*/}
+        [ -e "$job" ] && [ ! -e "$results/verdicts/$name" ] || continue
+        cp "$here/jobs/$name" "$results/jobs/"
+        rest=$((rest + 1))
+    done
+    if [ "$rest" -gt 0 ] && [ -n "$working" ]; then
+        echo "$working judges $rest jobs of devices that failed" >&2
+        work "$results" --device "$working" || echo "the worker ended with status $?" >&2
+    fi
 fi
 
 # KernelBench's own evaluator, in a process for each winner, without the libraries of kforge.
