@@ -247,6 +247,7 @@ def main():
         sys.exit(77)
     folder = tempfile.mkdtemp(prefix="kforge-pages.")
     shots = sys.argv[2] if len(sys.argv) > 2 else folder
+    os.makedirs(shots, exist_ok=True)
     store = os.path.join(folder, "some.db")
     try:
         make_run(store, 150).communicate()
