@@ -76,6 +76,7 @@ unset FAKE_CUDA_ERROR
 # Without --device, kforge uses the CPU and reports the GPU's fault. On a machine without a GPU, it
 # reports nothing.
 for command in "eval $axpy $axpy/baseline.cu --check-only" "optimize $axpy --candidates 1 --time 60"; do
+    : >err # not that of the run before
     FAKE_CUDA_ERROR=803 "$program" $command >/dev/null 2>err &
     process=$!
     await grep -q reboot err # what the CPU makes of it is not looked at
