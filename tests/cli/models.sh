@@ -173,7 +173,7 @@ number=$(($(cat number 2>/dev/null || echo 0) + 1))
 echo $number >number
 printf '```cuda\n#pragma fake: speed 1.%d\nvoid axpy() {}\n```' $number
 END
-later unauthorized-two --store two.db --candidates 24 --model "m@$(at unauthorized-two)" \
+later unauthorized-two --store two.db --candidates 6 --strategy sample --model "m@$(at unauthorized-two)" \
     --model "exec:bash $work/next.sh"
 expect 0 optimize --workers "$fake" --store two.db --model replay:last
 ids=$(sql two.db "select key from run order by id")
