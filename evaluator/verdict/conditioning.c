@@ -132,24 +132,39 @@ double kf_terms_share(kf_terms_search *search)
     return is_complete(search) ? 0 : exp2(-2.0 * depth(search));
 }
 
-void kf_terms_note(kf_terms_search *search, const double *before, const double *again,
-                   const double *after, int64_t count)
+/* True if an element moved by more than the noise. A value that became NaN or infinite has moved.
+ */
+static bool has_moved(double before, double after, double noise)
 {
-    int64_t changed = 0;
+    return !(fabs(after - before) <= noise * fabs(before));
+}
+
+void kf_terms_note(kf_terms_search *search, const double *before, const double *again,
+                   const double *all, const double *after, int64_t count)
+{
+    int64_t counted = 0, changed = 0;
     double noise = 0;
     for (int64_t i = 0; i < count; i++)
-        if (before[i] != 0) noise = fmax(noise, 4 * fabs(again[i] - before[i]) / fabs(before[i]));
-    for (int64_t i = 0; i < count; i++)
-        changed += !(fabs(after[i] - before[i]) <= noise * fabs(before[i]));
+        if (before[i] != 0 && isfinite(before[i]))
+            noise = fmax(noise, 4 * fabs(again[i] - before[i]) / fabs(before[i]));
+    for (int64_t i = 0; i < count; i++) {
+        if (!isfinite(before[i]) || !has_moved(before[i], all[i], noise)) continue;
+        counted++;
+        changed += has_moved(before[i], after[i], noise);
+    }
+    if (!counted) {
+        *search = (kf_terms_search){.high = 1, .repeats = REPEATS, .terms = 1};
+        return;
+    }
     if (search->high - search->low > 1) {
-        if ((double)changed > 0.6 * (double)count)
+        if ((double)changed > 0.6 * (double)counted)
             search->low = depth(search);
         else
             search->high = depth(search);
         return;
     }
     search->repeats++;
-    search->seen += count;
+    search->seen += counted;
     search->changed += changed;
     if (!is_complete(search)) return;
     /* One element may have misled the bisection. Goes to the depth at which some change. */

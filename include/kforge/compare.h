@@ -141,9 +141,13 @@ typedef struct kf_terms_search {
 /* Returns the share of the inputs to move next, or 0 at the end. Then search->terms is known. */
 double kf_terms_share(kf_terms_search *search);
 /* Notes a sample of expected values before and after. `again`: the values before, computed once
- * more, because an oracle with atomics differs from run to run. */
+ * more, because an oracle with atomics differs from run to run. `all`: after KF_TERMS_ALL of the
+ * inputs moved. Elements that do not move then count for nothing: a mask, zeros of a ReLU, and
+ * those that are NaN or infinite. */
 void kf_terms_note(kf_terms_search *search, const double *before, const double *again,
-                   const double *after, int64_t count);
+                   const double *all, const double *after, int64_t count);
+/* Nearly all inputs, but below 1, since kf_nudge then moves all of them in one direction. */
+#define KF_TERMS_ALL 0x1.ffp-1
 
 /* Returns the number of terms of an output if input `varied` is varied; `varied` below 0: no input.
  * `terms`: found without variations. */

@@ -406,6 +406,38 @@ static void nan_and_infinity(void **state)
     assert_false(one_passes(KF_F16, KF_ERROR_RATIO, 100, 70000));
 }
 
+/* The elements beside infinities, or beside numbers beyond the type's range, are as exact as alone.
+ * Once the largest number of the type was the scale then, and every finite number passed. */
+static void infinities_have_no_scale(void **state)
+{
+    (void)state;
+    const double inf = (double)INFINITY, nan = (double)NAN;
+    const struct {
+        kf_dtype dtype;
+        double got, expected;
+    } rows[] = {
+        {KF_F64, inf, inf},    {KF_F32, -inf, -inf},    {KF_F32, nan, nan},
+        {KF_F32, inf, 1e39},   {KF_TF32, -inf, -1e300}, {KF_F16, -inf, -inf},
+        {KF_F16, inf, 70000},  {KF_F16, 65504, 70000},  {KF_BF16, -inf, -inf},
+        {KF_F8E5M2, inf, inf}, {KF_F8E4M3, 448, inf},   {KF_F8E4M3, nan, 500},
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        kf_problem_argument y = output_of(rows[r].dtype, 1, 3, ratio8);
+        char data[24];
+        double truth[3] = {1, rows[r].expected, 2};
+        for (int wrong = 0; wrong < 2; wrong++) {
+            const double values[3] = {wrong ? 0 : 1, rows[r].got, 2};
+            for (int i = 0; i < 3; i++)
+                kf_dtype_store(y.dtype, data + (size_t)i * kf_dtype_size(y.dtype), values[i]);
+            kf_error_figures f;
+            kf_error_sums own = KF_NO_ERRORS;
+            assert_int_equal(kf_compare_output(&y, data, truth, NULL, &f, NULL), !wrong);
+            kf_error_accumulate(&y, data, truth, &own);
+            assert_true(own.scale_max == 2 && own.scale_square == 5 && own.nonfinite == 0);
+        }
+    }
+}
+
 /* One NaN among a million elements is found, wherever it is. */
 static void every_element_counts(void **state)
 {
@@ -718,6 +750,7 @@ int test_program(void)
         cmocka_unit_test(tf32_passes_where_declared),
         cmocka_unit_test(exact_baseline),
         cmocka_unit_test(nan_and_infinity),
+        cmocka_unit_test(infinities_have_no_scale),
         cmocka_unit_test(every_element_counts),
         cmocka_unit_test(integers_and_tolerances),
         cmocka_unit_test(eight_bits),
