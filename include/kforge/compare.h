@@ -110,7 +110,7 @@ double kf_error_rms(const kf_error_sums *sums);
 
 /* Moves a share of the elements of a floating input to the next larger or smaller magnitude of its
  * type, by chance. A share below 1 moves only to larger ones, so that no two moves cancel exactly.
- * Zeros and subnormal numbers stay, f64 and integers too. */
+ * f64 moves by a rounding of f32. Zeros and subnormal numbers stay, integers too. */
 void kf_nudge(kf_dtype dtype, void *data, int64_t count, uint64_t seed, double share);
 /* Returns the unit roundoff of an input that kf_nudge changes, 0 for other types. */
 double kf_nudge_unit(kf_dtype dtype);

@@ -535,6 +535,25 @@ static void integers_and_tolerances(void **state)
     }
 }
 
+/* Inputs in f64 move by one rounding of f32, so that sums of them in f32 may be in any order. */
+static void inputs_in_f64_move(void **state)
+{
+    (void)state;
+    enum { COUNT = 1000 };
+    double data[COUNT];
+    int up = 0;
+    for (int i = 0; i < COUNT; i++) data[i] = i;
+    kf_nudge(KF_F64, data, COUNT, 7, 1);
+    assert_true(data[0] == 0);
+    for (int i = 1; i < COUNT; i++) {
+        double moved = fabs(data[i] - i) / i;
+        assert_true(moved >= 0x1p-25 && moved <= 0x1p-23);
+        up += data[i] > i;
+    }
+    assert_true(up > COUNT / 3 && up < COUNT * 2 / 3);
+    assert_true(kf_nudge_unit(KF_F64) == kf_nudge_unit(KF_F32) && kf_nudge_unit(KF_I32) == 0);
+}
+
 /* 8-bit outputs: skipping elements (leaving zeros) is found although rounding alone errs by 6 %. */
 static void eight_bits(void **state)
 {
@@ -750,6 +769,7 @@ int test_program(void)
         cmocka_unit_test(tf32_passes_where_declared),
         cmocka_unit_test(exact_baseline),
         cmocka_unit_test(nan_and_infinity),
+        cmocka_unit_test(inputs_in_f64_move),
         cmocka_unit_test(infinities_have_no_scale),
         cmocka_unit_test(every_element_counts),
         cmocka_unit_test(integers_and_tolerances),

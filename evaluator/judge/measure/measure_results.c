@@ -204,7 +204,7 @@ static bool measure_change(kf_measurement *r, uint32_t doubtful, uint32_t at, kf
         const kf_problem_argument *a = &problem->arguments[i];
         const kf_error_sums *sums = kf_checker_sums(r->checker, i, variation);
         if (a->kind == KF_INPUT) unit = fmax(unit, kf_nudge_unit(a->dtype));
-        if (!sums) continue;
+        if (!sums || a->dtype == KF_F64) continue;
         needed = needed || !sums->change_count;
         counted = counted && kf_checker_sums(r->checker, i, none)->terms > 0;
         if (kf_condition_runs(a->elements) > runs) runs = kf_condition_runs(a->elements);
