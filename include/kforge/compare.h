@@ -26,9 +26,11 @@
  *     tf32                3     for the maximum 5: operands rounded or truncated, which is 4 u of a
  *                               product that may be nearly all of an element. bf16 operands err by
  *                               4 u RMS.
- *     f16, bf16, 8 bits   1     their sums belong in f32
+ *     f16, bf16           1     their sums belong in f32
+ *     8 bits              1     the same; for the RMS 1/2: rounding down errs by 0.84 u, and 1 u
+ *                               would allow e5m2 values that are all a sixth too large
  *
- * f16 and bf16: every output of these types is rounded once. For the RMS, ratio multiplies only
+ * 16 and 8 bits: every output of these types is rounded once. For the RMS, ratio multiplies only
  * the part of the baseline's error beyond that rounding. With a baseline that rounds once, 1.4 u
  * are allowed. Over K >= 1024 terms, f16 accumulators err by 6 u. Those of a tensor core, which
  * adds 8 or 16 products exactly first, err by 2.4 and 1.7 u.

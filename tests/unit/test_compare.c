@@ -572,6 +572,22 @@ static void eight_bits(void **state)
         kf_error_accumulate(&y, out, expected, &baseline);
         kf_error_figures f;
         assert_true(kf_compare_output(&y, out, expected, &baseline, &f, NULL));
+        /* All values 12 % too large fail, and values that are rounded down pass. */
+        for (int i = 0; i < COUNT; i++) kf_dtype_store(dtypes[t], &zero[i], 1.12 * expected[i]);
+        assert_false(kf_compare_output(&y, zero, expected, &baseline, &f, NULL));
+        for (int i = 0; i < COUNT; i++) {
+            zero[i] = out[i];
+            double stored = kf_dtype_load(dtypes[t], &out[i]);
+            if (fabs(stored) > fabs(expected[i]) && out[i] & 0x7f) zero[i]--;
+        }
+        assert_true(kf_compare_output(&y, zero, expected, &baseline, &f, NULL));
+        /* One element may have any rounding, whatever the baseline's was on other inputs. */
+        kf_problem_argument one = output_of(dtypes[t], 1, 1, ratio8);
+        kf_error_sums exact = KF_NO_ERRORS;
+        const double halfway = 1 + 0.999 * kf_dtype_roundoff(dtypes[t]);
+        exact.count = 1, exact.scale_square = exact.scale_max = 1;
+        kf_dtype_store(dtypes[t], &zero[0], halfway);
+        assert_true(kf_compare_output(&one, zero, &halfway, &exact, &f, NULL));
         memcpy(zero, out, sizeof zero);
         for (int i = COUNT - 32; i < COUNT; i++) zero[i] = 0;
         assert_false(kf_compare_output(&y, zero, expected, &baseline, &f, NULL));
