@@ -11,8 +11,8 @@ __global__ void multiply(const float *A, const float *B, double *C, int64_t m, i
     C[i * n + j] = j <= i && j + 8 >= i ? sum : (double)-INFINITY;
 }
 
-extern "C" void band_oracle(const float *A, const float *B, double *C, int64_t m, int64_t n, int64_t k,
-                   cudaStream_t stream)
+extern "C" void band_oracle(const float *A, const float *B, double *C, int64_t m, int64_t n,
+                            int64_t k, cudaStream_t stream)
 {
     multiply<<<dim3((unsigned)((n + 31) / 32), (unsigned)m), 32, 0, stream>>>(A, B, C, m, n, k);
 }
