@@ -140,7 +140,7 @@ static bool run_moved(kf_measurement *r, uint32_t from, uint32_t at, double shar
         const kf_problem_argument *a = &problem->arguments[i];
         if (a->kind != KF_INPUT && a->kind != KF_INOUT) continue;
         if (!r->device->buffers.copy_input(r->sets, from, at, i, error)) return false;
-        if (a->kind == KF_INPUT && share > 0 && kf_nudge_unit(a->dtype) > 0 &&
+        if (share > 0 && kf_nudge_unit(a->dtype) > 0 &&
             !r->device->buffers.nudge_input(
                 r->sets, at, i, kf_measurement_draw(r, "nudge", number * 100 + i), share, error))
             return false;
@@ -203,7 +203,7 @@ static bool measure_change(kf_measurement *r, uint32_t doubtful, uint32_t at, kf
     for (int i = 0; i < problem->argument_count; i++) {
         const kf_problem_argument *a = &problem->arguments[i];
         const kf_error_sums *sums = kf_checker_sums(r->checker, i, variation);
-        if (a->kind == KF_INPUT) unit = fmax(unit, kf_nudge_unit(a->dtype));
+        if (a->kind == KF_INPUT || a->kind == KF_INOUT) unit = fmax(unit, kf_nudge_unit(a->dtype));
         if (!sums || a->dtype == KF_F64) continue;
         needed = needed || !sums->change_count;
         counted = counted && kf_checker_sums(r->checker, i, none)->terms > 0;
