@@ -389,25 +389,29 @@ static void fill_mismatches(const kf_mismatches *m, kf_error_figures *figures)
 
 /* ---- judging --------------------------------------------------------------------------------- */
 
-/* Returns the RMS error of outputs that are the expected values, each rounded once. */
-static double rounding_rms(const kf_problem_argument *argument, const double *expected)
+/* Returns the RMS error of 8-bit outputs that are the expected values, each rounded towards zero.
+ * Rounding to the nearest errs by less. */
+static double truncation_rms(const kf_problem_argument *argument, const double *expected)
 {
     double sum = 0, largest = kf_dtype_largest(argument->dtype);
-    for (int64_t i = 0; i < argument->elements; i++)
-        if (fabs(expected[i]) <= largest)
-            sum += pow(as_stored(argument->dtype, expected[i]) - expected[i], 2);
+    for (int64_t i = 0; i < argument->elements; i++) {
+        uint8_t bits;
+        if (!(fabs(expected[i]) <= largest)) continue;
+        kf_dtype_store(argument->dtype, &bits, expected[i]);
+        if (fabs(kf_dtype_load(argument->dtype, &bits)) > fabs(expected[i])) bits--;
+        sum += pow(kf_dtype_load(argument->dtype, &bits) - expected[i], 2);
+    }
     return argument->elements ? sqrt(sum / (double)argument->elements) : 0;
 }
 
-/* Lowers the limit of an 8-bit output to half a unit of the scale beyond one rounding. A rounding
- * down passes. Of few elements the baseline's error on other inputs says little, so the rounding
- * of these very values counts, too. */
+/* Lowers the limit of an 8-bit output to half a unit of the scale beyond one rounding. Of few
+ * elements the baseline's error on other inputs says little, so a rounding of these very values
+ * passes, too. */
 static void lower_coarse_limit(const kf_problem_argument *argument, const double *expected,
                                double scale, kf_error_figures *figures)
 {
-    double half = kf_dtype_roundoff(argument->dtype) * scale / 2,
-           lower = figures->allowed_rms - half;
-    if (figures->rms > lower) lower = fmax(lower, rounding_rms(argument, expected) + half);
+    double lower = figures->allowed_rms - kf_dtype_roundoff(argument->dtype) * scale / 2;
+    if (figures->rms > lower) lower = fmax(lower, 1.0625 * truncation_rms(argument, expected));
     figures->allowed_rms = fmin(figures->allowed_rms, lower);
 }
 

@@ -27,7 +27,7 @@
  *                               product that may be nearly all of an element. bf16 operands err by
  *                               4 u RMS.
  *     f16, bf16           1     their sums belong in f32
- *     8 bits              1     the same; for the RMS 1/2: rounding down errs by 0.84 u, and 1 u
+ *     8 bits              1     the same; for the RMS 1/2, and rounding towards zero passes: 1 u
  *                               would allow e5m2 values that are all a sixth too large
  *
  * 16 and 8 bits: every output of these types is rounded once. For the RMS, ratio multiplies only
