@@ -146,7 +146,7 @@ static bool set_from_environment(parser *p, const kf_surroundings *surroundings)
 
 static bool unknown_option(const parser *p, const char *given)
 {
-    const char *names[MAX_OPTIONS], *present = kf_option_replacement(given);
+    const char *names[MAX_OPTIONS], *present = kf_option_replacement(p->command->name, given);
     if (present && kf_option_find(p->command, present))
         return kf_fail(p->error, KF_ERROR_INPUT, "%s: the option --%s was removed; use --%s",
                        p->command->name, given, present);

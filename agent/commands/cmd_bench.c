@@ -26,7 +26,7 @@ typedef struct settings {
         *ensemble, *name, *solutions, *events, *counters;
     double time, cost, seconds, timeout;
     int64_t samples, candidates, seed, calls;
-    bool anew, once, protocol;
+    bool anew, once, protocol, quiet;
     kf_option_list models, workers, only, extra_baselines;
     kf_bench_outputs outputs;
 } settings;
@@ -199,7 +199,8 @@ static void end_events(kf_event_stream *events, const kf_bench_plan *plan,
     kf_error lost;
     outcome->interrupted |= *invocation->interrupts > 0;
     kf_bench_event_end(events, plan, outcome, why);
-    if (kf_event_stream_trouble(events, &lost)) fprintf(invocation->log, "kforge: %s\n", lost.text);
+    if (kf_event_stream_trouble(events, &lost))
+        fprintf(invocation->errors, "kforge: %s\n", lost.text);
 }
 
 static int run(const kf_invocation *invocation, const void *values, kf_error *error)
@@ -274,7 +275,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     if (wanted->store) kf_command_append_option(&rest, "store", wanted->store);
     const char *other = rest.data ? rest.data : "";
     if (outcome.gave_up && !outcome.interrupted) {
-        fprintf(invocation->log,
+        fprintf(invocation->errors,
                 "kforge: %s; %zu of %zu %s are judged; continue with: kforge bench --resume %s%s\n",
                 outcome.why.text, outcome.settled, outcome.total,
                 plan.source ? "solutions" : "tasks", plan.id, other);
@@ -285,9 +286,10 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     if (outcome.interrupted) return KF_EXIT_INTERRUPTED;
     if (outcome.failed) {
         /* The lines of searched tasks have their reasons, the lines of solutions have none. */
-        fprintf(invocation->log, "kforge: %zu task%s failed%s%s\n", outcome.failed,
-                outcome.failed == 1 ? "" : "s", plan.source ? "; the last: " : "",
-                plan.source ? outcome.why.text : "");
+        bool unsaid = plan.source || wanted->quiet;
+        fprintf(invocation->errors, "kforge: %zu task%s failed%s%s\n", outcome.failed,
+                outcome.failed == 1 ? "" : "s", unsaid ? "; the last: " : "",
+                unsaid ? outcome.why.text : "");
         return KF_EXIT_MACHINE;
     }
     return correct ? KF_EXIT_DONE : outcome.spent ? KF_EXIT_BUDGET : KF_EXIT_NOTHING;
@@ -437,6 +439,7 @@ static const kf_option options[] = {
     KF_ROWS_BENCH_OUTPUTS(settings),
     KF_ROW_EVENTS(settings),
     KF_ROW_STORE(settings),
+    KF_ROW_QUIET(settings),
     {0},
 };
 

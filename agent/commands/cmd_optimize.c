@@ -21,7 +21,7 @@ typedef struct settings {
         *resume, *output, *prompts, *events;
     double time, cost, gpu_seconds, seconds, timeout;
     int64_t candidates, replies, tokens, budget_requests, seed, calls;
-    bool json, quiet, anew;
+    bool json, quiet, verbose, anew;
     const char *ensemble;
     kf_option_list models, workers;
 } settings;
@@ -308,6 +308,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
         .news = &news,
         .noise = here ? &noise : NULL,
         .terminal = invocation->terminal,
+        .verbose = wanted->verbose,
         .events = events,
         .note = alone ? "no model given (--model): the tuner works alone" : NULL,
         .trouble = device || wanted->workers.count ? NULL : kf_judge_gpu_trouble};
@@ -334,14 +335,14 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
         /* Everything is in the store. Print the command that continues. */
         if (result.progress.run[0] && error->code != KF_ERROR_INPUT && kf_store_is_there(store) &&
             kf_optimize_result_word_resume(&o, kf_store_path(store), NULL))
-            fprintf(invocation->log, "all results are stored; continue with: %s\n", o.resume);
+            fprintf(invocation->errors, "all results are stored; continue with: %s\n", o.resume);
         return -1;
     }
     if (!kf_optimize_result_report(&o, store, wanted->json, invocation->output, error)) return -1;
     int status = kf_optimize_result_status(&result);
     /* A person on a terminal sees the messages, and not the JSON in a file. */
     if (wanted->json && !reason_was_shown && status == KF_EXIT_MACHINE)
-        fprintf(invocation->log, "kforge: %s\n", result.why.text);
+        fprintf(invocation->errors, "kforge: %s\n", result.why.text);
     return status;
 }
 
@@ -506,6 +507,7 @@ static const kf_option options[] = {
     KF_ROW_PROMPTS(settings),
     KF_ROW_EVENTS(settings),
     KF_ROW_STORE(settings),
+    KF_ROW_VERBOSE(settings),
     KF_ROW_QUIET(settings),
     KF_ROW_JSON(settings),
     {0},

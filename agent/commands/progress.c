@@ -182,6 +182,11 @@ void kf_progress_notify(void *context, kf_search_event event, const kf_search_pr
             tell_once_long(view, progress);
         return;
     case KF_SEARCH_ATTEMPT:
+        if (view->verbose) {
+            kf_progress_clear(view);
+            fprintf(view->log, "%8s  %s\n", kf_figure_seconds(progress->elapsed, figure), text);
+            break;
+        }
         if (view->terminal) {
             redraw(view, progress);
             return;

@@ -15,6 +15,7 @@ expect 0 --version
 # Every command explains itself, in both ways, within 80 columns.
 commands=$(sed -n '/^  [a-z]/s/^  \([a-z]*\( [a-z]*\)\?\)  .*/\1/p' <<<"$overview")
 [ "$(wc -l <<<"$commands")" -ge 6 ] || fail "commands: $commands"
+quiet="" verbose=""
 while read -r command; do
     # shellcheck disable=SC2086
     expect 0 $command --help
@@ -24,7 +25,12 @@ while read -r command; do
     expect 0 help $command
     [ "$out" = "$explained" ] || fail "help $command differs from $command --help"
     LC_ALL=C.UTF-8 awk 'length > 80 && !/^  kforge|^  source|^Usage/ { exit 1 }' <<<"$out" || fail "help $command is wider than 80 columns"
+    # -q and -v are the same options everywhere.
+    [ "$(grep -oE '^ +-[qv], --[a-z]+' <<<"$out" | grep -vcE -- '-q, --quiet|-v, --verbose')" = 0 ] || fail "help $command: another -q or -v"
+    grep -q -- '--quiet' <<<"$out" && quiet="$quiet$command "
+    grep -q -- '-v, --verbose' <<<"$out" && verbose="$verbose$command "
 done <<<"$commands"
+[ "$quiet/$verbose" = "optimize eval bench list export selftest /optimize eval " ] || fail "-q and -v: $quiet/$verbose"
 for words in "help task" "task --help"; do
     # shellcheck disable=SC2086
     expect 0 $words
