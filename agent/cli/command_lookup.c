@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "misplaced_word.h"
 #include "named_task.h"
 #include "nearest.h"
 
@@ -57,7 +58,10 @@ static bool fail_group(const command_names *names, const char *first, const char
     if (near)
         return kf_fail(error, KF_ERROR_INPUT, "unknown command \"%s %s\"; did you mean \"%s %s\"?",
                        first, second, first, near);
-    kf_autobuffer list = {0};
+    kf_autobuffer list = {0}, meant = {0};
+    if (kf_meant_command(first, second, &meant))
+        return kf_fail(error, KF_ERROR_INPUT, "unknown command \"%s %s\"; did you mean: kforge %s",
+                       first, second, meant.data);
     for (size_t i = 0; i < names->group_count; i++)
         kf_buffer_format(&list, "%s%s", i ? ", " : "", names->group[i]);
     if (list.failed) return kf_fail_memory(error, "the names of commands");
@@ -101,7 +105,12 @@ const kf_command *kf_command_find(const kf_command *const *commands, const char 
         fail_group(&names, first, second, error);
         return NULL;
     }
-    const char *near = near_command(&names, first);
+    const char *near = NULL;
+    kf_autobuffer meant = {0};
+    if (kf_meant_command(first, NULL, &meant))
+        near = meant.data;
+    else
+        near = near_command(&names, first);
     if (near)
         kf_fail(error, KF_ERROR_INPUT, "unknown command \"%s\"; did you mean \"%s\"?", first, near);
     else

@@ -12,6 +12,7 @@
 #include "shell_command.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
+#include "misplaced_word.h"
 #include "nearest.h"
 #include "kforge/list.h"
 #include "trusted_commands.h"
@@ -299,7 +300,7 @@ bool kf_options_parse(const kf_command *command, const kf_config *config,
     if (!parsed->settings || !parsed->arguments) return kf_fail_memory(error, "the options");
     return set_defaults(&p) && set_from_config(&p, config) &&
            set_from_environment(&p, surroundings) && set_from_arguments(&p, arguments, count) &&
-           check_count(&p);
+           !kf_misplaced_word(command, arguments, count, parsed, error) && check_count(&p);
 }
 
 void kf_parsed_clear(kf_parsed *parsed)
