@@ -122,19 +122,9 @@ static bool replay_models(plan *p, const char *options, const char *const *old, 
     kf_autofree char *path = realpath(kf_store_path(store), NULL);
     p->search.model_count = 0;
     for (size_t i = 0; i < count; i++) {
-        kf_autofree char *name = kf_search_model_name(old[i]);
+        kf_autofree char *name = kf_search_model_name(old, i);
         kf_autobuffer spec = {0};
-        bool twice = false;
-        for (size_t k = 0; k < i && name; k++) {
-            kf_autofree char *other = kf_search_model_name(old[k]);
-            twice |= other && strcmp(other, name) == 0;
-        }
         if (strcmp(old[i], "none") == 0) continue;
-        if (twice)
-            return kf_fail(error, KF_ERROR_INPUT,
-                           "run %s has two models with the name \"%s\": their replies can't be "
-                           "distinguished",
-                           run, name);
         kf_buffer_format(&spec, "replay%s", options);
         copy_traits(old[i], &spec);
         kf_buffer_format(&spec, ":%s#%s#%s", path ? path : kf_store_path(store), run,
