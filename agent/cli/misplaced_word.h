@@ -10,7 +10,7 @@
 bool kf_misplaced_word(const kf_command *command, const char *const *words, size_t count,
                        const kf_parsed *parsed, kf_error *error);
 /* Appends the command that was meant by a first word that is no command, or by a group and a second
- * word that is none of its commands: "list" for "ls", "import torch my.py" for "import my.py".
+ * word that names no command of it: "list" for "ls", "import torch my.py" for "import my.py".
  * `second` may be NULL. False: not known. */
 bool kf_meant_command(const char *first, const char *second, kf_buffer *text);
 

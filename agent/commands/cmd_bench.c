@@ -1,4 +1,5 @@
 /* `kforge bench`. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 #include "kforge/counters.h"
 #include "kforge/judge.h"
 #include "llm.h"
+#include "noise.h"
 #include "named_task.h"
 #include "output.h"
 
@@ -191,6 +193,15 @@ static bool has_origins(const kf_bench_suite *suite, kf_error *error)
     return kf_bench_no_origin(error);
 }
 
+/* Prints what disturbs timing on this machine, if it judges. `now` is NULL at the start. */
+static void tell_noise(const kf_bench_how *how, const kf_noise *start, const kf_noise *now)
+{
+    kf_autobuffer words = {0};
+    if (kf_workers_here(how->workers, how->worker_count) &&
+        kf_noise_words(start, now, (kf_interval){NAN, NAN, NAN}, &words) && words.data)
+        fprintf(how->log, "%s\n", words.data);
+}
+
 /* Writes the last event. Prints, once, that events were lost. */
 static void end_events(kf_event_stream *events, const kf_bench_plan *plan,
                        kf_bench_outcome *outcome, const kf_error *why,
@@ -249,6 +260,9 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     tell_faults(&plan, &solutions, invocation->log);
     fprintf(invocation->log, "bench %s: %s, %zu task%s\n", plan.id, plan.name, plan.suite.count,
             plan.suite.count == 1 ? "" : "s");
+    kf_noise noise, later;
+    kf_noise_read("", &noise);
+    tell_noise(&how, &noise, NULL);
     kf_bench_event_start(events, &plan);
     kf_bench_outcome outcome = {0};
     bool correct = false;
@@ -270,6 +284,8 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
         outcome.why = *error;
     }
     if (!report(&plan, wanted, invocation, store, &correct, error)) return -1;
+    kf_noise_read("", &later);
+    tell_noise(&how, &noise, &later);
     outcome.interrupted |= *how.interrupts > 0;
     kf_autobuffer rest = {0};
     if (wanted->store) kf_command_append_option(&rest, "store", wanted->store);

@@ -248,14 +248,6 @@ static bool choose_devices(const settings *wanted, const char **device, kf_devic
     return kf_devices_parse(wanted->devices, kf_judge_gpu_count(), devices, error);
 }
 
-/* True if this machine judges. */
-static bool judges_here(const settings *wanted)
-{
-    for (size_t i = 0; i < wanted->workers.count; i++)
-        if (strncmp(wanted->workers.items[i], "local", 5) == 0) return true;
-    return wanted->workers.count == 0;
-}
-
 /* Checks the output file before the search spends anything. */
 static bool has_place(const plan *p, const settings *wanted, kf_error *error)
 {
@@ -291,7 +283,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     bool alone = !p.run[0] && !has_model(&p);
     kf_noise noise, later;
     kf_noise_read("", &noise);
-    bool here = judges_here(wanted);
+    bool here = kf_workers_here(wanted->workers.items, wanted->workers.count);
     kf_autobuffer news = {.limit = KF_NEWS_KEPT};
     kf_progress_view view = {
         .log = invocation->log,

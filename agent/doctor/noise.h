@@ -17,6 +17,8 @@ typedef struct kf_noise {
     char governor[32];
     /* how often the processor was too hot since the start of the machine */
     long long throttled;
+    /* it is too hot now, and has a lower frequency for that */
+    bool slowed;
 } kf_noise;
 
 /* Reads /proc and /sys below `root`, "" for those of this machine. */

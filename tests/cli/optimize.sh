@@ -375,6 +375,12 @@ grep -q '^resume .* --time [0-9]' out || fail "no time to resume: $out"
     --candidates 8 --store throttled.db >out 2>err
 out=$(cat out)
 says "the GPU was too hot in 12 of 60 timed batches"
+# So was the baseline: that is said at the start, when it is measured.
+mkdir hot
+cp -r "$root/tasks/axpy" hot
+echo '#pragma fake: throttled 12:60:heat' >>hot/axpy/baseline.cu
+expect 0 optimize hot/axpy --workers "$fake" --candidates 2 --store hot.db
+grep -q ' timing is noisy: the GPU was too hot in 12 of 60 timed batches' err || fail "not at the start: $err"
 # A run, and a bench, of a task without anything to tune say so, and that they know the baseline.
 mkdir plain
 cp -r "$root/tasks/axpy" plain
