@@ -33,6 +33,21 @@ static void collect(const kf_command *const *commands, const char *first, comman
     }
 }
 
+/* Returns the group of commands with the name nearest to `first`, as "task" for "tsk", in `word`.
+ * NULL: none is near. */
+static const char *near_group(const command_names *names, const char *first, char word[32])
+{
+    for (size_t i = 0; i < names->count; i++) {
+        size_t length = strcspn(names->all[i], " ");
+        if (!names->all[i][length] || length >= 32) continue;
+        memcpy(word, names->all[i], length);
+        word[length] = '\0';
+        const char *const one[] = {word};
+        if (kf_nearest(first, one, 1)) return word;
+    }
+    return NULL;
+}
+
 /* Returns the command that is near `first`, also by its second word: "task lint" for "lint". */
 static const char *near_command(const command_names *names, const char *first)
 {
@@ -105,12 +120,11 @@ const kf_command *kf_command_find(const kf_command *const *commands, const char 
         fail_group(&names, first, second, error);
         return NULL;
     }
-    const char *near = NULL;
+    char group[32];
     kf_autobuffer meant = {0};
-    if (kf_meant_command(first, NULL, &meant))
-        near = meant.data;
-    else
-        near = near_command(&names, first);
+    const char *near =
+        kf_meant_command(first, NULL, &meant) ? meant.data : near_command(&names, first);
+    if (!near) near = near_group(&names, first, group);
     if (near)
         kf_fail(error, KF_ERROR_INPUT, "unknown command \"%s\"; did you mean \"%s\"?", first, near);
     else

@@ -108,7 +108,7 @@ import other.py|import torch other.py
 task axpy|task show axpy
 store my.db|store stats --store my.db
 END
-for words in "tune optimize" "ls list" "tasks list --tasks" "test selftest" "config help settings" "resume optimize --resume"; do
+for words in "tune optimize" "ls list" "tasks list --tasks" "test selftest" "config help settings" "tsk task" "resume optimize --resume"; do
     expect 2 "${words%% *}" axpy
     complains "did you mean \"${words#* }\"?"
 done
