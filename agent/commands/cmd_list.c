@@ -275,8 +275,7 @@ static const kf_option options[] = {
     {.name = "tasks",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, tasks),
-     .help = "List tasks: those in tasks/, those that come with kforge, and those that only the "
-             "store has."},
+     .help = "List the tasks in tasks/, of kforge, and of the store."},
     {.name = "limit",
      .letter = 'n',
      .type = KF_OPTION_INTEGER,

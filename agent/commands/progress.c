@@ -154,8 +154,7 @@ static void tell_noise(kf_progress_view *view, const kf_noise *noise, kf_interva
 {
     kf_autobuffer text = {0};
     if (!kf_noise_words(noise, NULL, baseline, &text) || !text.data) return;
-    char *remedy = view->remedy_shown ? strstr(text.data, "; remedy: ") : NULL;
-    if (remedy) *remedy = '\0';
+    if (view->remedy_shown) kf_noise_remedy(text.data);
     view->remedy_shown = true;
     kf_progress_clear(view);
     fprintf(view->log, "%s\n", text.data);

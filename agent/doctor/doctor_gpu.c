@@ -231,12 +231,12 @@ static void tell_silence(const char *text)
 }
 
 /* Runs the checks in the child and ends it. */
-static void look_here(bool (*look)(kf_doctor *doctor, cJSON *judges), pid_t parent)
+static void look_here(bool (*look)(kf_doctor *doctor, cJSON *judges), bool full, pid_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);
     kf_gpu_on_silence(tell_silence);
-    kf_doctor doctor = {.facts = cJSON_CreateArray(), .on_fact = send_line};
+    kf_doctor doctor = {.facts = cJSON_CreateArray(), .full = full, .on_fact = send_line};
     cJSON *end = cJSON_CreateObject(), *judges = cJSON_AddArrayToObject(end, "judges");
     bool judging = look(&doctor, judges);
     cJSON_AddBoolToObject(end, "judging", judging);
@@ -273,7 +273,7 @@ bool kf_doctor_gpu_child(kf_doctor *doctor, bool (*look)(kf_doctor *doctor, cJSO
     if (pid == 0) {
         output = ends[1];
         close(ends[0]);
-        look_here(look, parent);
+        look_here(look, doctor->full, parent);
     }
     close(ends[1]);
     kf_autoclose int input = ends[0];

@@ -155,10 +155,8 @@ static void noise(kf_doctor *doctor, const kf_noise *start)
         kf_doctor_add(doctor, "noise", KF_FACT_GOOD, "", "no other program disturbs timing now");
         return;
     }
-    char *todo = words.data ? strstr(words.data, "; remedy: ") : NULL;
-    if (todo) *todo = '\0', todo += strlen("; remedy: ");
-    kf_doctor_add(doctor, "noise", KF_FACT_MISSING, todo ? todo : "", "%s",
-                  words.data ? words.data : "");
+    const char *todo = kf_noise_remedy(words.data);
+    kf_doctor_add(doctor, "noise", KF_FACT_MISSING, todo, "%s", words.data ? words.data : "");
 }
 
 void kf_doctor_machine(kf_doctor *doctor)

@@ -120,3 +120,12 @@ bool kf_noise_words(const kf_noise *start, const kf_noise *now, kf_interval base
     if (found.size) kf_buffer_format(text, "timing is noisy: %s; remedy: %s", found.data, remedy);
     return found.size > 0;
 }
+
+const char *kf_noise_remedy(char *line)
+{
+    static const char start[] = "; remedy: ";
+    char *at = line ? strstr(line, start) : NULL;
+    if (!at) return "";
+    *at = '\0';
+    return at + sizeof start - 1;
+}

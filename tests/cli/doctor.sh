@@ -46,6 +46,10 @@ grep -q '^fault *store .*not a kforge store' <<<"$out" || fail "text.db: $out"
 "$bin/../tests/make_store" "$KFORGE_STORE" "$root/tasks/axpy" >/dev/null || fail make_store
 expect 0 doctor --full
 says "checked completely"
+# The baseline of a task is timed against itself, and the line has the figure.
+grep -qE '^(ok|missing) +noise +on cpu (timing is noisy: )?the baseline over itself is [0-9.]+x|^missing +noise +the baseline of axpy could not be timed on cpu: ' <<<"$out" || fail "no baseline over itself: $out"
+expect 0 doctor
+[[ $out != *"over itself"* ]] || fail "timed without --full: $out"
 python3 - "$KFORGE_STORE" <<'END'
 import sqlite3, sys
 c = sqlite3.connect(sys.argv[1]); c.execute("pragma foreign_keys = off"); c.execute("delete from blob where id = (select source from candidate limit 1)"); c.commit()
