@@ -4,8 +4,6 @@ import contextlib
 import copy
 import inspect
 import math
-import random
-import sys
 import time
 
 import torch
@@ -14,7 +12,7 @@ import distributions as dist
 import float64
 import load
 from flops import FlopCounter
-from formats.this_device import OnThisDevice
+from generated import Unseeded, draw
 
 FAINT = 0.01  # outputs that other inputs change by less are worth another look
 # Outputs that other inputs change by less are held to f32, whatever convolutions may: tf32 leaves
@@ -64,68 +62,8 @@ def input_names(model, count):
     return load.forward_names(model, count)
 
 
-class Unseeded:
-    """While active, the seeds and generators of a problem file count for nothing: a file that seeds
-    itself would give the same numbers in every draw. `module`: the file's namespace, which may have
-    these functions under names of its own."""
-
-    DRAWS = ("rand", "randn", "randint", "randperm", "normal", "bernoulli", "multinomial")
-    DRAWS += ("poisson",)
-    METHODS = ("normal_", "uniform_", "random_", "bernoulli_", "exponential_")
-    METHODS += ("log_normal_", "cauchy_", "geometric_")
-
-    def __init__(self, module):
-        self.module = module
-
-    def __enter__(self):
-        self.originals = []
-        for name in self.DRAWS:
-            self._replace(torch, name, self._without_generator(getattr(torch, name)))
-        for name in self.METHODS:
-            self._replace(torch.Tensor, name, self._without_generator(getattr(torch.Tensor, name)))
-        for owner in (torch, torch.random, torch.cuda):
-            self._replace(owner, "manual_seed", lambda seed: torch.default_generator)
-        self._replace(torch.cuda, "manual_seed_all", lambda seed: None)
-        self._replace(random, "seed", lambda *_: None)
-        drawn = random.getrandbits(31)
-        self._replace(random, "Random", self._drawn(random.Random, drawn))
-        numpy = sys.modules.get("numpy")
-        if numpy is not None:
-            self._replace(numpy.random, "seed", lambda *_: None)
-            default_rng, state = numpy.random.default_rng, numpy.random.RandomState
-            self._replace(numpy.random, "default_rng", lambda *_: default_rng(drawn))
-            self._replace(numpy.random, "RandomState", self._drawn(state, drawn))
-        given = {id(original): getattr(owner, name) for owner, name, original in self.originals}
-        for name, value in list(vars(self.module).items()):
-            if id(value) in given:
-                self._replace(self.module, name, given[id(value)])
-
-    def __exit__(self, *_):
-        for owner, name, original in reversed(self.originals):
-            setattr(owner, name, original)
-
-    def _replace(self, owner, name, new):
-        self.originals.append((owner, name, getattr(owner, name)))
-        setattr(owner, name, new)
-
-    @staticmethod
-    def _drawn(kind, seed):
-        """Returns the class with that seed, whatever it is given. Libraries ask with isinstance."""
-        seeded = {"__init__": lambda self, *_: kind.__init__(self, seed)}
-        return type(kind.__name__, (kind,), seeded)
-
-    @staticmethod
-    def _without_generator(original):
-        def draw(*args, generator=None, **kwargs):
-            return original(*args, **kwargs)
-
-        return draw
-
-
 def draw_inputs(problem, seed):
-    load.seed_all(seed)
-    with OnThisDevice(), Unseeded(problem.module):
-        inputs = problem.inputs()
+    inputs = draw(problem, seed)
     for i, value in enumerate(inputs):
         if not isinstance(value, (torch.Tensor, bool, int, float)):
             raise Unfit(

@@ -99,6 +99,33 @@ class Distributions(unittest.TestCase):
             found = problem_measure.Arguments(load.Problem(text, "own.py"), "train")
             self.assertEqual((list(found.state), found.fixed), (["w", "scale"], []), draw)
 
+    def test_numpys_bit_generators(self):
+        """Their seeds count for nothing, either, and other seeds still give other numbers."""
+        numbers = "torch.tensor(%s.standard_normal((64, 8)), dtype=torch.float32)"
+        for head, one, other in (
+            ("import numpy", "numpy.random.Generator(numpy.random.PCG64(%s))", "(3, 4)"),
+            ("from numpy.random import Generator, PCG64", "Generator(PCG64(seed=%s))", "(3, 4)"),
+            ("from numpy.random import Generator, Philox", "Generator(Philox(key=%s))", "(3, 4)"),
+            ("import numpy as np", "np.random.default_rng(np.random.MT19937(%s))", "(3, 4)"),
+            ("import numpy as np", "np.random.default_rng(np.random.SeedSequence(%s))", "(3, 4)"),
+            ("import numpy as np", "np.random.default_rng(%s)", "(3, 4)"),
+            ("import numpy as np\nown = np.random.default_rng(0)", "(own, %s)[0]", "(3, 3)"),
+        ):
+            text = "%s\nimport torch\n\nclass Model(torch.nn.Module):\n" % head
+            text += "    def forward(self, x, y):\n        return x + y\n"
+            text += "def get_inputs():\n    return [%s for s in %s]\n" % (
+                numbers % (one % "s"),
+                other,
+            )
+            drawn = []
+            for turn in range(2):
+                problem = load.Problem(text, "numbers.py")
+                drawn += [problem_measure.draw_inputs(problem, seed) for seed in (1, 1, 2)][turn:]
+            self.assertTrue(torch.equal(drawn[0][0], drawn[1][0]), one)
+            self.assertTrue(torch.equal(drawn[1][0], drawn[3][0]), one)
+            self.assertFalse(torch.equal(drawn[0][0], drawn[2][0]), one)
+            self.assertFalse(torch.equal(drawn[0][0], drawn[0][1]), one)
+
     def test_the_seed_functions_come_back(self):
         before = torch.manual_seed, torch.Tensor.normal_, torch.randn
         described("x", "x + 1", "return [torch.randn(64)]")
