@@ -12,6 +12,7 @@
 #include "judge_count.h"
 #include "judge_describe.h"
 #include "judge_internal.h"
+#include "input_generator.h"
 #include "machine_failures.h"
 #include "kernelbench.h"
 #include "kforge/file.h"
@@ -337,7 +338,9 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
             kf_workload_verdict *result =
                 kf_verdict_add_workload(verdict, problem->workload, problem->timed);
             if (!result || (r->full_f32 && !kf_verdict_add_flag(verdict, KF_FLAG_FULL_F32)) ||
-                (r->frozen && !kf_verdict_add_flag(verdict, KF_FLAG_FROZEN)))
+                (r->frozen && !kf_verdict_add_flag(verdict, KF_FLAG_FROZEN)) ||
+                (kf_generator_is_needed(problem) &&
+                 !kf_verdict_add_flag(verdict, KF_FLAG_GENERATED)))
                 return kf_fail_memory(error, "a verdict");
             result->unseen = problem->unseen;
             kf_workbench bench = {

@@ -34,7 +34,7 @@ typedef struct kf_distribution_spec {
     kf_distribution_kind kind;
     /* with their defaults filled in */
     kf_formula a, b;
-    bool vary, nonfinite;
+    bool vary, nonfinite, generated;
 } kf_distribution_spec;
 
 /* Strings of all structs here are borrowed from kf_task.json. */

@@ -343,6 +343,8 @@ struct kf_device {
     uint64_t set_bytes;
     /* Set by the judge: sets made from now on take less memory, and their sides share buffers. */
     bool sides_share;
+    /* Of the workload that is measured. NULL without inputs that a problem makes itself. */
+    struct kf_generator *generator;
 };
 
 /* Opens the CPU device. `parallel` is borrowed. `cache`: a folder for precompiled headers, or
