@@ -121,12 +121,23 @@ def aliases(output, others):
 # ---- measuring -----------------------------------------------------------------------------------
 
 
+def require_draws(names, first, second):
+    """Refuses inputs of two seeds that are equal, and numbers that differ."""
+    tensors = [(a, b) for a, b in zip(first, second) if isinstance(a, torch.Tensor)]
+    if all(a.shape == b.shape and torch.equal(a, b) for a, b in tensors):
+        raise Unfit("inputs.fixed", "get_inputs gives the same inputs whatever the seed is")
+    for name, a, b in zip(names, first, second):
+        if not isinstance(a, torch.Tensor) and a != b:
+            raise Unfit("inputs.type", "input %s is another number in each draw" % name)
+
+
 class Arguments:
     """A problem's inputs and state at one size: specifications, and values drawn from them."""
 
-    def __init__(self, problem, mode, declared=None):
-        """`declared`: {input: distribution}, which need not be measured."""
-        self.problem, self.mode = problem, mode
+    def __init__(self, problem, mode, declared=None, generated=False):
+        """`declared`: {input: distribution}, which need not be measured. `generated`: get_inputs
+        makes all inputs (generated.py)."""
+        self.problem, self.mode, self.generated = problem, mode, generated
         with dist.Watch() as watch:
             self.first = draw_inputs(problem, 42)
             watched = [watch.spec(v) if isinstance(v, torch.Tensor) else None for v in self.first]
@@ -143,6 +154,8 @@ class Arguments:
         self.own_precision = None
         # An input of offsets -> the input and the dimension that its last one counts
         self.counted = {}
+        if generated:
+            require_draws(self.names, self.first, second)
         for i, (name, a, b, spec) in enumerate(zip(self.names, self.first, second, watched)):
             if not isinstance(a, torch.Tensor):
                 self.specs.append(None)
@@ -150,6 +163,9 @@ class Arguments:
             dtype_name(a, "input " + name)
             if a.shape != b.shape:
                 raise Unfit("inputs.random_shape", "input %s has another shape each time" % name)
+            if generated:
+                self.specs.append({"kind": "generated"})
+                continue
             spec = (declared or {}).get(name, spec)
             total = None if spec else dist.total_of_offsets(a, b)
             if total and self._find_extent(i, total):
@@ -227,6 +243,8 @@ class Arguments:
 
     def values(self, seed):
         """Returns inputs drawn as the judge draws them. Numbers stay."""
+        if self.generated:
+            return draw_inputs(self.problem, seed)
         generator = torch.Generator().manual_seed(seed)
         return [
             dist.sample(s, v.shape, v.dtype, generator) if s else v
@@ -382,7 +400,12 @@ def measure_inputs(args, inputs, outputs):
             continue
         if torch.equal(inputs[i], others[i]):  # offsets of one row: no other values exist
             continue
-        changed = args.call(inputs[:i] + [others[i]] + inputs[i + 1 :])
+        try:
+            changed = args.call(inputs[:i] + [others[i]] + inputs[i + 1 :])
+        except Exception:
+            if not args.generated:
+                raise
+            changed = []  # It has to fit the others, so it has influence.
         args.model.load_state_dict(before)
         if same_shapes(outputs, changed) and difference(outputs, changed) == 0:
             raise Unfit(

@@ -382,10 +382,10 @@ static bool copy_generated(kf_cuda_sets *sets, uint32_t source, int i, uint64_t 
     const void *made =
         kf_generator_take(gpu->head.generator, sets->secrets.inputs, source, i, error);
     return made &&
-           kf_cuda_check(gpu,
-                         gpu->cuda.copy_in(address, made, sets->problem->arguments[i].bytes,
-                                           gpu->stream),
-                         "copying generated inputs", error) &&
+           kf_cuda_check(
+               gpu,
+               gpu->cuda.copy_in(address, made, sets->problem->arguments[i].bytes, gpu->stream),
+               "copying generated inputs", error) &&
            kf_cuda_wait(gpu, "copying generated inputs", error);
 }
 
@@ -628,10 +628,11 @@ bool kf_cuda_prepare_truth(kf_sets *handle, const uint32_t *list, uint32_t count
             if (argument->kind == KF_SCALAR || !kf_cuda_has_truth(argument)) continue;
             const kf_cuda_buffer *b = &sets->truths[(size_t)list[k] * arguments + (size_t)i];
             uint64_t address = kf_cuda_address(sets, b);
-            if (argument->kind == KF_INOUT && !add_fill(sets, &fills, list[k], i, address,
-                                                        kf_cuda_is_widened(argument), error))
+            if (argument->kind == KF_INOUT &&
+                !add_fill(sets, &fills, list[k], i, address, kf_cuda_is_widened(argument), error))
                 return false;
-            if (argument->kind != KF_INOUT) /* Random bits, so that an oracle that forgets an element is not right by luck. */
+            if (argument->kind != KF_INOUT) /* Random bits, so that an oracle that forgets an
+                                               element is not right by luck. */
                 add_poison(&poison, address, 0, b->bytes,
                            kf_cuda_key(sets->secrets.poison[sets->side] ^ 1, list[k], i));
         }

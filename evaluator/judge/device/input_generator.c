@@ -28,12 +28,31 @@ struct kf_generator {
     uint64_t row_bytes, offsets[KF_MAX_ARGUMENTS];
     uint32_t row_count, next;
     row *rows;
+    kf_runner_buffer *buffers;
+    size_t buffer_count;
 };
 
 static uint64_t whole_pages(uint64_t bytes)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     return (bytes + page - 1) / page * page;
+}
+
+/* Lists the memory of each argument in each row. */
+static void list_buffers(kf_generator *generator)
+{
+    const kf_problem *problem = generator->problem;
+    for (uint32_t number = 0; number < generator->row_count; number++)
+        for (int i = 0; i < problem->argument_count; i++)
+            if (problem->arguments[i].distribution.generated)
+                generator->buffers[generator->buffer_count++] = (kf_runner_buffer){
+                    .fd = generator->fd,
+                    .set = number,
+                    .argument = (uint32_t)i,
+                    .offset = number * generator->row_bytes + generator->offsets[i],
+                    .length = whole_pages(problem->arguments[i].bytes),
+                    .bytes = problem->arguments[i].bytes,
+                    .generate = true};
 }
 
 bool kf_generator_is_needed(const kf_problem *problem)
@@ -56,13 +75,15 @@ kf_generator *kf_generator_new(const kf_problem *problem, uint32_t rows, kf_cloc
     }
     uint64_t size = rows * made->row_bytes;
     made->rows = calloc(rows, sizeof *made->rows);
+    made->buffers = calloc((size_t)rows * (size_t)problem->argument_count, sizeof *made->buffers);
     made->fd = memfd_create("kforge-inputs", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    bool sealed = made->rows && made->fd >= 0 && ftruncate(made->fd, (off_t)size) == 0 &&
+    bool sealed = made->rows && made->buffers && made->fd >= 0 &&
+                  ftruncate(made->fd, (off_t)size) == 0 &&
                   fcntl(made->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
-    void *base =
-        sealed ? mmap(NULL, size, PROT_READ, MAP_SHARED, made->fd, 0) : MAP_FAILED;
+    void *base = sealed ? mmap(NULL, size, PROT_READ, MAP_SHARED, made->fd, 0) : MAP_FAILED;
     if (base != MAP_FAILED) {
         made->base = base;
+        list_buffers(made);
         return made;
     }
     kf_generator_free(made);
@@ -75,31 +96,14 @@ void kf_generator_free(kf_generator *generator)
     if (generator->base) munmap(generator->base, generator->row_count * generator->row_bytes);
     if (generator->fd >= 0) close(generator->fd);
     free(generator->rows);
+    free(generator->buffers);
     free(generator);
 }
 
 kf_runner_event kf_generator_hand_over(kf_generator *generator, kf_runner *oracle)
 {
-    const kf_problem *problem = generator->problem;
-    kf_autofree kf_runner_buffer *buffers =
-        calloc((size_t)generator->row_count * (size_t)problem->argument_count, sizeof *buffers);
-    size_t used = 0;
-    if (!buffers) return kf_runner_fail(oracle, "out of memory to hand buffers over");
     generator->oracle = oracle;
-    for (uint32_t number = 0; number < generator->row_count; number++)
-        for (int i = 0; i < problem->argument_count; i++) {
-            const kf_problem_argument *argument = &problem->arguments[i];
-            if (!argument->distribution.generated) continue;
-            buffers[used++] = (kf_runner_buffer){
-                .fd = generator->fd,
-                .set = number,
-                .argument = (uint32_t)i,
-                .offset = number * generator->row_bytes + generator->offsets[i],
-                .length = whole_pages(argument->bytes),
-                .bytes = argument->bytes,
-                .generate = true};
-        }
-    return kf_runner_map(oracle, buffers, used);
+    return kf_runner_map(oracle, generator->buffers, generator->buffer_count);
 }
 
 /* Returns the seed for one call of get_inputs. */

@@ -151,6 +151,7 @@ def bind(
     import torch
 
     reference = execute(files, namespace["__name__"])
+    namespace["kforge_modules"] = [sys.modules[name] for name in files]
 
     def generate():
         known = inspect.signature(reference.generate_input).parameters

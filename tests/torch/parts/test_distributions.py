@@ -131,6 +131,37 @@ class Distributions(unittest.TestCase):
         described("x", "x + 1", "return [torch.randn(64)]")
         self.assertEqual(before, (torch.manual_seed, torch.Tensor.normal_, torch.randn))
 
+    def test_inputs_that_only_the_problem_can_make(self):
+        """Inputs that depend on each other come from get_inputs, and the description says so."""
+        labels = "torch.randint(0, 16, (256,))"
+        rows = "x * v.repeat_interleave(c)"
+        for names, result, inputs in (
+            (
+                "x, v, c",
+                rows,
+                "k = %s\n    return [torch.randn(256), torch.randn(16), torch.bincount(k, minlength=16)]"
+                % labels,
+            ),
+            ("x, m", "x + m", "return [torch.randn(8, 8), torch.arange(64.0).view(8, 8).sin()]"),
+            ("x", "(x - 2).log()", "return [2 + torch.randn(256).abs()]"),
+        ):
+            found = described(names, result, inputs)
+            self.assertIsNone(found["unfit"], inputs)
+            self.assertEqual({s["kind"] for s in specs(found)}, {"generated"}, inputs)
+            self.assertIn("own generator", found["notes"][0])
+            self.assertEqual(found["unseen"], [])
+        # Drawn inputs that do are better: the judge may vary them.
+        self.assertEqual(specs(described("x", "x + 1", "return [torch.randn(64)]"))[0]["kind"], "normal")
+
+    def test_what_no_generator_mends(self):
+        for names, result, inputs, rule in (
+            ("x", "x + 1", "return [torch.arange(64.0).sin()]", "inputs.fixed"),
+            ("x, y", "x + 1", "return [torch.randn(64), torch.randn(4)]", "inputs.without_influence"),
+            ("x", "x * 0", "return [torch.randn(64)]", "outputs.zero"),
+        ):
+            found = described(names, result, inputs)
+            self.assertEqual((found["unfit"] or {}).get("rule"), rule, inputs)
+
     def test_offsets_of_the_rows(self):
         body = "torch.stack([x[int(o[i]) : int(o[i + 1])].sum() for i in range(8)])"
         rows = "return [torch.randn(256, 4), torch.arange(0, 257, 32)]"
@@ -143,9 +174,10 @@ class Distributions(unittest.TestCase):
         self.assertEqual(specs(described("x, o", body, drawn))[1]["kind"], "offsets")
         # The last one counts nothing here, and positions are no offsets.
         other = described("x, o", body, rows.replace("256, 4", "255, 4"))
-        self.assertEqual(other["unfit"]["rule"], "inputs.fixed")
         positions = described("x, o", "x[o]", "return [torch.randn(9), torch.arange(10) % 9]")
-        self.assertEqual(positions["unfit"]["rule"], "inputs.fixed")
+        for found in (other, positions):
+            self.assertEqual(specs(found), [{"kind": "generated"}] * 2)
+            self.assertIn("input o is the same pattern in every draw", found["notes"][0])
 
     def test_sorted_keys_stay_sorted(self):
         found = described(
