@@ -125,6 +125,8 @@ struct kf_task {
 
     const char *name, *description, *entry, *precision;
     bool held_out, aliasing;
+    /* strings that no candidate may contain; NULL without */
+    const cJSON *forbidden;
     /* ends with NULL */
     const char *libraries[KF_MAX_LIBRARIES + 1];
     kf_param_table params;

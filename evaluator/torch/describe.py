@@ -176,6 +176,8 @@ def describe_bundle(path, patches, options):
     description["problem"] = translated["text"]
     if translated.get("definition"):
         description["definition"] = translated["definition"]
+    if translated.get("forbidden"):
+        description["forbidden"] = translated["forbidden"]
     if translated["solution"]:
         description["solution"] = translated["solution"]
     description["notes"] = translated["notes"] + description["notes"]
