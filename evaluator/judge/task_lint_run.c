@@ -310,7 +310,7 @@ static void release(lint_run *run, const kf_torch_request requests[2])
     give_back(run, &requests[0], run->oracle);
     give_back(run, &requests[1], run->baseline);
     if (run->sets) run->judge->device->operations->buffers.sets_free(run->sets);
-    kf_generator_free(kf_steal(&run->judge->device->generator));
+    kf_generator_free(kf_steal(&run->judge->device->next_sets.generator));
     for (size_t i = 0; i < run->array_count; i++) free(run->arrays[i]);
     free(run->arrays);
 }
@@ -337,7 +337,7 @@ static bool run_programs(lint_run *run, const kf_torch_request requests[2], cons
     kf_generator *generator = NULL;
     if (kf_generator_is_needed(run->problem)) {
         if (!(generator = kf_generator_new(run->problem, 1, NULL, error))) return false;
-        judge->device->generator = generator;
+        judge->device->next_sets.generator = generator;
     }
     if (event == KF_RUNNER_OK && generator) event = kf_generator_hand_over(generator, run->oracle);
     if (event == KF_RUNNER_OK)

@@ -98,8 +98,8 @@ static bool make_distribution(const kf_making *making, int index, kf_problem_arg
     kf_error inner = {0};
     const cJSON *torch = making->task->torch.object;
     int inputs = cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(torch, "inputs"));
-    if (spec->generated &&
-        (index >= inputs || kf_task_oracle(making->task)->kind != KF_SOURCE_TORCH)) {
+    const kf_task_file *oracle = &making->task->sources.files[making->task->sources.oracle];
+    if (spec->generated && (index >= inputs || oracle->kind != KF_SOURCE_TORCH)) {
         kf_fail(&inner, KF_ERROR_INPUT,
                 "\"generated\" is for \"inputs\" of \"torch\", and needs an oracle of kind "
                 "\"torch\"");

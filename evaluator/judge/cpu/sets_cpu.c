@@ -330,7 +330,7 @@ static bool take_generated(kf_cpu_sets *sets, uint32_t set, int i, kf_error *err
 {
     size_t entry = (size_t)set * (size_t)sets->problem->argument_count + (size_t)i;
     buffer *b = &sets->buffers[entry];
-    const void *made = kf_generator_take(sets->device->head.generator, sets->secret,
+    const void *made = kf_generator_take(sets->device->head.next_sets.generator, sets->secret,
                                          sets->sources[entry], i, error);
     if (!made) return false;
     memcpy(oracle_data_of(sets, b), made, b->bytes);

@@ -117,7 +117,7 @@ static bool choose_rooms(kf_cuda_sets *sets, kf_error *error)
         return false;
     uint64_t buffers = sets->count * problem->total_bytes, truth = kf_cuda_truth_bytes(problem),
              runners = kf_cuda_runners_need(problem, sets->count);
-    bool apart = sets->truth && !sets->gpu->head.sides_share &&
+    bool apart = sets->truth && !sets->gpu->head.next_sets.sides_share &&
                  kf_cuda_has_room_for_sides(problem, sets->count,
                                             kf_cuda_room(&sets->gpu->properties, free_bytes));
     if (apart) buffers *= 2;
@@ -380,7 +380,7 @@ static bool copy_generated(kf_cuda_sets *sets, uint32_t source, int i, uint64_t 
 {
     kf_cuda_device *gpu = sets->gpu;
     const void *made =
-        kf_generator_take(gpu->head.generator, sets->secrets.inputs, source, i, error);
+        kf_generator_take(gpu->head.next_sets.generator, sets->secrets.inputs, source, i, error);
     return made &&
            kf_cuda_check(
                gpu,

@@ -198,7 +198,7 @@ typedef struct kf_batch {
     uint32_t count;
     /* True for an empty batch: everything but the calls. It gives the fixed cost. */
     bool null;
-    /* True for KF_WIRE_CHECK, or for KF_WIRE_GENERATE, whose order is no list of sets. */
+    /* True for KF_WIRE_CHECK, or for KF_WIRE_GENERATE. The latter's order is no list of sets. */
     bool check, generate;
     /* CPU device: the order in which the warps of each block start (kfcpu_reverse). */
     int warp_order;

@@ -72,8 +72,8 @@ static bool make_side(kf_measurement *r, const kf_pair_plan *plan, kf_side side,
     if (!kf_generator_is_needed(problem)) return true;
     while (!problem->arguments[argument].distribution.generated) argument++;
     for (uint32_t set = 0; set < r->set_count; set++)
-        if (!kf_generator_take(r->bench->device->generator, secret_of_side(r, plan, side), set,
-                               argument, error))
+        if (!kf_generator_take(r->bench->device->next_sets.generator, secret_of_side(r, plan, side),
+                               set, argument, error))
             return false;
     return true;
 }

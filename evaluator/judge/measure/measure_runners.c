@@ -277,7 +277,7 @@ bool kf_measurement_start_idle(kf_measurement *r, kf_error *error)
 
 bool kf_measurement_hand_over(kf_measurement *r, kf_role role, kf_runner *runner, kf_error *error)
 {
-    kf_generator *generator = r->bench->device->generator;
+    kf_generator *generator = r->bench->device->next_sets.generator;
     kf_runner_event event = r->device->buffers.hand_over(r->sets, runner, role);
     if (event == KF_RUNNER_OK && role == KF_ROLE_ORACLE && generator)
         event = kf_generator_hand_over(generator, runner);

@@ -20,7 +20,7 @@
 void kf_measurement_drop_sets(kf_measurement *r)
 {
     if (r->sets) r->device->buffers.sets_free(r->sets);
-    kf_generator_free(kf_steal(&r->bench->device->generator));
+    kf_generator_free(kf_steal(&r->bench->device->next_sets.generator));
     free(r->lists.variations);
     free(r->lists.order);
     free(r->lists.list);
@@ -52,7 +52,7 @@ bool kf_measurement_make_sets(kf_measurement *r, uint32_t count, kf_error *error
     /* On a device that can be occupied, all sets of a fill are made before that. */
     uint32_t rows = r->device->buffers.occupy ? count + 1 : 1;
     if (kf_generator_is_needed(r->bench->problem) &&
-        !(r->bench->device->generator =
+        !(r->bench->device->next_sets.generator =
               kf_generator_new(r->bench->problem, rows, &r->bench->clock, error)))
         return false;
     r->sets = r->device->buffers.sets_new(r->bench->device, r->bench->problem, count, true, error);
@@ -67,10 +67,10 @@ bool kf_measurement_make_sets(kf_measurement *r, uint32_t count, kf_error *error
                                      ? *r->bench->round.candidate_runner
                                      : NULL;
     if (!candidate || kf_runner_is_python(kf_runner_kind_of(candidate))) {
-        r->bench->device->sides_share = true;
+        r->bench->device->next_sets.sides_share = true;
         r->sets =
             r->device->buffers.sets_new(r->bench->device, r->bench->problem, count, true, error);
-        r->bench->device->sides_share = false;
+        r->bench->device->next_sets.sides_share = false;
         if (r->sets) return true;
     }
     bool held;
