@@ -126,14 +126,14 @@ OF_DRAWN_INPUTS = (
 
 def describe(path, patches, options):
     """Describes the problem. If it is unfit with inputs that kforge draws, with its own inputs."""
-    options.generated = False
+    options.generated = None
     try:
         return describe_all(path, patches, options)
     except Unfit as unfit:
         declared = hasattr(load.Problem.read(path, patches, options.class_name).module, "KFORGE")
         if unfit.rule not in OF_DRAWN_INPUTS or declared:
             raise
-        options.generated, reason = True, unfit
+        options.generated = reason = unfit
     try:
         description = describe_all(path, patches, options)
     except Unfit as own:

@@ -134,9 +134,9 @@ def require_draws(names, first, second):
 class Arguments:
     """A problem's inputs and state at one size: specifications, and values drawn from them."""
 
-    def __init__(self, problem, mode, declared=None, generated=False):
-        """`declared`: {input: distribution}, which need not be measured. `generated`: get_inputs
-        makes all inputs (generated.py)."""
+    def __init__(self, problem, mode, declared=None, generated=None):
+        """`declared`: {input: distribution}, which need not be measured. `generated`: the reason
+        for which get_inputs makes all inputs (generated.py), or None."""
         self.problem, self.mode, self.generated = problem, mode, generated
         with dist.Watch() as watch:
             self.first = draw_inputs(problem, 42)
@@ -408,9 +408,11 @@ def measure_inputs(args, inputs, outputs):
             changed = []  # It has to fit the others, so it has influence.
         args.model.load_state_dict(before)
         if same_shapes(outputs, changed) and difference(outputs, changed) == 0:
-            raise Unfit(
-                "inputs.without_influence", "input %s does not influence the output" % args.names[i]
-            )
+            reason = "input %s does not influence the output" % args.names[i]
+            # Its own inputs may be the only ones that a problem takes, and show no more of it.
+            if not args.generated or str(args.generated) == reason:
+                raise Unfit("inputs.without_influence", reason)
+            args.notes.append("%s: a candidate may ignore it" % reason)
 
 
 def without_gradient(args, inputs):

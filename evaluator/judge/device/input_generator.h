@@ -16,7 +16,8 @@ typedef struct kf_generator kf_generator;
 
 /* True if an argument of the problem needs a generator. */
 bool kf_generator_is_needed(const kf_problem *problem);
-/* Makes a generator that keeps so many rows. `clock`: stops while inputs are made; may be NULL.
+/* Makes a generator that keeps so many rows. `clock`: gets the time back
+ * that it takes; may be NULL.
  * Both are borrowed. */
 kf_generator *kf_generator_new(const kf_problem *problem, uint32_t rows, kf_clock *clock,
                                kf_error *error);

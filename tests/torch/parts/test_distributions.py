@@ -153,6 +153,12 @@ class Distributions(unittest.TestCase):
         # Drawn inputs that do are better: the judge may vary them.
         self.assertEqual(specs(described("x", "x + 1", "return [torch.randn(64)]"))[0]["kind"], "normal")
 
+    def test_generated_input_without_influence(self):
+        inputs = "return [2 + torch.randn(256).abs(), torch.randn(256)]"
+        found = described("x, y", "(x - 2).log() + 0 * y", inputs)
+        self.assertIsNone(found["unfit"])
+        self.assertIn("input y does not influence the output: a candidate may", found["notes"][1])
+
     def test_what_no_generator_mends(self):
         for names, result, inputs, rule in (
             ("x", "x + 1", "return [torch.arange(64.0).sin()]", "inputs.fixed"),
