@@ -1,5 +1,6 @@
 #include "output.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -124,6 +125,14 @@ const char *kf_candidate_id(int64_t candidate, char id[KF_CANDIDATE_ID])
 {
     snprintf(id, KF_CANDIDATE_ID, "c%lld", (long long)candidate);
     return id;
+}
+
+bool kf_candidate_parse(const char *word, int64_t *number)
+{
+    char *end;
+    if (word[0] != 'c' || !isdigit((unsigned char)word[1]) || strlen(word) > 18) return false;
+    *number = strtoll(word + 1, &end, 10);
+    return *end == '\0';
 }
 
 void kf_add_time(cJSON *object, const char *key, double seconds)

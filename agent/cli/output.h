@@ -49,6 +49,8 @@ bool kf_print_json_error(FILE *out, const kf_error *failure, int status, kf_erro
 #define KF_CANDIDATE_ID 32
 /* Writes "c38", as commands take it, and returns `id`. */
 const char *kf_candidate_id(int64_t candidate, char id[KF_CANDIDATE_ID]);
+/* Reads "c12", the id of candidate 12. False for any other word. */
+bool kf_candidate_parse(const char *word, int64_t *number);
 /* Adds "c38". 0 becomes null. */
 void kf_add_candidate(cJSON *object, const char *key, int64_t candidate);
 /* Adds a time since 1970 as "2026-03-01T12:34:56.789Z". NaN becomes null. */

@@ -1,5 +1,4 @@
 /* `kforge diff`: the difference of two candidates or files. */
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,15 +36,6 @@ static void side_clear(side *s)
 }
 #define autoside __attribute__((cleanup(side_clear))) side
 
-/* "c12" is candidate 12. */
-static bool candidate_number(const char *word, int64_t *number)
-{
-    char *end;
-    if (word[0] != 'c' || !isdigit((unsigned char)word[1]) || strlen(word) > 18) return false;
-    *number = strtoll(word + 1, &end, 10);
-    return *end == '\0';
-}
-
 static bool read_file(const char *path, side *s, kf_error *error)
 {
     size_t size;
@@ -71,7 +61,7 @@ static bool read_side(kf_store *store, const char *word, side *s, kf_error *erro
 {
     int64_t number;
     struct stat status;
-    bool numbered = candidate_number(word, &number);
+    bool numbered = kf_candidate_parse(word, &number);
     if (!numbered && stat(word, &status) == 0) return read_file(word, s, error);
     if (!store)
         return kf_fail(error, KF_ERROR_INPUT, "%s: no such file, and the store has no runs yet",

@@ -1,5 +1,4 @@
 /* `kforge show`: finds the run, candidate or task with the given name and shows it. */
-#include <ctype.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -13,15 +12,6 @@ typedef struct settings {
     bool source, samples, tree, json;
     int64_t top, attempts;
 } settings;
-
-/* "c12" is candidate 12. */
-static bool candidate_number(const char *word, int64_t *number)
-{
-    if (word[0] != 'c' || !isdigit((unsigned char)word[1]) || strlen(word) > 18) return false;
-    char *end;
-    *number = strtoll(word + 1, &end, 10);
-    return *end == '\0';
-}
 
 static bool is_path(const char *word)
 {
@@ -152,7 +142,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     const char *word = invocation->argument_count ? invocation->arguments[0] : "latest";
     kf_view view = kf_view_of(invocation, wanted->json);
     int64_t number = 0;
-    bool latest = kf_store_means_latest(word), numbered = candidate_number(word, &number);
+    bool latest = kf_store_means_latest(word), numbered = kf_candidate_parse(word, &number);
     if (!latest && !numbered && is_path(word))
         return show_task_at(&view, wanted, word, error) ? KF_EXIT_DONE : -1;
     kf_auto(kf_store) store = NULL;

@@ -1,6 +1,5 @@
 #include "eval_candidate.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,10 +48,7 @@ static char *read_text(const char *path, size_t limit, size_t *size, kf_error *e
 static bool is_stored(const char *word, int64_t *number)
 {
     struct stat status;
-    char *end;
-    if (word[0] != 'c' || !isdigit((unsigned char)word[1]) || strlen(word) > 18) return false;
-    *number = strtoll(word + 1, &end, 10);
-    return *end == '\0' && stat(word, &status) != 0;
+    return kf_candidate_parse(word, number) && stat(word, &status) != 0;
 }
 
 /* Takes the flags of a stored candidate. */

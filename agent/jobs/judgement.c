@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "job_next.h"
 #include "jobs_internal.h"
 #include "kforge/json.h"
+#include "verdict_brief.h"
 
 /* Of the compiler's messages in memory. */
 #define LOG_BYTES 8192
@@ -104,7 +104,7 @@ kf_judgement *kf_judgement_new(kf_verdict *verdict, const kf_work_input *input, 
     judgement->build_seconds = verdict->build_seconds;
     judgement->judge_seconds = verdict->judge_seconds;
     snprintf(judgement->device, sizeof judgement->device, "%s", verdict->device);
-    return with_texts(judgement, kf_next_summary(verdict), kf_next_step(verdict));
+    return with_texts(judgement, kf_verdict_summary(verdict), kf_verdict_next(verdict));
 }
 
 kf_judgement *kf_judgement_no_source(const char *why)

@@ -1,6 +1,5 @@
 #include "mcp_tools.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,20 +67,12 @@ kf_store *kf_mcp_store(const kf_mcp *server, kf_store_mode mode, kf_error *error
     return NULL;
 }
 
-static bool read_number(const char *word, int64_t *number)
-{
-    char *end;
-    if (word[0] != 'c' || !isdigit((unsigned char)word[1]) || strlen(word) > 18) return false;
-    *number = strtoll(word + 1, &end, 10);
-    return !*end;
-}
-
 bool kf_mcp_candidate(kf_store *store, const char *word, kf_store_candidate *candidate,
                       kf_error *error)
 {
     int64_t number;
     kf_error reason = {0};
-    bool found = read_number(word, &number)
+    bool found = kf_candidate_parse(word, &number)
                      ? kf_store_get_candidate(store, number, NULL, candidate, &reason)
                      : kf_store_find_candidate_prefix(store, NULL, word, candidate, &reason);
     if (found || reason.code != KF_ERROR_INPUT) return found || kf_fail_copy(error, &reason);
@@ -159,20 +150,6 @@ void kf_mcp_add_candidate(cJSON *object, const char *key, int64_t id)
 
 /* ---- hidden workloads ------------------------------------------------------------------------ */
 
-bool kf_mcp_is_hidden(const kf_task *task, const char *workload, const char *device)
-{
-    char family[16];
-    snprintf(family, sizeof family, "%s", device);
-    family[strcspn(family, ":")] = '\0';
-    kf_autofree kf_problem *problem = malloc(sizeof *problem);
-    for (int i = 0; task && problem && i < kf_task_workload_count(task); i++) {
-        bool applies;
-        if (strcmp(kf_task_workload_name(task, i), workload) == 0)
-            return !kf_task_resolve(task, i, family, problem, &applies, NULL) || problem->hidden;
-    }
-    return true;
-}
-
 /* Takes name, values and places out of the result of a workload. */
 static bool hide(kf_workload_verdict *w)
 {
@@ -194,11 +171,11 @@ static bool hide(kf_workload_verdict *w)
     return true;
 }
 
-static bool names_hidden(const char *text, const kf_task *task, const char *device)
+static bool names_hidden(const char *text, const kf_task *task)
 {
     for (int i = 0; task && i < kf_task_workload_count(task); i++) {
         const char *name = kf_task_workload_name(task, i);
-        if (strstr(text, name) && kf_mcp_is_hidden(task, name, device)) return true;
+        if (strstr(text, name) && kf_task_hides(task, name)) return true;
     }
     return false;
 }
@@ -209,7 +186,7 @@ static bool hide_names(kf_verdict *verdict, const kf_task *task, bool *hidden)
 {
     for (size_t i = 0; i < verdict->finding_count; i++) {
         kf_finding *finding = &verdict->findings[i];
-        if (!names_hidden(finding->text, task, verdict->device)) continue;
+        if (!names_hidden(finding->text, task)) continue;
         *hidden = true;
         if (!kf_verdict_set_text(&finding->text, "in a workload that is not shown")) return false;
     }
@@ -223,7 +200,7 @@ kf_verdict *kf_mcp_redacted(const kf_verdict *verdict, const kf_task *task)
     bool hidden = false;
     for (size_t i = 0; copy && i < copy->workload_count; i++) {
         kf_workload_verdict *w = &copy->workloads[i];
-        if (!kf_mcp_is_hidden(task, w->workload, copy->device)) continue;
+        if (!kf_task_hides(task, w->workload)) continue;
         hidden = true;
         if (!hide(w)) return NULL;
     }

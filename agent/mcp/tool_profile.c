@@ -34,7 +34,7 @@ static bool add_floors(cJSON *answer, const kf_verdict *verdict, const kf_task *
     bool seen = false;
     for (size_t i = 0; i < verdict->workload_count; i++) {
         const kf_workload_verdict *w = &verdict->workloads[i];
-        if (kf_mcp_is_hidden(task, w->workload, verdict->device)) continue;
+        if (kf_task_hides(task, w->workload)) continue;
         if (wanted && strcmp(wanted, w->workload) != 0) continue;
         seen = true;
         if (!(w->floor_seconds > 0) || !(w->candidate_seconds > 0)) continue;

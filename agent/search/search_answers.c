@@ -16,7 +16,8 @@ static bool fails_hidden(const kf_search *s, const kf_verdict *verdict)
 {
     for (size_t i = 0; i < verdict->workload_count; i++) {
         const kf_workload_verdict *w = &verdict->workloads[i];
-        if (w->status != KF_CORRECT && !w->unseen && kf_search_hides(s, w->workload)) return true;
+        if (w->status != KF_CORRECT && !w->unseen && kf_task_hides(s->task, w->workload))
+            return true;
     }
     return false;
 }
@@ -26,7 +27,7 @@ static bool names_hidden(const kf_search *s, const kf_verdict *verdict, const cJ
 {
     for (size_t i = 0; i < verdict->workload_count; i++) {
         const char *name = verdict->workloads[i].workload;
-        if (kf_search_hides(s, name) && strstr(text->valuestring, name)) return true;
+        if (kf_task_hides(s->task, name) && strstr(text->valuestring, name)) return true;
     }
     return false;
 }

@@ -400,8 +400,6 @@ const char *kf_search_failure_word(kf_status status);
 /* Appends the measurements and the failure of a verdict, as models may see them. */
 void kf_search_words(const kf_search *s, const kf_verdict *verdict, kf_buffer *figures,
                      kf_buffer *failure);
-/* True if models must not see anything of this workload, not even its name. */
-bool kf_search_hides(const kf_search *s, const char *workload);
 /* Returns the baseline of the run. */
 const kf_task_file *kf_search_baseline(const kf_search *s);
 

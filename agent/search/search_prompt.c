@@ -111,26 +111,11 @@ static void word_libraries(const kf_search *s, kf_buffer *out)
 
 /* ---- the candidate under discussion ---------------------------------------------------------- */
 
-/* True if models must not see anything of this workload, not even its name. */
-bool kf_search_hides(const kf_search *s, const char *workload)
-{
-    char family[16];
-    device_family(s, family);
-    kf_autofree kf_problem *problem = malloc(sizeof *problem);
-    for (int i = 0; problem && i < kf_task_workload_count(s->task); i++) {
-        bool applies;
-        if (strcmp(kf_task_workload_name(s->task, i), workload) == 0 &&
-            kf_task_resolve(s->task, i, family, problem, &applies, NULL))
-            return problem->hidden;
-    }
-    return true;
-}
-
 static void word_workload_figures(const kf_search *s, const kf_verdict *verdict, kf_buffer *out)
 {
     for (size_t i = 0; i < verdict->workload_count; i++) {
         const kf_workload_verdict *w = &verdict->workloads[i];
-        if (!(w->candidate_seconds > 0) || kf_search_hides(s, w->workload)) continue;
+        if (!(w->candidate_seconds > 0) || kf_task_hides(s->task, w->workload)) continue;
         kf_buffer_format(out, "%s: %.4g us a call, baseline %.4g us", w->workload,
                          w->candidate_seconds * 1e6, w->baseline_seconds * 1e6);
         if (w->speedup.value > 0) kf_buffer_format(out, ", speedup %.3f", w->speedup.value);
@@ -236,7 +221,7 @@ static kf_status visible_status(const kf_search *s, const kf_verdict *verdict)
         if (verdict->findings[i].status < first) first = verdict->findings[i].status;
     for (size_t i = 0; i < verdict->workload_count; i++) {
         const kf_workload_verdict *w = &verdict->workloads[i];
-        for (size_t k = 0; k < w->finding_count && !kf_search_hides(s, w->workload); k++)
+        for (size_t k = 0; k < w->finding_count && !kf_task_hides(s->task, w->workload); k++)
             if (w->findings[k].status < first) first = w->findings[k].status;
     }
     return first;
@@ -253,7 +238,7 @@ static void word_failure(const kf_search *s, const kf_verdict *verdict, kf_buffe
     word_findings(verdict->findings, verdict->finding_count, "", &left, out);
     for (size_t i = 0; i < verdict->workload_count; i++) {
         const kf_workload_verdict *w = &verdict->workloads[i];
-        if (kf_search_hides(s, w->workload)) continue;
+        if (kf_task_hides(s->task, w->workload)) continue;
         word_findings(w->findings, w->finding_count, w->workload, &left, out);
         word_outputs(w, out);
     }

@@ -320,6 +320,13 @@ bool kf_task_is_unseen(const kf_task *task, int workload)
            task->workloads[workload].unseen != KF_GIVEN;
 }
 
+bool kf_task_hides(const kf_task *task, const char *workload)
+{
+    for (int i = 0; task && i < task->workload_count; i++)
+        if (strcmp(task->workloads[i].name, workload) == 0) return task->workloads[i].hidden;
+    return true;
+}
+
 const kf_task_file *kf_task_oracle(const kf_task *task)
 {
     return &task->sources.files[task->sources.oracle];

@@ -1,19 +1,6 @@
-/* Handing finished rows to the sink, and dropping rows that would leak code of test tasks. */
+/* Gives a finished row the columns that the options ask for, hands it to the sink and counts it. */
 #include "export_internal.h"
 #include "export_shape.h"
-
-bool kf_export_count_leak(kf_exporter *e, kf_split split, bool found)
-{
-    if (split != KF_SPLIT_TRAIN || !found) return false;
-    e->report->leaks++;
-    return !e->options->keep_leaks;
-}
-
-bool kf_export_leaks(kf_exporter *e, kf_split split, const char *text, size_t size)
-{
-    return kf_export_count_leak(
-        e, split, split == KF_SPLIT_TRAIN && text && kf_leak_found(&e->prints, text, size));
-}
 
 bool kf_export_emit(kf_exporter *e, kf_split split, kf_error *error)
 {

@@ -138,12 +138,15 @@ void kf_fold_add(kf_hash_set *seen, const kf_fold *fold);
 /* True if the candidate is new. Without `dedup` every candidate is. Counts the others. */
 bool kf_export_is_new(kf_exporter *exporter, const kf_fold *fold);
 
-/* ---- export_emit.c --------------------------------------------------------------------------- */
+/* ---- export_leak.c, rows --------------------------------------------------------------------- */
 
 /* True if a row for `split` must be dropped because `text` holds code of a test task. Counts it. */
 bool kf_export_leaks(kf_exporter *exporter, kf_split split, const char *text, size_t size);
 /* The same, if the caller has searched the text already. */
 bool kf_export_count_leak(kf_exporter *exporter, kf_split split, bool found);
+
+/* ---- export_emit.c --------------------------------------------------------------------------- */
+
 /* Hands the row to the sink and counts it. */
 bool kf_export_emit(kf_exporter *exporter, kf_split split, kf_error *error);
 

@@ -1,5 +1,5 @@
-/* Finding code of a candidate in a text, by hashes of several normalised lines in a row, and the
- * sets of hashes that exports keep. */
+/* Finding code of a candidate in a text, by hashes of several normalised lines in a row, and which
+ * rows are left out for it. Also the sets of hashes that exports keep. */
 #include <ctype.h>
 #include <string.h>
 
@@ -143,4 +143,19 @@ void kf_leak_learn(kf_hash_set *prints, const char *text, size_t size)
 bool kf_leak_found(const kf_hash_set *prints, const char *text, size_t size)
 {
     return prints->size && walk(text, size, NULL, prints);
+}
+
+/* ---- rows of the training split -------------------------------------------------------------- */
+
+bool kf_export_count_leak(kf_exporter *e, kf_split split, bool found)
+{
+    if (split != KF_SPLIT_TRAIN || !found) return false;
+    e->report->leaks++;
+    return !e->options->keep_leaks;
+}
+
+bool kf_export_leaks(kf_exporter *e, kf_split split, const char *text, size_t size)
+{
+    return kf_export_count_leak(
+        e, split, split == KF_SPLIT_TRAIN && text && kf_leak_found(&e->prints, text, size));
 }

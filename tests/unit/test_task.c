@@ -164,6 +164,11 @@ static void overrides_take_their_turn(void **state)
     assert_false(applies);
     assert_true(kf_task_resolve(task, 2, "cuda", &problem, &applies, &error));
     assert_true(applies && !problem.timed && problem.hidden);
+    /* The workload is hidden on a device that it does not have, too. */
+    assert_true(kf_task_hides(task, kf_task_workload_name(task, 2)));
+    assert_false(kf_task_hides(task, kf_task_workload_name(task, 0)));
+    assert_true(kf_task_hides(task, "unknown"));
+    assert_true(kf_task_hides(NULL, kf_task_workload_name(task, 0)));
     const kf_problem_argument *a = problem.arguments;
     assert_true(a[0].distribution.kind == KF_SPARSE && a[0].distribution.a == 0.25 &&
                 !a[0].distribution.vary);
@@ -253,6 +258,8 @@ static void unseen_workloads(void **state)
     assert_true(kf_task_allows_aliasing(task));
     assert_false(kf_task_is_unseen(task, 0));
     assert_true(kf_task_is_unseen(task, 1));
+    assert_true(kf_task_hides(task, "ragged"));
+    assert_false(kf_task_hides(task, "main"));
     assert_false(kf_task_is_unseen(task, 2));
     kf_problem problem;
     bool applies;
