@@ -18,8 +18,6 @@
 #define TOP 12.0
 #define BOTTOM 34.0
 #define POINTS 360 /* points of the curve */
-/* resamples for the band of the curve */
-#define RESAMPLES 400
 #define BARS 48
 /* the bar that starts at 1 */
 #define MIDDLE 24
@@ -102,10 +100,8 @@ void kf_chart_curve(const kf_bench_result *result, kf_buffer *out)
     double most = fastest(result);
     if (!(most > 0)) return empty(out);
     frame f = {0, fmax(2, place(most * 1.1)), 0, 1};
-    kf_score_options options = result->scoring;
     kf_autobuffer line = {0}, low = {0}, all = {0};
     char back[POINTS + 1][32];
-    options.resamples = RESAMPLES;
     begin(out, "fast_p over p");
     for (int i = 0; i <= 4; i++) {
         static const char *const shares[] = {"0", "25 %", "50 %", "75 %", "100 %"};
@@ -114,7 +110,8 @@ void kf_chart_curve(const kf_bench_result *result, kf_buffer *out)
     speedup_ticks(out, &f);
     for (int i = 0; i <= POINTS; i++) {
         double x = f.high_x * i / POINTS;
-        kf_interval share = kf_score_fast(result->outcomes, result->count, placed(x), 1, &options);
+        kf_interval share =
+            kf_score_fast(result->outcomes, result->count, placed(x), 1, &result->scoring);
         kf_buffer_format(&line, "%s%.1f %.1f", i ? "L" : "M", across(&f, x), up(&f, share.value));
         kf_buffer_format(&low, "%s%.1f %.1f", i ? "L" : "M", across(&f, x),
                          up(&f, isnan(share.high) ? share.value : share.high));
@@ -125,11 +122,10 @@ void kf_chart_curve(const kf_bench_result *result, kf_buffer *out)
     size_t most_samples = 0;
     for (size_t i = 0; i < result->count && result->setup.independent; i++)
         if (result->rows[i].count > most_samples) most_samples = result->rows[i].count;
-    options.resamples = 2;
     for (int i = 0; i <= POINTS && most_samples > 1; i++) {
         double x = f.high_x * i / POINTS;
         double share =
-            kf_score_fast(result->outcomes, result->count, placed(x), most_samples, &options).value;
+            kf_score_fast(result->outcomes, result->count, placed(x), most_samples, NULL).value;
         kf_buffer_format(&all, "%s%.1f %.1f", i ? "L" : "M", across(&f, x), up(&f, share));
     }
     kf_buffer_format(out,
