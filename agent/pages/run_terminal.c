@@ -57,7 +57,7 @@ static const char *result_name(int result)
 {
     return result < KF_STATUS_COUNT
                ? kf_status_name((kf_status)result)
-               : kf_attempt_outcome_name((kf_attempt_outcome)(result - KF_STATUS_COUNT));
+               : kf_outcome_words((kf_attempt_outcome)(result - KF_STATUS_COUNT));
 }
 
 static int result_of(const kf_store_attempt *a)
@@ -76,9 +76,8 @@ static bool take(watcher *w, const kf_store_attempt *a, kf_error *error)
     char figure[KF_FIGURE];
     log_row *row = &w->log[w->logged++ % LOG_ROWS];
     *row = (log_row){.number = a->number, .candidate = a->candidate};
-    copy(row->proposer, sizeof row->proposer, a->proposer);
-    copy(row->step, sizeof row->step,
-         a->outcome == KF_ATTEMPT_REVERIFIED ? "measured again" : a->step);
+    copy(row->proposer, sizeof row->proposer, kf_proposer_words(a->proposer, a->step));
+    copy(row->step, sizeof row->step, a->step);
     copy(row->result, sizeof row->result, result_name(result_of(a)));
     copy(row->text, sizeof row->text, a->message);
     if (a->verdict && !isnan(a->speedup.value))
@@ -129,6 +128,10 @@ static void draw_head(FILE *out, const kf_store_run *run, const kf_store_spent *
     else
         kf_buffer_format(&text, "no correct candidate%s", lives ? " yet" : "");
     print_wrapped(out, "best", text.data ? text.data : "", s);
+    kf_buffer_clear(&text);
+    kf_buffer_format(&text, "%lld of %lld candidates", (long long)run->correct,
+                     (long long)run->judged);
+    print_wrapped(out, "correct", text.data ? text.data : "", s);
     kf_buffer_clear(&text);
     kf_buffer_format(&text, "%lld model calls, %s, %s of devices", (long long)spent->calls,
                      kf_figure_cost(spent->cost_usd, spent->unpriced > 0, other),
@@ -206,12 +209,16 @@ static void draw_chart(FILE *out, const watcher *w, const kf_store_run *run, con
 /* Draws a bar for each result, or one line on a short screen. */
 static void draw_results(FILE *out, const watcher *w, const screen *s)
 {
-    int64_t most = 0;
+    int64_t most = 0, all = 0;
     int count = KF_STATUS_COUNT + KF_ATTEMPT_OUTCOME_COUNT;
     kf_autobuffer line = {0};
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
+        all += w->results[i];
         if (w->results[i] > most) most = w->results[i];
-    if (most) fputs(is_short(s) ? "\n" : "\nattempts\n", out);
+    }
+    /* One candidate may be the result of several attempts. */
+    if (most && is_short(s)) fputc('\n', out);
+    if (most && !is_short(s)) fprintf(out, "\nresults of %lld attempts\n", (long long)all);
     for (int i = count - 1; i >= 0; i--) {
         if (!w->results[i]) continue;
         if (is_short(s)) {
@@ -244,7 +251,7 @@ static bool draw_models(FILE *out, const watcher *w, const screen *s, kf_error *
         kf_table_add_column(&table, columns[i].title, columns[i].align, i == 0);
     while (more == 1 && (more = kf_store_next_proposer(cursor, &p, error)) == 1) {
         char figure[KF_FIGURE];
-        kf_table_cell(&table, "%s", p.proposer);
+        kf_table_cell(&table, "%s", kf_proposer_words(p.proposer, ""));
         kf_table_cell(&table, "%lld", (long long)p.attempts);
         kf_table_cell(&table, "%lld", (long long)p.correct);
         if (shown == 3) continue;

@@ -607,7 +607,8 @@ typedef struct kf_store_proposer {
     /* of the standing verdicts; NaN without one */
     kf_interval best_speedup;
 } kf_store_proposer;
-/* Returns the proposers of a run (NULL: of all runs), most attempts first. */
+/* Returns the proposers of a run (NULL: of all runs), most attempts first. The baseline counts as
+ * the proposer "baseline". */
 kf_store_cursor *kf_store_proposers(kf_store *store, const char *run, kf_error *error);
 int kf_store_next_proposer(kf_store_cursor *cursor, kf_store_proposer *proposer, kf_error *error);
 

@@ -765,6 +765,12 @@ static void model_calls_are_kept_exactly(void **state)
     assert_ok(&error, record_number(f->store, f->run, 1, KF_CORRECT, 1.5, NULL, &error));
     assert_ok(&error, record_number(f->store, f->run, 2, KF_CORRECT, 1.001, NULL, &error));
     assert_ok(&error, record_number(f->store, f->run, 3, KF_CRASH, 0, NULL, &error));
+    assert_ok(&error, kf_store_record(f->store,
+                                      &(kf_store_attempt_new){.run = f->run,
+                                                              .outcome = KF_ATTEMPT_LOST,
+                                                              .proposer = "seed",
+                                                              .step = "baseline"},
+                                      NULL, &error));
     kf_store_spent spent;
     assert_ok(&error, kf_store_run_spent(f->store, f->run, &spent, &error));
     assert_int_equal(spent.calls, 1);
@@ -781,6 +787,9 @@ static void model_calls_are_kept_exactly(void **state)
         assert_int_equal(p.faster, 1);
         assert_int_equal(p.calls, 0);
         assert_true(p.best_speedup.value == 1.5);
+        assert_int_equal(kf_store_next_proposer(cursor, &p, &error), 1);
+        assert_string_equal(p.proposer, "baseline");
+        assert_int_equal(p.attempts, 1);
         assert_int_equal(kf_store_next_proposer(cursor, &p, &error), 1);
         assert_string_equal(p.proposer, "openai:m-1");
         assert_int_equal(p.calls, 1);

@@ -56,6 +56,9 @@ function cost(usd, unpriced) {
 function count(n) { return n.toLocaleString("en"); }
 function words(name) { return (name || "").replace(/_/g, " "); }
 
+/* The proposer. The baseline and second measurements have none. */
+function proposerOf(a) { return a.step === "baseline" || a.by === "judge" ? "" : a.by || ""; }
+
 /* The class that colours a result. */
 function classOf(result) {
   if (result === "correct") return "good";
