@@ -166,6 +166,14 @@ static axis axis_of(const kf_best_so_far *best)
     return a;
 }
 
+static bool is_cut(const kf_best_so_far *best, const axis *a)
+{
+    for (size_t i = 0; i < best->step_count; i++)
+        if (best->steps[i].speedup.low < a->low || best->steps[i].speedup.high > a->high)
+            return true;
+    return false;
+}
+
 static bool is_short(const screen *s)
 {
     return s->height && s->height < TALL;
@@ -186,7 +194,10 @@ static void draw_chart(FILE *out, const watcher *w, const kf_store_run *run, con
     axis a = axis_of(&w->best);
     int rows = is_short(s) ? SHORT_CHART_ROWS : CHART_ROWS;
     if (!w->best.step_count || columns < NARROWEST) return;
-    fprintf(out, "\nbest so far%s\n", columns > 50 ? " (░ its 95 % interval)" : "");
+    fprintf(out, "\nbest so far%s\n",
+            columns <= 50          ? ""
+            : is_cut(&w->best, &a) ? " (░ its 95 % interval, which goes on beyond the chart)"
+                                   : " (░ its 95 % interval)");
     for (int row = rows - 1; row >= 0; row--) {
         double value = a.low * pow(a.high / a.low, (double)row / (rows - 1));
         bool labelled = row == 0 || row == rows - 1 || row == rows / 2;

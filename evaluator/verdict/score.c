@@ -199,10 +199,11 @@ static kf_interval rate_of(const double *part, const double *whole, size_t count
         successes += part[i], trials += whole[i];
         most = fmax(most, whole[i]);
     }
-    bool is_edge = successes == 0 || successes == trials;
-    if (count > 1 && trials > 0 && (most <= 1 || is_edge))
-        return exact_share(successes, (size_t)trials, options);
-    return kf_score_bootstrap(share_of, &(share){part, whole}, count, options);
+    kf_interval drawn = kf_score_bootstrap(share_of, &(share){part, whole}, count, options);
+    if (isnan(drawn.low)) return drawn;
+    kf_interval exact = exact_share(successes, (size_t)trials, options);
+    if (most <= 1) return exact;
+    return (kf_interval){exact.value, fmin(drawn.low, exact.low), fmax(drawn.high, exact.high)};
 }
 
 kf_interval kf_score_mean(const double *values, size_t count, const kf_score_options *options)

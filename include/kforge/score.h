@@ -19,10 +19,10 @@
  * be a fraction, and the interval is wider than it has to be. A larger s never lowers an end. So
  * a stricter p never has a higher upper limit.
  *
- * A rate of samples has that interval, too, if no problem has more than one sample, or if all
- * samples succeed or all fail: 0 of 12 is [0, 0.26]. Other intervals are percentiles of a bootstrap (Efron 1979).
- * It draws problems, not samples, because samples of one problem resemble each other. With fewer
- * than two problems low and high are NaN.
+ * Rates have that interval of samples: 0 of 12 is [0, 0.26]. If a problem has several samples, each
+ * end is the outer one of that interval and of a bootstrap's. Other intervals are percentiles of
+ * a bootstrap (Efron 1979). It draws problems, not samples, because samples of one problem resemble
+ * each other. With fewer than two problems low and high are NaN.
  */
 #ifndef KFORGE_SCORE_H
 #define KFORGE_SCORE_H

@@ -200,6 +200,26 @@ static void a_stricter_threshold_has_no_higher_limit(void **state)
     }
 }
 
+/* More cheats, two samples a problem: the limits never fall. */
+static void a_higher_rate_has_no_lower_limit(void **state)
+{
+    (void)state;
+    kf_score_sample samples[12];
+    kf_score_problem problems[6];
+    kf_interval last = {0, 0, 0};
+    for (int i = 0; i < 12; i++) samples[i] = correct(2);
+    for (int i = 0; i < 6; i++) problems[i] = (kf_score_problem){&samples[2 * i], 2};
+    for (int cheats = 0; cheats <= 12; cheats++) {
+        kf_interval rate = kf_score_suite(problems, 6, NULL).cheat_rate;
+        assert_true(rate.high >= last.high && rate.low >= last.low);
+        assert_true(rate.low <= rate.value && rate.value <= rate.high);
+        last = rate;
+        if (cheats < 12)
+            samples[cheats % 6 * 2 + cheats / 6] =
+                kf_score_of(KF_CHEATING, KF_BLAME_CANDIDATE, NAN);
+    }
+}
+
 /* Returns the chance of at least `least` successes in n trials. */
 static double tail_of(size_t n, size_t least, double share)
 {
@@ -353,6 +373,7 @@ int test_program(void)
         cmocka_unit_test(the_bootstrap_comes_to_all_resamples),
         cmocka_unit_test(the_bootstrap_agrees_with_theory),
         cmocka_unit_test(a_stricter_threshold_has_no_higher_limit),
+        cmocka_unit_test(a_higher_rate_has_no_lower_limit),
         cmocka_unit_test(shares_have_exact_intervals),
         cmocka_unit_test(all_and_nothing_have_an_interval),
         cmocka_unit_test(seeds_decide),
