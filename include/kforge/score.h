@@ -13,8 +13,8 @@
  *            of a problem, of which c are correct: 1 - C(n-c, k) / C(n, k). This is the unbiased
  *            estimator of Chen et al. 2021, arXiv 2107.03374, section 2.1, equation 1.
  *
- * fast_p and pass@k have the interval of Clopper and Pearson (1934). Of n problems with the sum s of
- * their shares, it goes from the 2.5 % quantile of Beta(s, n - s + 1) to the 97.5 % quantile of
+ * fast_p and pass@k have the interval of Clopper and Pearson (1934). Of n problems with the sum s
+ * of their shares, it goes from the 2.5 % quantile of Beta(s, n - s + 1) to the 97.5 % quantile of
  * Beta(s + 1, n - s). With one sample a problem s is a count, and the interval is exact. Else s may
  * be a fraction, and the interval is wider than it has to be. A larger s never lowers an end. So
  * a stricter p never has a higher upper limit.

@@ -132,7 +132,8 @@ function isCut(x, f) { return x[2] > f.high * 1.0001 || x[1] < f.low / 1.0001; }
 function drawCut(f, step, from, to) {
   const c = f.context, x = Math.min((from + to) / 2, f.right - 8);
   const mark = (sign, limit, y) => {
-    const text = sign + " " + times([limit]), fits = c.measureText(text).width < to - from;
+    const text = sign + " " + limit.toFixed(decimalsOf(step.x)) + "x";
+    const fits = c.measureText(text).width < to - from;
     c.fillText(fits ? text : sign, x, y);
   };
   c.textAlign = "center";
@@ -317,7 +318,9 @@ function roofChart(roof) {
         make("circle", {class: "dot", cx: x(at(p)), cy: y(up(p, p.seconds)), r: 5}));
     addLabel(labels, x(at(p)) + 8, y(up(p, p.seconds)) + 4, roof.points.indexOf(p) + 1);
   });
-  labels.forEach(label => svg.append(make("text", {class: "point", x: label.x, y: label.y}, textOfLabel(label))));
+  labels.forEach(
+      label => svg.append(
+          make("text", {class: "point", x: label.x, y: label.y}, textOfLabel(label))));
   return make(
       "figure", {},
       make(
