@@ -96,10 +96,11 @@ static bool print_head(const kf_view *view, kf_store *store, const kf_store_run 
             run->id, run->task_name, kf_run_state(run));
     fprintf(view->out, "device    %s on %s\n", run->device, run->host);
     double end = isnan(run->ended) ? run->updated : run->ended;
-    fprintf(view->out, "started   %s (%s), %s %s\n", kf_figure_time(run->started, figure),
-            kf_figure_age(run->started, (double)time(NULL), other),
-            run->status == KF_RUN_RUNNING && run->alive ? "running for" : "took",
-            kf_figure_seconds(end - run->started, third));
+    bool lives = run->status == KF_RUN_RUNNING && run->alive;
+    /* No "took": that of `optimize` is the time of the search, without its preparation. */
+    fprintf(view->out, "started   %s (%s), %s %s%s\n", kf_figure_time(run->started, figure),
+            kf_figure_age(run->started, (double)time(NULL), other), lives ? "running for" : "ended",
+            kf_figure_seconds(end - run->started, third), lives ? "" : " later");
     if (run->best && !(run->best_speedup.value > 1))
         fprintf(view->out,
                 "best      no candidate is faster than the baseline; the fastest: c%lld, %s %s\n",
