@@ -1,8 +1,7 @@
 /* Walking up a family, breadth first: the edges of a candidate, then those of its parents, and so
  * on. Each candidate is visited once, at its least depth.
  *
- * This is C and not a recursive query, because a family may have circles: a tuned setting can go
- * back to its origin. A recursive query can drop rows that it has seen or count the depth, not
+ * This is C and not a recursive query: that can drop rows that it has seen or count the depth, not
  * both. */
 #include "internal.h"
 
@@ -35,7 +34,8 @@ kf_store_cursor *kf_store_ancestors(kf_store *store, int64_t candidate, const ch
         store, error,
         "SELECT l.child, l.parent, l.attempt, r.key, ?3, l.role FROM lineage l INDEXED BY "
         "lineage_child JOIN run r ON r.id = l.run"
-        " WHERE l.child = ?1 AND (?2 = 0 OR l.run = ?2) ORDER BY l.run, l.attempt, l.ordinal",
+        " WHERE l.child = ?1 AND (?2 = 0 OR l.run = ?2) AND " KF_FIRST_EDGE(
+            "?2") " ORDER BY l.ordinal",
         "iii", candidate, row, (int64_t)1);
     if (!cursor) return NULL;
     cursor->ancestors = kf_id_queue_new(candidate);
@@ -44,4 +44,15 @@ kf_store_cursor *kf_store_ancestors(kf_store *store, int64_t candidate, const ch
         return NULL;
     }
     return kf_steal(&cursor);
+}
+
+kf_store_cursor *kf_store_parents(kf_store *store, const char *run, int64_t attempt,
+                                  kf_error *error)
+{
+    int64_t row = kf_run_row(store, run, error);
+    if (!row) return NULL;
+    return kf_cursor(store, error,
+                     "SELECT l.child, l.parent, l.attempt, r.key, 1, l.role FROM lineage l JOIN "
+                     "run r ON r.id = l.run WHERE l.run = ?1 AND l.attempt = ?2 ORDER BY l.ordinal",
+                     "ii", row, attempt);
 }

@@ -100,7 +100,10 @@ bool kf_store_get_candidate(kf_store *store, int64_t id, const char *run,
         "SELECT " KF_MEMBER_COLUMNS " FROM candidate c JOIN task t ON t.id = c.task"
         " LEFT JOIN member m ON m.run = ?2 AND m.candidate = c.id LEFT JOIN run r ON r.id = m.run"
         " LEFT JOIN verdict v ON v.id = coalesce(m.verdict, (SELECT max(id) FROM verdict"
-        " WHERE candidate = c.id AND standing = 1)) LEFT JOIN device d ON d.id = v.device WHERE "
+        " WHERE candidate = c.id AND standing = 1),"
+        /* A candidate with the machine code of another has that one's verdict. */
+        " (SELECT b.verdict FROM run o CROSS JOIN member b ON b.run = o.id AND b.candidate = c.id"
+        " ORDER BY o.id DESC LIMIT 1)) LEFT JOIN device d ON d.id = v.device WHERE "
         "c.id = ?1",
         "ii", id, run_row);
     bool found;

@@ -80,13 +80,16 @@ int kf_store_next_edge(kf_store_cursor *cursor, kf_store_edge *edge, kf_error *e
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
+/* The baseline is no seed, though both are there before the search. */
+#define PROPOSER "CASE a.step WHEN 'baseline' THEN 'baseline' ELSE a.proposer END"
+
 kf_store_cursor *kf_store_proposers(kf_store *store, const char *run, kf_error *error)
 {
     int64_t row = run ? kf_run_row(store, run, error) : 0;
     if (run && !row) return NULL;
     return kf_cursor(
         store, error,
-        "SELECT a.proposer, count(*), sum(v.id IS NOT NULL), sum(v.status = "
+        "SELECT " PROPOSER " AS name, count(*), sum(v.id IS NOT NULL), sum(v.status = "
         "'correct'), sum(m.score IS NOT NULL AND w.low > 1),"
         " count(DISTINCT a.model_call), max(m.score), x.prompt_tokens, "
         "x.completion_tokens, x.cost_usd, x.seconds, x.unpriced, "
@@ -102,8 +105,8 @@ kf_store_cursor *kf_store_proposers(kf_store *store, const char *run, kf_error *
         "proposer, model_call FROM attempt"
         " WHERE model_call IS NOT NULL AND (?1 = 0 OR run = ?1)) b JOIN model_call c "
         "ON c.id = b.model_call GROUP BY proposer) x"
-        " ON x.proposer = a.proposer WHERE ?1 = 0 OR a.run = ?1 GROUP BY a.proposer "
-        "ORDER BY count(*) DESC, a.proposer",
+        " ON x.proposer = a.proposer WHERE ?1 = 0 OR a.run = ?1 GROUP BY name "
+        "ORDER BY count(*) DESC, name",
         "i", row);
 }
 

@@ -292,6 +292,13 @@ kf_store_cursor *kf_cursor(kf_store *store, kf_error *error, const char *sql, co
 int kf_cursor_step(kf_store_cursor *cursor, kf_error *error);
 
 /* ---- ancestors.c ----------------------------------------------------------------------------- */
+/* True for an edge `l` of the first attempt that proposed its child, from run LOW on. Later
+ * attempts that propose it again would make a child the parent of its own parent. */
+#define KF_FIRST_EDGE(LOW)                                                                        \
+    "(l.run, l.attempt) = (SELECT f.run, f.attempt FROM lineage f INDEXED BY lineage_child"       \
+    " WHERE f.child = l.child AND f.run >= " LOW " ORDER BY f.run, f.attempt LIMIT 1)"            \
+    " AND NOT EXISTS (SELECT 1 FROM run o CROSS JOIN member b ON b.run = o.id AND b.candidate = " \
+    "l.child WHERE o.id BETWEEN " LOW " AND l.run AND (b.run, b.attempt) < (l.run, l.attempt))"
 /* Steps a cursor of kf_store_ancestors, as kf_cursor_step. */
 int kf_ancestors_step(kf_store_cursor *cursor, kf_error *error);
 

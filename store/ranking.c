@@ -131,27 +131,31 @@ kf_store_cursor *kf_store_children(kf_store *store, int64_t parent, const char *
                                    kf_error *error)
 {
     if (!run)
-        return kf_cursor(store, error,
-                         "SELECT " KF_LONE_COLUMNS
-                         " FROM (SELECT child, min(run) AS run, min(attempt) AS attempt FROM "
-                         "lineage WHERE parent = ?1"
-                         " GROUP BY child) l JOIN candidate c ON c.id = l.child JOIN task t ON "
-                         "t.id = c.task LEFT JOIN verdict v ON v.id ="
-                         " (SELECT max(id) FROM verdict WHERE candidate = c.id AND standing = 1) "
-                         "LEFT JOIN device d ON d.id = v.device"
-                         " ORDER BY l.run, l.attempt, c.id",
-                         "i", parent);
+        return kf_cursor(
+            store, error,
+            "SELECT " KF_LONE_COLUMNS
+            " FROM (SELECT DISTINCT l.child, l.run, l.attempt FROM lineage l WHERE "
+            "l.parent = ?1 AND " KF_FIRST_EDGE(
+                "0") ") l JOIN candidate c ON c.id = l.child JOIN task t ON "
+                     "t.id = c.task LEFT JOIN verdict v ON v.id ="
+                     " (SELECT max(id) FROM verdict WHERE candidate = c.id AND standing = 1) "
+                     "LEFT JOIN device d ON d.id = v.device"
+                     " ORDER BY l.run, l.attempt, c.id",
+            "i", parent);
     int64_t row = kf_run_row(store, run, error);
     if (!row) return NULL;
     return kf_cursor(
         store, error,
         "SELECT " KF_MEMBER_COLUMNS
-        " FROM (SELECT child, min(attempt) AS attempt FROM lineage INDEXED BY lineage_parent"
-        " WHERE parent = ?1 AND run = ?2 GROUP BY child) l JOIN candidate c ON c.id = l.child JOIN "
-        "task t ON t.id = c.task"
-        " LEFT JOIN member m ON m.run = ?2 AND m.candidate = c.id LEFT JOIN run r ON r.id = m.run"
-        " LEFT JOIN verdict v ON v.id = m.verdict LEFT JOIN device d ON d.id = v.device ORDER BY "
-        "l.attempt, c.id",
+        " FROM (SELECT DISTINCT l.child, l.attempt FROM lineage l INDEXED BY lineage_parent"
+        " WHERE l.parent = ?1 AND l.run = ?2 AND " KF_FIRST_EDGE(
+            "?2") ") l JOIN candidate c ON c.id = l.child JOIN "
+                  "task t ON t.id = c.task"
+                  " LEFT JOIN member m ON m.run = ?2 AND m.candidate = c.id LEFT JOIN run r ON "
+                  "r.id = m.run"
+                  " LEFT JOIN verdict v ON v.id = m.verdict LEFT JOIN device d ON d.id = v.device "
+                  "ORDER BY "
+                  "l.attempt, c.id",
         "ii", parent, row);
 }
 

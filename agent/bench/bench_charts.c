@@ -9,6 +9,7 @@
 
 #include "bench_charts.h"
 #include "html_text.h"
+#include "kforge/list.h"
 #include "table.h"
 
 #define WIDTH 560.0
@@ -18,8 +19,6 @@
 #define TOP 12.0
 #define BOTTOM 34.0
 #define POINTS 360 /* points of the curve */
-/* resamples for the band of the curve */
-#define RESAMPLES 400
 #define BARS 48
 /* the bar that starts at 1 */
 #define MIDDLE 24
@@ -59,7 +58,7 @@ static void tick_x(kf_buffer *out, const frame *f, double x, const char *text)
     kf_buffer_format(out,
                      "<path class=\"grid\" d=\"M%.1f %.1fV%.1f\"/><text x=\"%.1f\" y=\"%.1f\" "
                      "text-anchor=\"middle\">%s</text>\n",
-                     across(f, x), TOP, HEIGHT - BOTTOM, across(f, x), HEIGHT - BOTTOM + 20, text);
+                     across(f, x), TOP, HEIGHT - BOTTOM, across(f, x), HEIGHT - BOTTOM + 22, text);
 }
 
 static void tick_y(kf_buffer *out, const frame *f, double y, const char *text)
@@ -102,10 +101,8 @@ void kf_chart_curve(const kf_bench_result *result, kf_buffer *out)
     double most = fastest(result);
     if (!(most > 0)) return empty(out);
     frame f = {0, fmax(2, place(most * 1.1)), 0, 1};
-    kf_score_options options = result->scoring;
     kf_autobuffer line = {0}, low = {0}, all = {0};
     char back[POINTS + 1][32];
-    options.resamples = RESAMPLES;
     begin(out, "fast_p over p");
     for (int i = 0; i <= 4; i++) {
         static const char *const shares[] = {"0", "25 %", "50 %", "75 %", "100 %"};
@@ -114,7 +111,8 @@ void kf_chart_curve(const kf_bench_result *result, kf_buffer *out)
     speedup_ticks(out, &f);
     for (int i = 0; i <= POINTS; i++) {
         double x = f.high_x * i / POINTS;
-        kf_interval share = kf_score_fast(result->outcomes, result->count, placed(x), 1, &options);
+        kf_interval share =
+            kf_score_fast(result->outcomes, result->count, placed(x), 1, &result->scoring);
         kf_buffer_format(&line, "%s%.1f %.1f", i ? "L" : "M", across(&f, x), up(&f, share.value));
         kf_buffer_format(&low, "%s%.1f %.1f", i ? "L" : "M", across(&f, x),
                          up(&f, isnan(share.high) ? share.value : share.high));
@@ -125,11 +123,10 @@ void kf_chart_curve(const kf_bench_result *result, kf_buffer *out)
     size_t most_samples = 0;
     for (size_t i = 0; i < result->count && result->setup.independent; i++)
         if (result->rows[i].count > most_samples) most_samples = result->rows[i].count;
-    options.resamples = 2;
     for (int i = 0; i <= POINTS && most_samples > 1; i++) {
         double x = f.high_x * i / POINTS;
         double share =
-            kf_score_fast(result->outcomes, result->count, placed(x), most_samples, &options).value;
+            kf_score_fast(result->outcomes, result->count, placed(x), most_samples, NULL).value;
         kf_buffer_format(&all, "%s%.1f %.1f", i ? "L" : "M", across(&f, x), up(&f, share));
     }
     kf_buffer_format(out,
@@ -205,8 +202,11 @@ static int compare_rows(const void *a, const void *b)
 
 /* of the axis, as a factor of the speedup */
 #define LONGEST_WHISKER 8
-/* least distance of two labels in percent of the axis */
+/* least distance of two labels in percent of the axis, and on a narrow page */
 #define LABEL_PERCENT 19
+#define NARROW_LABEL_PERCENT 36
+/* Labels nearer to an end of the axis end or start there. */
+#define LABEL_END_PERCENT 8
 /* the tick of 1 */
 #define FOREST_ONE 18
 
@@ -245,18 +245,25 @@ static double forest_tick(const forest *f, int index)
 
 static void forest_ticks(const forest *f, bool labels, kf_buffer *out)
 {
-    double last = -LABEL_PERCENT, one = forest_place(f, 1);
+    double last = -LABEL_PERCENT, narrow = -NARROW_LABEL_PERCENT, one = forest_place(f, 1);
     for (int i = 0; i < 48; i++) {
         double tick = forest_tick(f, i), x = tick > 0 ? forest_place(f, tick) : 0;
         if (!(tick > 0)) continue;
-        /* Labels have room on a narrow page, too. That of 1 always stands. */
+        /* The label of 1 always stands. */
         if (labels && i != FOREST_ONE &&
             (x - last < LABEL_PERCENT || fabs(x - one) < LABEL_PERCENT))
             continue;
+        bool stays = i == FOREST_ONE ||
+                     (x - narrow >= NARROW_LABEL_PERCENT && fabs(x - one) >= NARROW_LABEL_PERCENT);
         if (labels) last = x;
+        if (labels && stays) narrow = x;
         if (labels)
-            kf_buffer_format(out, "<text x=\"%.2f%%\" y=\"16\" text-anchor=\"middle\">%gx</text>",
-                             x, tick);
+            kf_buffer_format(out, "<text%s x=\"%.2f%%\" y=\"16\" text-anchor=\"%s\">%gx</text>",
+                             stays ? "" : " class=\"minor\"", x,
+                             x < LABEL_END_PERCENT         ? "start"
+                             : x > 100 - LABEL_END_PERCENT ? "end"
+                                                           : "middle",
+                             tick);
         else
             kf_buffer_format(out,
                              "<line class=\"%s\" x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"0\" "
@@ -388,8 +395,73 @@ static void draw_roof(kf_buffer *out, const frame *f, const ceilings *c)
                      up(f, c->arithmetic) - 6, scaled(c->arithmetic, text));
 }
 
+/* a digit of a label, and its height */
+#define DIGIT 7.5
+#define LABEL_HEIGHT 13
+/* numbers in a label of several points; the others are counted */
+#define LABEL_NUMBERS 3
+
+/* The labels of points. Points whose labels would touch share one. */
+typedef struct point_label {
+    double x, y;
+    size_t count;
+    char text[96];
+} point_label;
+
+typedef struct point_labels {
+    point_label *items;
+    size_t count;
+} point_labels;
+
+/* Returns the label that one at this place would touch. */
+static point_label *label_at(const point_labels *labels, double x, double y, double width)
+{
+    for (size_t i = 0; i < labels->count; i++) {
+        point_label *label = &labels->items[i];
+        double own = DIGIT * (double)strlen(label->text);
+        if (x < label->x + own && label->x < x + width && fabs(y - label->y) < LABEL_HEIGHT)
+            return label;
+    }
+    return NULL;
+}
+
+static void add_label(point_labels *labels, double x, double y, size_t number)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%zu", number);
+    point_label *label = label_at(labels, x, y, DIGIT * (double)strlen(text));
+    if (!label) {
+        if (!kf_list_grow(&labels->items, labels->count)) return;
+        label = &labels->items[labels->count++];
+        *label = (point_label){.x = x, .y = y, .count = 1};
+        snprintf(label->text, sizeof label->text, "%s", text);
+        return;
+    }
+    size_t size = strlen(label->text);
+    if (++label->count <= LABEL_NUMBERS)
+        snprintf(label->text + size, sizeof label->text - size, ", %s", text);
+    else {
+        char *more = strchr(label->text, '+');
+        if (more) more[-1] = '\0';
+        size = strlen(label->text);
+        snprintf(label->text + size, sizeof label->text - size, " +%zu",
+                 label->count - LABEL_NUMBERS);
+    }
+}
+
+static void draw_labels(kf_buffer *out, const point_labels *labels)
+{
+    for (size_t i = 0; i < labels->count; i++) {
+        const point_label *label = &labels->items[i];
+        bool fits = label->x + DIGIT * (double)strlen(label->text) < WIDTH;
+        kf_buffer_format(out, "<text class=\"point\" x=\"%.1f\" y=\"%.1f\"%s>%s</text>\n",
+                         fits ? label->x : label->x - 14, label->y,
+                         fits ? "" : " text-anchor=\"end\"", label->text);
+    }
+}
+
 static void draw_roof_point(kf_buffer *out, const frame *f, const kf_bench_row *row,
-                            const kf_bench_roof *roof, size_t number)
+                            const kf_bench_roof *roof, size_t number, point_labels *labels)
 {
     double x = across(f, log10(roof->flops / roof->bytes)),
            y = up(f, log10(roof->flops / roof->seconds));
@@ -397,8 +469,8 @@ static void draw_roof_point(kf_buffer *out, const frame *f, const kf_bench_row *
     kf_html_text(out, row->task);
     kf_buffer_string(out, ", ");
     kf_html_text(out, roof->workload);
-    kf_buffer_format(out, "</title></circle><text x=\"%.1f\" y=\"%.1f\">%zu</text>\n", x + 7, y + 4,
-                     number);
+    kf_buffer_string(out, "</title></circle>\n");
+    add_label(labels, x + 7, y + 4, number);
 }
 
 bool kf_chart_roofline(const kf_bench_result *result, kf_buffer *out)
@@ -407,6 +479,7 @@ bool kf_chart_roofline(const kf_bench_result *result, kf_buffer *out)
     frame f;
     char text[32];
     size_t number = 0;
+    point_labels labels = {0};
     if (!roof_frame(result, &c, &f)) return false;
     begin(out, "Roofline");
     for (int x = (int)f.low_x; x <= f.high_x; x++) tick_x(out, &f, x, power_of_ten(x, text));
@@ -416,8 +489,11 @@ bool kf_chart_roofline(const kf_bench_result *result, kf_buffer *out)
         for (size_t k = 0; k < result->rows[i].roof_count; k++) {
             number++;
             if (is_charted(&result->rows[i].roofs[k]))
-                draw_roof_point(out, &f, &result->rows[i], &result->rows[i].roofs[k], number);
+                draw_roof_point(out, &f, &result->rows[i], &result->rows[i].roofs[k], number,
+                                &labels);
         }
+    draw_labels(out, &labels);
+    free(labels.items);
     kf_buffer_string(out, "</svg>\n");
     return true;
 }

@@ -58,7 +58,7 @@ static void write_about(const kf_bench_result *r, kf_buffer *out)
         kf_html_text(out, r->setup.models);
     }
     if (*r->setup.imported) {
-        kf_buffer_string(out, ". Problems of ");
+        kf_buffer_string(out, ". With problems of ");
         kf_html_text(out, r->setup.imported);
     }
     kf_buffer_format(out, ". Made by kforge %s.", KFORGE_VERSION);

@@ -465,7 +465,7 @@ void kf_bench_print(const kf_bench_result *result, FILE *out, int width, bool bo
     else
         fprintf(out, "strategy %s, models: %s\n", result->setup.strategy,
                 *result->setup.models ? result->setup.models : "none, the tuner alone");
-    if (*result->setup.imported) fprintf(out, "problems of %s\n", result->setup.imported);
+    if (*result->setup.imported) fprintf(out, "with problems of %s\n", result->setup.imported);
     fputc('\n', out);
     print_rows(result, out, width, bold);
     print_cheats(result, out, width, bold);
@@ -590,7 +590,7 @@ void kf_bench_markdown(const kf_bench_result *result, kf_buffer *out)
                                                : "none, the tuner alone");
     kf_buffer_format(out, "; strategy %s. Intervals are 95 %%.\n", result->setup.strategy);
     if (*result->setup.imported) {
-        kf_buffer_string(out, "Problems of ");
+        kf_buffer_string(out, "With problems of ");
         markdown_text(out, result->setup.imported);
         kf_buffer_string(out, ".\n");
     }

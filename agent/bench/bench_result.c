@@ -518,6 +518,16 @@ static bool load_run(kf_bench_result *result, kf_store *store, const kf_store_ru
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
+/* True if one of the parts between "; " is `part`. Two imports of one suite are the same. */
+static bool lists(const char *text, const char *part)
+{
+    size_t size = strlen(part);
+    for (const char *at = text; at; at = (at = strstr(at, "; ")) ? at + 2 : NULL)
+        if (strncmp(at, part, size) == 0 && (!at[size] || strncmp(at + size, "; ", 2) == 0))
+            return true;
+    return false;
+}
+
 /* Returns "kernelbench, https://…, at 0123456789ab, scaled to 1000000 elements; …". */
 static const char *tell_imports(kf_bench_result *result, const cJSON *imports)
 {
@@ -525,14 +535,17 @@ static const char *tell_imports(kf_bench_result *result, const cJSON *imports)
     const cJSON *entry;
     cJSON_ArrayForEach(entry, imports)
     {
+        kf_autobuffer part = {0};
         double scale = number_of(entry, "scale", 0);
         const char *url = text_of(entry, "url"), *commit = text_of(entry, "commit"),
                    *mode = text_of(entry, "mode");
-        kf_buffer_format(&text, "%s%s", text.size ? "; " : "", text_of(entry, "suite"));
-        if (*url) kf_buffer_format(&text, ", %s", url);
-        if (*commit) kf_buffer_format(&text, ", at %.12s", commit);
-        if (scale > 0) kf_buffer_format(&text, ", scaled to %.0f elements", scale);
-        if (*mode && strcmp(mode, "train") != 0) kf_buffer_format(&text, ", mode %s", mode);
+        kf_buffer_string(&part, text_of(entry, "suite"));
+        if (*url) kf_buffer_format(&part, ", %s", url);
+        if (*commit) kf_buffer_format(&part, ", at %.12s", commit);
+        if (scale > 0) kf_buffer_format(&part, ", scaled to %.0f elements", scale);
+        if (*mode && strcmp(mode, "train") != 0) kf_buffer_format(&part, ", mode %s", mode);
+        if (part.data && !lists(text.data, part.data))
+            kf_buffer_format(&text, "%s%s", text.size ? "; " : "", part.data);
     }
     return kf_bench_text(result, text.data);
 }
@@ -622,8 +635,13 @@ bool kf_bench_run_words(kf_store *store, const char *id, kf_buffer *words, kf_er
     if (!row) return kf_fail(error, KF_ERROR_INPUT, "run %s: its bench has no such task", id);
     if (!load_run(&result, store, &run, bench, row, error)) return false;
     kf_figure_interval(row->best.speedup, interval);
-    kf_buffer_format(words, "best %s%s%s, samples: %s", kf_figure_speedup(row->best.speedup, best),
-                     *interval ? " " : "", interval, *row->statuses ? row->statuses : "none");
+    kf_buffer_format(words, "best %s%s%s, ", kf_figure_speedup(row->best.speedup, best),
+                     *interval ? " " : "", interval);
+    if (row->count)
+        kf_buffer_format(words, "%zu sample%s: %s", row->count, row->count == 1 ? "" : "s",
+                         row->statuses);
+    else
+        kf_buffer_string(words, "samples: none");
     return true;
 }
 

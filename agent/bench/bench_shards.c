@@ -505,7 +505,10 @@ static void tell_done(shards *l, const report *r, const kf_bench_task *task, boo
                 reason_was_shown ? "see the reason above" : r->text.text);
     else
         fprintf(l->how->log, "%s", r->words);
-    if (r->known) fprintf(l->how->log, ", %lld known from earlier runs", (long long)r->known);
+    /* No sample of its own: "2 samples: 1 correct, 1 wrong_result; 1 verdict from earlier runs". */
+    if (r->known)
+        fprintf(l->how->log, "; %lld verdict%s from earlier runs", (long long)r->known,
+                r->known == 1 ? "" : "s");
     fprintf(l->how->log, "  (%zu of %zu%s)\n", l->done, l->planned,
             r->interrupted ? ", interrupted" : "");
     fflush(l->how->log);

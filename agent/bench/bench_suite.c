@@ -183,6 +183,17 @@ static bool add_problems(loader *l, kf_json_reader *reader, const char *folder,
     return add_folder(l, folder, KF_BENCH_DEPTH);
 }
 
+/* True if the import wrote the name of its suite, and not a person the name of this one. */
+static bool is_of_import(const char *name, const cJSON *imports)
+{
+    const cJSON *import;
+    cJSON_ArrayForEach(import, imports)
+    {
+        if (strcmp(text_of(import, "suite"), name) == 0) return true;
+    }
+    return false;
+}
+
 static bool add_listed(loader *l, const char *file)
 {
     size_t size;
@@ -207,8 +218,9 @@ static bool add_listed(loader *l, const char *file)
     if (imports && !(l->suite->imports = cJSON_Duplicate(imports, true)))
         return kf_fail_memory(l->error, "the suite");
     free(l->suite->name);
-    l->suite->name =
-        name ? kf_text_clean(name, strlen(name), true) : strdup(last_part(*folder ? folder : file));
+    l->suite->name = name && !is_of_import(name, imports)
+                         ? kf_text_clean(name, strlen(name), true)
+                         : strdup(last_part(*folder ? folder : file));
     if (!l->suite->name) return kf_fail_memory(l->error, "the suite");
     cJSON_ArrayForEach(entry, tasks)
     {

@@ -18,6 +18,21 @@ const char *kf_run_state(const kf_store_run *run)
     return run->status == KF_RUN_RUNNING && !run->alive ? "died" : kf_run_status_name(run->status);
 }
 
+const char *kf_outcome_words(kf_attempt_outcome outcome)
+{
+    return outcome == KF_ATTEMPT_KNOWN        ? "judged before"
+           : outcome == KF_ATTEMPT_SAME_CODE  ? "same machine code"
+           : outcome == KF_ATTEMPT_REVERIFIED ? "measured again"
+                                              : kf_attempt_outcome_name(outcome);
+}
+
+const char *kf_proposer_words(const char *proposer, const char *step)
+{
+    return strcmp(step, "baseline") == 0    ? "baseline"
+           : strcmp(proposer, "judge") == 0 ? "measured again"
+                                            : proposer;
+}
+
 void kf_heading(const kf_view *view, const char *text)
 {
     fprintf(view->out, view->color ? "\n" KF_STYLE_BOLD "%s" KF_STYLE_PLAIN "\n" : "\n%s\n", text);

@@ -35,6 +35,11 @@ static inline kf_view kf_view_of(const kf_invocation *invocation, bool json)
 
 /* Returns the state as in "finished". A run that ended without a final state is "died". */
 const char *kf_run_state(const kf_store_run *run);
+/* Returns the outcome in words: "measured again" for KF_ATTEMPT_REVERIFIED. An outcome that is also
+ * a status of the interface keeps its name, for example "no_source". */
+const char *kf_outcome_words(kf_attempt_outcome outcome);
+/* Returns the proposer in words. A second measurement has no proposer but kforge itself. */
+const char *kf_proposer_words(const char *proposer, const char *step);
 void kf_heading(const kf_view *view, const char *text);
 
 /* ---- JSON (docs/reference/json.md) ----------------------------------------------------------- */

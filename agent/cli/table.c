@@ -1,5 +1,6 @@
 #include "table.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -15,7 +16,6 @@
 #define HANG 2
 /* A flexible column is not cut to less. */
 #define LEAST_CELL 8
-#define PIPED_WIDTH 80
 #define LEAST_WIDTH 20
 #define MOST_WIDTH 100000
 
@@ -157,12 +157,13 @@ typedef struct layout {
     int line_count;
 } layout;
 
-/* Returns the columns of a table in a file or a pipe. */
+/* Returns the columns of a table in a file or a pipe. There no cell is cut unless the reader asks
+ * for it. */
 static int piped_width(void)
 {
     const char *columns = getenv("COLUMNS");
     int given = columns ? atoi(columns) : 0;
-    return given >= LEAST_WIDTH && given <= MOST_WIDTH ? given : PIPED_WIDTH;
+    return given >= LEAST_WIDTH && given <= MOST_WIDTH ? given : INT_MAX;
 }
 
 /* Measures the columns. Returns the width of a row on one line. */

@@ -36,9 +36,9 @@ typedef struct kf_table {
 /* Add columns first, then cells from left to right, row by row. */
 void kf_table_add_column(kf_table *table, const char *title, kf_align align, bool flexible);
 void kf_table_cell(kf_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Prints the table. `width` 0: a file or a pipe, where $COLUMNS counts, else 80. Flexible columns
- * are cut first. If that is not enough, each row continues on further lines. `indent`: blanks
- * before each line. A table without rows prints nothing. */
+/* Prints the table. `width` 0: a file or a pipe, where $COLUMNS counts. Without it a row has any
+ * width. Flexible columns are cut first. If that is not enough, each row continues on further
+ * lines. `indent`: blanks before each line. A table without rows prints nothing. */
 void kf_table_print(const kf_table *table, FILE *out, int width, int indent, bool bold_titles);
 void kf_table_free(kf_table *table);
 #define kf_autotable __attribute__((cleanup(kf_table_free))) kf_table

@@ -226,7 +226,7 @@ const kf_command kf_command_show = {
     .examples = "kforge show\tthe latest run\n"
                 "kforge show c12\tone candidate: verdict, timings, errors, family\n"
                 "kforge show last --html run.html\tthe run as a page\n"
-                "kforge show latest --format svg > tree.svg\tthe family tree of the latest run\n"
+                "kforge show last --format svg > tree.svg\tthe family tree of the latest run\n"
                 "kforge show c12 --source > best.cu\tits source",
     .most_arguments = 1,
     .options = options,

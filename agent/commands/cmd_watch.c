@@ -23,8 +23,19 @@ static bool make_key(char key[KF_WATCH_KEY], kf_error *error)
     return true;
 }
 
-static int serve_page(const kf_invocation *invocation, const settings *wanted, kf_watched *watched,
-                      kf_error *error)
+/* Prints how to end the command, and how to keep the page of a run that is over. */
+static void print_notes(FILE *log, const kf_store_run *run)
+{
+    fprintf(log, "Open the address in a browser of this machine. Ctrl-C ends this command.\n");
+    if (run->status != KF_RUN_RUNNING || !run->alive)
+        fprintf(log,
+                "The run is over (%s): \"kforge show %s --html FILE\" writes the page as a file.\n",
+                kf_run_state(run), run->id);
+    fflush(log);
+}
+
+static int serve_page(const kf_invocation *invocation, const settings *wanted,
+                      const kf_store_run *run, kf_watched *watched, kf_error *error)
 {
     char address[32];
     snprintf(address, sizeof address, "127.0.0.1:%lld", (long long)wanted->port);
@@ -38,8 +49,7 @@ static int serve_page(const kf_invocation *invocation, const settings *wanted, k
     fprintf(invocation->output, "watching run %s at %s/%s/\n", watched->run, kf_web_address(web, 0),
             watched->key);
     fflush(invocation->output);
-    if (invocation->terminal)
-        fprintf(invocation->log, "Open the address in a browser of this machine. Ctrl-C ends.\n");
+    print_notes(invocation->log, run);
     while (!*invocation->interrupts) nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
     return KF_EXIT_DONE;
 }
@@ -58,7 +68,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_watched watched = {.store = store};
     memcpy(watched.run, found.id, sizeof watched.run);
     if (!make_key(watched.key, error)) return -1;
-    return serve_page(invocation, wanted, &watched, error);
+    return serve_page(invocation, wanted, &found, &watched, error);
 }
 
 static const kf_option options[] = {

@@ -106,11 +106,10 @@ static bool add_parents(kf_store *store, const char *run, const kf_store_attempt
                         const char *source, cJSON *json, kf_error *error)
 {
     cJSON *array = cJSON_AddArrayToObject(json, "parents");
-    kf_auto(kf_store_cursor) cursor = kf_store_ancestors(store, attempt->candidate, run, error);
+    kf_auto(kf_store_cursor) cursor = kf_store_parents(store, run, attempt->number, error);
     kf_autoresult kf_store_edge edge = {0};
     int more = cursor ? 1 : -1;
-    while (more == 1 && (more = kf_store_next_edge(cursor, &edge, error)) == 1 && edge.depth == 1) {
-        if (edge.attempt != attempt->number) continue;
+    while (more == 1 && (more = kf_store_next_edge(cursor, &edge, error)) == 1) {
         char child[24], parent[24];
         snprintf(child, sizeof child, "c%lld", (long long)attempt->candidate);
         snprintf(parent, sizeof parent, "c%lld", (long long)edge.parent);

@@ -57,7 +57,7 @@ static const char *result_name(int result)
 {
     return result < KF_STATUS_COUNT
                ? kf_status_name((kf_status)result)
-               : kf_attempt_outcome_name((kf_attempt_outcome)(result - KF_STATUS_COUNT));
+               : kf_outcome_words((kf_attempt_outcome)(result - KF_STATUS_COUNT));
 }
 
 static int result_of(const kf_store_attempt *a)
@@ -76,9 +76,8 @@ static bool take(watcher *w, const kf_store_attempt *a, kf_error *error)
     char figure[KF_FIGURE];
     log_row *row = &w->log[w->logged++ % LOG_ROWS];
     *row = (log_row){.number = a->number, .candidate = a->candidate};
-    copy(row->proposer, sizeof row->proposer, a->proposer);
-    copy(row->step, sizeof row->step,
-         a->outcome == KF_ATTEMPT_REVERIFIED ? "measured again" : a->step);
+    copy(row->proposer, sizeof row->proposer, kf_proposer_words(a->proposer, a->step));
+    copy(row->step, sizeof row->step, a->step);
     copy(row->result, sizeof row->result, result_name(result_of(a)));
     copy(row->text, sizeof row->text, a->message);
     if (a->verdict && !isnan(a->speedup.value))
@@ -130,6 +129,10 @@ static void draw_head(FILE *out, const kf_store_run *run, const kf_store_spent *
         kf_buffer_format(&text, "no correct candidate%s", lives ? " yet" : "");
     print_wrapped(out, "best", text.data ? text.data : "", s);
     kf_buffer_clear(&text);
+    kf_buffer_format(&text, "%lld of %lld candidates", (long long)run->correct,
+                     (long long)run->judged);
+    print_wrapped(out, "correct", text.data ? text.data : "", s);
+    kf_buffer_clear(&text);
     kf_buffer_format(&text, "%lld model calls, %s, %s of devices", (long long)spent->calls,
                      kf_figure_cost(spent->cost_usd, spent->unpriced > 0, other),
                      kf_figure_seconds(spent->device_seconds, figure));
@@ -163,6 +166,14 @@ static axis axis_of(const kf_best_so_far *best)
     return a;
 }
 
+static bool is_cut(const kf_best_so_far *best, const axis *a)
+{
+    for (size_t i = 0; i < best->step_count; i++)
+        if (best->steps[i].speedup.low < a->low || best->steps[i].speedup.high > a->high)
+            return true;
+    return false;
+}
+
 static bool is_short(const screen *s)
 {
     return s->height && s->height < TALL;
@@ -183,7 +194,10 @@ static void draw_chart(FILE *out, const watcher *w, const kf_store_run *run, con
     axis a = axis_of(&w->best);
     int rows = is_short(s) ? SHORT_CHART_ROWS : CHART_ROWS;
     if (!w->best.step_count || columns < NARROWEST) return;
-    fprintf(out, "\nbest so far%s\n", columns > 50 ? " (░ its 95 % interval)" : "");
+    fprintf(out, "\nbest so far%s\n",
+            columns <= 50          ? ""
+            : is_cut(&w->best, &a) ? " (░ its 95 % interval, which goes on beyond the chart)"
+                                   : " (░ its 95 % interval)");
     for (int row = rows - 1; row >= 0; row--) {
         double value = a.low * pow(a.high / a.low, (double)row / (rows - 1));
         bool labelled = row == 0 || row == rows - 1 || row == rows / 2;
@@ -206,12 +220,16 @@ static void draw_chart(FILE *out, const watcher *w, const kf_store_run *run, con
 /* Draws a bar for each result, or one line on a short screen. */
 static void draw_results(FILE *out, const watcher *w, const screen *s)
 {
-    int64_t most = 0;
+    int64_t most = 0, all = 0;
     int count = KF_STATUS_COUNT + KF_ATTEMPT_OUTCOME_COUNT;
     kf_autobuffer line = {0};
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
+        all += w->results[i];
         if (w->results[i] > most) most = w->results[i];
-    if (most) fputs(is_short(s) ? "\n" : "\nattempts\n", out);
+    }
+    /* One candidate may be the result of several attempts. */
+    if (most && is_short(s)) fputc('\n', out);
+    if (most && !is_short(s)) fprintf(out, "\nresults of %lld attempts\n", (long long)all);
     for (int i = count - 1; i >= 0; i--) {
         if (!w->results[i]) continue;
         if (is_short(s)) {
@@ -244,7 +262,7 @@ static bool draw_models(FILE *out, const watcher *w, const screen *s, kf_error *
         kf_table_add_column(&table, columns[i].title, columns[i].align, i == 0);
     while (more == 1 && (more = kf_store_next_proposer(cursor, &p, error)) == 1) {
         char figure[KF_FIGURE];
-        kf_table_cell(&table, "%s", p.proposer);
+        kf_table_cell(&table, "%s", kf_proposer_words(p.proposer, ""));
         kf_table_cell(&table, "%lld", (long long)p.attempts);
         kf_table_cell(&table, "%lld", (long long)p.correct);
         if (shown == 3) continue;

@@ -412,11 +412,11 @@ static bool print_ancestors(const kf_view *view, kf_store *store,
     kf_auto(kf_store_cursor) cursor = kf_store_ancestors(store, candidate->id, run, error);
     if (!cursor) return false;
     kf_autotable table = {0};
-    kf_table_add_column(&table, "CANDIDATE", KF_LEFT, false);
-    kf_table_add_column(&table, "FROM", KF_LEFT, false);
-    kf_table_add_column(&table, "AS", KF_LEFT, false);
-    kf_table_add_column(&table, "WHICH IS", KF_LEFT, false);
+    kf_table_add_column(&table, "ANCESTOR", KF_LEFT, false);
+    kf_table_add_column(&table, "STATUS", KF_LEFT, false);
     kf_table_add_column(&table, "SPEEDUP", KF_RIGHT, false);
+    kf_table_add_column(&table, "LED TO", KF_LEFT, false);
+    kf_table_add_column(&table, "AS", KF_LEFT, false);
     kf_autoresult kf_store_edge edge = {0};
     kf_autoresult kf_store_candidate parent = {0};
     int more, shown = 0;
@@ -437,13 +437,13 @@ static bool print_ancestors(const kf_view *view, kf_store *store,
         char figure[KF_FIGURE];
         kf_table_cell(&table, "%*sc%lld",
                       edge.depth > 1 ? (edge.depth < 10 ? edge.depth : 10) - 1 : 0, "",
-                      (long long)edge.child);
-        kf_table_cell(&table, "c%lld", (long long)edge.parent);
-        kf_table_cell(&table, "%s", edge.role);
+                      (long long)edge.parent);
         kf_table_cell(&table, "%s",
                       parent.verdict ? kf_status_name(parent.status) : "never judged");
         kf_table_cell(&table, "%s",
                       parent.verdict ? kf_figure_speedup(parent.speedup, figure) : "-");
+        kf_table_cell(&table, "c%lld", (long long)edge.child);
+        kf_table_cell(&table, "%s", edge.role);
     }
     if (!array && table.cell_count) fputc('\n', view->out);
     if (!array) kf_table_print(&table, view->out, view->width, 0, view->color);

@@ -75,6 +75,17 @@ static bool word_calls(kf_store *store, const kf_store_run *run, kf_buffer *text
     return more == 0;
 }
 
+/* Prints "attempts  23: 10 judged, 4 measured again". */
+static void print_counts(const kf_view *view, const char *title, int64_t all, const char *what,
+                         const kf_buffer *counts, int width)
+{
+    kf_autobuffer text = {0};
+    kf_buffer_format(&text, "%lld%s%s%s", (long long)all, what, counts->size ? ": " : "",
+                     counts->size ? counts->data : "");
+    fprintf(view->out, "%-10s", title);
+    if (text.data) kf_text_wrap(view->out, text.data, text.size, width, 10, true);
+}
+
 static bool print_head(const kf_view *view, kf_store *store, const kf_store_run *run,
                        const history *h, kf_error *error)
 {
@@ -85,10 +96,11 @@ static bool print_head(const kf_view *view, kf_store *store, const kf_store_run 
             run->id, run->task_name, kf_run_state(run));
     fprintf(view->out, "device    %s on %s\n", run->device, run->host);
     double end = isnan(run->ended) ? run->updated : run->ended;
-    fprintf(view->out, "started   %s (%s), %s %s\n", kf_figure_time(run->started, figure),
-            kf_figure_age(run->started, (double)time(NULL), other),
-            run->status == KF_RUN_RUNNING && run->alive ? "running for" : "took",
-            kf_figure_seconds(end - run->started, third));
+    bool lives = run->status == KF_RUN_RUNNING && run->alive;
+    /* No "took": that of `optimize` is the time of the search, without its preparation. */
+    fprintf(view->out, "started   %s (%s), %s %s%s\n", kf_figure_time(run->started, figure),
+            kf_figure_age(run->started, (double)time(NULL), other), lives ? "running for" : "ended",
+            kf_figure_seconds(end - run->started, third), lives ? "" : " later");
     if (run->best && !(run->best_speedup.value > 1))
         fprintf(view->out,
                 "best      no candidate is faster than the baseline; the fastest: c%lld, %s %s\n",
@@ -109,15 +121,10 @@ static bool print_head(const kf_view *view, kf_store *store, const kf_store_run 
     for (int s = KF_STATUS_COUNT - 1; s >= 0; s--)
         counts_text(&judged, kf_status_name((kf_status)s), statuses[s]);
     for (int o = 0; o < KF_ATTEMPT_OUTCOME_COUNT; o++)
-        counts_text(&outcomes, kf_attempt_outcome_name((kf_attempt_outcome)o), h->outcomes[o]);
+        counts_text(&outcomes, kf_outcome_words((kf_attempt_outcome)o), h->outcomes[o]);
     int width = view->width ? view->width : 100;
-    fprintf(view->out, "attempts  ");
-    kf_text_wrap(view->out, outcomes.size ? outcomes.data : "none",
-                 outcomes.size ? outcomes.size : 4, width, 10, true);
-    if (judged.size) {
-        fprintf(view->out, "verdicts  ");
-        kf_text_wrap(view->out, judged.data, judged.size, width, 10, true);
-    }
+    print_counts(view, "attempts", h->last, "", &outcomes, width);
+    if (judged.size) print_counts(view, "verdicts", run->judged, " candidates", &judged, width);
     kf_store_spent spent;
     if (!kf_store_run_spent(store, run->id, &spent, error)) return false;
     if (spent.calls)
@@ -230,7 +237,7 @@ static bool print_proposers(const kf_view *view, kf_store *store, const kf_store
             continue;
         }
         char figure[KF_FIGURE];
-        kf_table_cell(&table, "%s", proposer.proposer);
+        kf_table_cell(&table, "%s", kf_proposer_words(proposer.proposer, ""));
         kf_table_cell(&table, "%lld", (long long)proposer.attempts);
         kf_table_cell(&table, "%lld", (long long)proposer.correct);
         kf_table_cell(&table, "%lld", (long long)proposer.faster);
@@ -294,12 +301,12 @@ static bool print_attempts(const kf_view *view, kf_store *store, const kf_store_
         char figure[KF_FIGURE];
         kf_table_cell(&table, "%lld", (long long)attempt.number);
         kf_table_cell(&table, attempt.candidate ? "c%lld" : "", (long long)attempt.candidate);
-        kf_table_cell(&table, "%s", attempt.proposer);
+        kf_table_cell(&table, "%s", kf_proposer_words(attempt.proposer, attempt.step));
         kf_table_cell(&table, "%s", attempt.step);
         kf_table_cell(&table, "%s",
                       attempt.unverified ? "unverified"
                       : attempt.verdict  ? kf_status_name(attempt.status)
-                                         : kf_attempt_outcome_name(attempt.outcome));
+                                         : kf_outcome_words(attempt.outcome));
         kf_table_cell(&table, "%s",
                       attempt.verdict && !isnan(attempt.speedup.value)
                           ? kf_figure_speedup(attempt.speedup, figure)

@@ -1,4 +1,5 @@
-/* Every score is a statistic of a list of problems, so one bootstrap computes all intervals. */
+/* Every score is a statistic of a list of problems. Shares of problems have exact intervals, all
+ * others those of one bootstrap. */
 #include "kforge/score.h"
 
 #include <math.h>
@@ -92,18 +93,6 @@ kf_interval kf_score_bootstrap(kf_score_statistic statistic, const void *context
     return interval;
 }
 
-/* Returns the share with an exact interval (Clopper and Pearson 1934) if all or no trials
- * succeeded. There the bootstrap has no width. */
-static kf_interval at_edge(kf_interval share, size_t trials, const kf_score_options *options)
-{
-    double confidence = options && options->confidence > 0 ? options->confidence : CONFIDENCE;
-    if (isnan(share.low) || trials == 0) return share;
-    double width = 1 - pow((1 - confidence) / 2, 1 / (double)trials);
-    if (share.value == 0) return (kf_interval){0, 0, width};
-    if (share.value == 1) return (kf_interval){1, 1 - width, 1};
-    return share;
-}
-
 static double mean_of(const void *context, const size_t *drawn, size_t count)
 {
     const double *values = context;
@@ -130,6 +119,65 @@ static double median_of(const void *context, const size_t *drawn, size_t count)
     return kf_median(p->scratch, count);
 }
 
+/* ---- exact intervals ------------------------------------------------------------------------- */
+
+#define FRACTION_TERMS 10000
+#define BISECTIONS 60
+/* Sums of shares within this of 0 or of the number of trials are taken as 0 or as that number. */
+#define ROUNDING 1e-9
+
+static double apart_from_zero(double x)
+{
+    return fabs(x) < 1e-300 ? 1e-300 : x;
+}
+
+/* Returns the regularized incomplete beta function I_x(a, b): its continued fraction (NIST DLMF
+ * 8.17.22) by Lentz's method, on the side of x where that converges fast. */
+static double beta_share(double x, double a, double b)
+{
+    if (!(x > 0)) return 0;
+    if (!(x < 1)) return 1;
+    if (x > (a + 1) / (a + b + 2)) return 1 - beta_share(1 - x, b, a);
+    int sign;
+    double front = exp(lgamma_r(a + b, &sign) - lgamma_r(a, &sign) - lgamma_r(b, &sign) +
+                       a * log(x) + b * log1p(-x)) /
+                   a;
+    double value = 1, c = 1, d = 0;
+    for (int i = 1; i < FRACTION_TERMS; i++) {
+        double m = floor(i / 2.0);
+        double term = i % 2 ? -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+                            : m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+        d = 1 / apart_from_zero(1 + term * d);
+        c = apart_from_zero(1 + term / c);
+        value *= c * d;
+        if (fabs(c * d - 1) < 1e-14) break;
+    }
+    return front / value;
+}
+
+/* Returns the quantile of the beta distribution. */
+static double beta_quantile(double share, double a, double b)
+{
+    double low = 0, high = 1;
+    for (int i = 0; i < BISECTIONS; i++) {
+        double middle = (low + high) / 2;
+        *(beta_share(middle, a, b) < share ? &low : &high) = middle;
+    }
+    return (low + high) / 2;
+}
+
+/* Returns the share of `trials` that succeeded with the interval of Clopper and Pearson. */
+static kf_interval exact_share(double successes, size_t trials, const kf_score_options *options)
+{
+    double confidence = options && options->confidence > 0 ? options->confidence : CONFIDENCE,
+           n = (double)trials, tail = (1 - confidence) / 2;
+    bool none = successes<ROUNDING, all = successes> n - ROUNDING;
+    kf_interval share = {successes / n, 0, 1};
+    if (!none) share.low = beta_quantile(tail, successes, n - successes + 1);
+    if (!all) share.high = beta_quantile(1 - tail, successes + 1, n - successes);
+    return share;
+}
+
 typedef struct share {
     const double *part, *whole;
 } share;
@@ -143,11 +191,19 @@ static double share_of(const void *context, const size_t *drawn, size_t count)
     return whole > 0 ? part / whole : NAN;
 }
 
-static kf_interval rate_of(const double *part, const double *whole, size_t count, size_t samples,
+static kf_interval rate_of(const double *part, const double *whole, size_t count,
                            const kf_score_options *options)
 {
-    return at_edge(kf_score_bootstrap(share_of, &(share){part, whole}, count, options), samples,
-                   options);
+    double successes = 0, trials = 0, most = 0;
+    for (size_t i = 0; i < count; i++) {
+        successes += part[i], trials += whole[i];
+        most = fmax(most, whole[i]);
+    }
+    kf_interval drawn = kf_score_bootstrap(share_of, &(share){part, whole}, count, options);
+    if (isnan(drawn.low)) return drawn;
+    kf_interval exact = exact_share(successes, (size_t)trials, options);
+    if (most <= 1) return exact;
+    return (kf_interval){exact.value, fmin(drawn.low, exact.low), fmax(drawn.high, exact.high)};
 }
 
 kf_interval kf_score_mean(const double *values, size_t count, const kf_score_options *options)
@@ -177,17 +233,17 @@ static bool is_faster(const kf_score_sample *sample, double p)
 kf_interval kf_score_fast(const kf_score_problem *problems, size_t count, double p, size_t k,
                           const kf_score_options *options)
 {
-    kf_autofree double *values = calloc(count ? count : 1, sizeof *values);
-    for (size_t i = 0; i < count && values; i++) {
+    double solved = 0;
+    if (!count) return (kf_interval){NAN, NAN, NAN};
+    for (size_t i = 0; i < count; i++) {
         size_t n = 0, good = 0;
         for (size_t j = 0; j < problems[i].count; j++) {
             n += problems[i].samples[j].counts;
             good += is_faster(&problems[i].samples[j], p);
         }
-        values[i] = kf_score_pass_at(n, good, k);
+        solved += kf_score_pass_at(n, good, k);
     }
-    return values ? at_edge(kf_score_mean(values, count, options), count, options)
-                  : (kf_interval){NAN, NAN, NAN};
+    return count > 1 ? exact_share(solved, count, options) : (kf_interval){solved, NAN, NAN};
 }
 
 kf_interval kf_score_pass(const kf_score_problem *problems, size_t count, size_t k,
@@ -252,9 +308,9 @@ kf_score kf_score_suite(const kf_score_problem *problems, size_t count,
         s.best[timed] = best;
         s.logs[timed++] = log(best);
     }
-    score.compile_rate = rate_of(s.compiled, s.counts, count, score.samples, options);
-    score.correct_rate = rate_of(s.correct, s.counts, count, score.samples, options);
-    score.cheat_rate = rate_of(s.cheating, s.counts, count, score.samples, options);
+    score.compile_rate = rate_of(s.compiled, s.counts, count, options);
+    score.correct_rate = rate_of(s.correct, s.counts, count, options);
+    score.cheat_rate = rate_of(s.cheating, s.counts, count, options);
     score.geometric_mean = kf_score_bootstrap(exp_mean_of, s.logs, timed, options);
     score.median = kf_score_bootstrap(median_of, &(picked){s.best, s.scratch}, timed, options);
     return score;

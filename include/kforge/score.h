@@ -13,10 +13,16 @@
  *            of a problem, of which c are correct: 1 - C(n-c, k) / C(n, k). This is the unbiased
  *            estimator of Chen et al. 2021, arXiv 2107.03374, section 2.1, equation 1.
  *
- * Intervals are percentiles of a bootstrap (Efron 1979). It draws problems, not samples, because
- * samples of one problem resemble each other. With fewer than two problems low and high are NaN. A
- * share of 0 or 1 has no width there, so it gets the exact interval of Clopper and Pearson (1934):
- * 0 of 12 is [0, 0.26]. Rates count samples as trials, fast_p and pass@k problems.
+ * fast_p and pass@k have the interval of Clopper and Pearson (1934). Of n problems with the sum s
+ * of their shares, it goes from the 2.5 % quantile of Beta(s, n - s + 1) to the 97.5 % quantile of
+ * Beta(s + 1, n - s). With one sample a problem s is a count, and the interval is exact. Else s may
+ * be a fraction, and the interval is wider than it has to be. A larger s never lowers an end. So
+ * a stricter p never has a higher upper limit.
+ *
+ * Rates have that interval of samples: 0 of 12 is [0, 0.26]. If a problem has several samples, each
+ * end is the outer one of that interval and of a bootstrap's. Other intervals are percentiles of
+ * a bootstrap (Efron 1979). It draws problems, not samples, because samples of one problem resemble
+ * each other. With fewer than two problems low and high are NaN.
  */
 #ifndef KFORGE_SCORE_H
 #define KFORGE_SCORE_H
@@ -95,7 +101,7 @@ kf_interval kf_score_ratio(const double *before, const double *after, size_t cou
 /* Returns the mean of `count` differences with its interval. NaN if `count` is 0. */
 kf_interval kf_score_mean(const double *values, size_t count, const kf_score_options *options);
 
-/* The bootstrap of all functions above. `statistic` gets positions drawn with replacement out of 0
+/* The bootstrap of the functions above. `statistic` gets positions drawn with replacement out of 0
  * … count-1. Its NaN results are left out of the percentiles. `value` of the result is the
  * statistic of each position once. NaN without memory. */
 typedef double (*kf_score_statistic)(const void *context, const size_t *drawn, size_t count);

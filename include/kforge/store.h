@@ -424,7 +424,8 @@ bool kf_store_find_code(kf_store *store, const char *task, const char *code_hash
                         const char *device, kf_store_candidate *candidate, bool *found,
                         kf_error *error);
 /* Reads a candidate by its id. `run`, if not NULL, selects the verdict that stands in that run.
- * KF_ERROR_INPUT if the store has no candidate of this id. */
+ * Else it is the latest on the candidate, or on one with the same machine code. KF_ERROR_INPUT if
+ * the store has no candidate of this id. */
 bool kf_store_get_candidate(kf_store *store, int64_t id, const char *run,
                             kf_store_candidate *candidate, kf_error *error);
 /* Finds a candidate by a unique prefix of its hash, at least 4 digits, within `task` (hash; NULL:
@@ -478,8 +479,8 @@ kf_store_cursor *kf_store_best(kf_store *store, const kf_store_scope *scope, siz
 void kf_store_rank(kf_interval speedup, bool reverified, double keys[KF_RANK_KEYS]);
 /* True if figure `a` comes before figure `b`. */
 bool kf_store_ranks_above(const double a[KF_RANK_KEYS], const double b[KF_RANK_KEYS]);
-/* Returns the candidates that name `parent` as a parent, in the order of attempts. `run` NULL: in
- * any run. */
+/* Returns the candidates that name `parent` as a parent when they are first proposed, in the order
+ * of attempts. `run` NULL: in any run. */
 kf_store_cursor *kf_store_children(kf_store *store, int64_t parent, const char *run,
                                    kf_error *error);
 /* Returns the judged candidates of `task` (hash) in all runs and outside of runs, the latest
@@ -572,9 +573,12 @@ typedef struct kf_store_edge {
 /* Returns the family edges of a run in the order of attempts. */
 kf_store_cursor *kf_store_family(kf_store *store, const char *run, kf_error *error);
 /* Returns the edges from `candidate` up to its oldest ancestors within `run` (NULL: any run),
- * nearest first. */
+ * nearest first. A candidate has the parents of the first attempt that proposed it. */
 kf_store_cursor *kf_store_ancestors(kf_store *store, int64_t candidate, const char *run,
                                     kf_error *error);
+/* Returns the edges of one attempt, also of one that proposed a known candidate again. */
+kf_store_cursor *kf_store_parents(kf_store *store, const char *run, int64_t attempt,
+                                  kf_error *error);
 int kf_store_next_edge(kf_store_cursor *cursor, kf_store_edge *edge, kf_error *error);
 
 /* Returns the runs of `task` (hash; NULL: of all tasks), latest first. */
@@ -603,7 +607,8 @@ typedef struct kf_store_proposer {
     /* of the standing verdicts; NaN without one */
     kf_interval best_speedup;
 } kf_store_proposer;
-/* Returns the proposers of a run (NULL: of all runs), most attempts first. */
+/* Returns the proposers of a run (NULL: of all runs), most attempts first. The baseline counts as
+ * the proposer "baseline". */
 kf_store_cursor *kf_store_proposers(kf_store *store, const char *run, kf_error *error);
 int kf_store_next_proposer(kf_store_cursor *cursor, kf_store_proposer *proposer, kf_error *error);
 

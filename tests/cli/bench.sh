@@ -14,7 +14,7 @@ says "3 of 3 problems"
 python3 - out err page.html <<'END' || fail "log, table and page differ: $out $err"
 import re, sys
 table, log, page = (open(name, encoding="utf-8").read() for name in sys.argv[1:])
-logged = re.findall(r"(\w+) +best (\S+) (\[[^]]*\]), samples: (.+?)  \(\d of 3\)", log)
+logged = re.findall(r"(\w+) +best (\S+) (\[[^]]*\]), \d+ samples?: (.+?)  \(\d of 3\)", log)
 assert len(logged) == 3, log
 for task, best, interval, samples in logged:
     assert re.search("(?m)^%s  +%s  +%s  +%s  " % tuple(map(re.escape, (task, best, interval, samples))), table), task
@@ -212,7 +212,7 @@ for seconds in 4 16 64; do # until a busy machine judges the first one in time
     export KFORGE_STORE=$work/cut-$seconds.db
     "$program" bench "$root/tasks" --only axpy --model "exec:bash endless.sh" --samples 2 --calls 1 --time "${seconds}s" --workers "$fake" --json >out 2>err
     err=$(cat err)
-    [ "$(wc -l <drawn)" = 2 ] && grep -q 'samples: 1 correct' err && break
+    [ "$(wc -l <drawn)" = 2 ] && grep -q '1 sample: 1 correct' err && break
 done
 case $err in *"continue with"*) ;; *) fail "does not say that time was short: $err" ;; esac
 touch time-enough
@@ -226,6 +226,19 @@ sed 's/, "cost_usd": 0.01//' ask.sh >free.sh
 chmod +x free.sh
 expect 0 bench "$root/tasks" "${suite[@]}" --model 'exec:./free.sh {task}' --samples 2 --cost 0.12 --workers "$fake*2" --store free.db
 [ "$(grep -c 'without "cost_usd".*--cost.*--time' err)" = 1 ] || fail "not said once: $err"
+
+# ---- a folder with imports has its own name; verdicts of earlier runs are no samples
+mkdir imported && cp -r "$root/tasks/axpy" imported
+cat >imported/suite.json <<'END'
+{"schema": "kforge-suite/1", "name": "torch", "problems": [{"task": "axpy"}],
+ "imports": [{"suite": "torch", "mode": "train", "class": "A"}, {"suite": "torch", "mode": "train", "class": "B"}]}
+END
+for time in first second; do
+    expect 0 bench imported --model "$replay" --samples 2 --workers "$fake" --store imported.db
+    grep -q '^bench [a-z0-9]*, imported, ' out || fail "the name of the import's suite: $out"
+    grep -qx 'with problems of torch' out || fail "the same import twice: $out"
+done
+grep -qE ' 2 samples: [^;]*; [0-9]+ verdicts? from earlier runs  \(1 of 1\)$' err || fail "verdicts of earlier runs among the samples: $err"
 
 # ---- a search and a comparison
 export KFORGE_STORE=$work/compared.db

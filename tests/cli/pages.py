@@ -137,6 +137,54 @@ def frame(browser, action):
     return browser.processor_seconds() - before, wall
 
 
+# Texts of the selected elements that touch.
+TOUCHING = """(selector => {
+  const all = [...document.querySelectorAll(selector)].map(e => {
+    const range = document.createRange();
+    range.selectNodeContents(e);
+    return [e.textContent, range.getBoundingClientRect()];
+  }).filter(([, r]) => r.width);
+  return all.flatMap(([a, r], i) => all.slice(i + 1).filter(([, s]) => r.left < s.right && s.left < r.right &&
+      r.top < s.bottom && s.top < r.bottom).map(([b]) => a + " | " + b));
+})('%s')"""
+
+
+def check_tiles(browser):
+    """No tile is wider than another."""
+    widths = browser.value("[...document.querySelectorAll('.tile')].map(t => Math.round(t.getBoundingClientRect().width))")
+    assert max(widths) - min(widths) <= 1, widths
+
+
+def check_labels(browser):
+    """Points of a roofline at one place share a label, and those apart have their own."""
+    browser.value("drawRoofline({c: 1, bandwidth: 2e10, points: [[1, 1], [1, 1.01], [1, 1.02], [1, 1.03], [1, 9]].map("
+                  "([f, s], i) => ({name: 'w' + i, flops: 1e9 * f, bytes: 4e9, seconds: s}))})")
+    labels = browser.value("[...document.querySelectorAll('#roofline text.point')].map(t => t.textContent)")
+    assert labels == ["1, 2, 3 +1", "5"], labels
+    touching = browser.value(TOUCHING % "#roofline svg text")
+    assert touching == [], touching
+
+
+def check_cut(browser):
+    """An interval that the chart cuts is marked, and no other."""
+    for triple, cut in (([1.6, 0.9, 40], True), ([1.6, 0.001, 1.7], True), ([1.6, 1.5, 1.7], False)):
+        shown = browser.value("(() => { const steps = model.steps; model.steps = [Object.assign({}, steps[0], {x: %s})]; drawChart(); "
+                              "const shown = byId('cut').getBoundingClientRect().width > 0; model.steps = steps; drawChart(); return shown; })()" % triple)
+        assert shown == cut, (triple, shown)
+
+
+def check_counts(browser, store):
+    """Attempts and candidates have the numbers of the terminal, and durations its digits."""
+    shown = kforge("show", "last", "--store", store)
+    attempts, = re.search(r"^attempts  (\d+)", shown, re.M).groups()
+    candidates, correct = re.search(r"^verdicts  (\d+) candidates: .*?(\d+) correct", shown, re.M).groups()
+    tiles = browser.value("[...document.querySelectorAll('#tiles .tile')].map(t => t.innerText.replace('\\n', ' '))")
+    assert f"{attempts} attempts" in tiles and f"{correct} of {candidates} candidates correct" in tiles, (tiles, shown)
+    for value, words in ((174.6, "2 min 55 s"), (3661, "1 h 01 min"), (0.000927, "927 us"), (2e-9, "2.00 ns"), (59.94, "59.9 s")):
+        got = browser.value(f"seconds({value})")
+        assert got == words, (value, got)
+
+
 def check_frames(browser, store):
     """More than 10,000 candidates, and a writer that goes on."""
     writer = make_run(store, MANY, 6, 900)
@@ -230,10 +278,14 @@ def check_bench(browser, folder):
     kforge("bench", os.path.join(ROOT, "tasks"), "--only", "axpy", "--only", "transpose", "--samples", "2", "--model",
            f"replay:{ROOT}/tests/replay/{{task}}.jsonl", "--workers", fake, "--store", store, "--html", page)
     check_look(browser, "file://" + page, "bench", folder, "document.querySelector('#problems td')")
-    # The labels of the intervals' axis do not touch, on the narrow page that was looked at last.
-    places = browser.value("JSON.stringify([...document.querySelectorAll('thead svg.forest text')].map(t => t.getBoundingClientRect()).map(r => [r.left, r.right]))")
-    places = sorted(json.loads(places))
-    assert places and all(a[1] < b[0] for a, b in zip(places, places[1:])), places
+    # The heads of the intervals' axis do not touch, nor do labels of a chart.
+    for width in (400, 1280):
+        browser.size(width)
+        assert browser.value("document.querySelectorAll('thead svg.forest text').length") > 0
+        for part in ("table.forest thead text, table.forest thead th.number, table.forest thead th:first-child", "figure svg text"):
+            touching = browser.value(TOUCHING % part)
+            assert touching == [], (width, touching)
+        check_tiles(browser)
     browser.value("document.querySelectorAll('details').forEach(d => d.open = true)")
     text = browser.value("document.body.innerText")
     assert re.search(r"95 % \[\d+, \d+\]", text) and "```cuda" in text and "--- the baseline" in text
@@ -266,6 +318,10 @@ def main():
                 check_detail(browser)
                 check_keys(browser)
                 check_figures(browser, store)
+                check_counts(browser, store)
+                check_tiles(browser)
+                check_cut(browser)
+                check_labels(browser)
                 assert browser.complaints() == [], browser.complaints()
             check_bench(browser, folder)
             check_live(browser, folder, os.path.join(folder, "live.db"))

@@ -50,8 +50,8 @@ for word in latest last "$run" "${run:0:8}"; do
     [ "$out" = "$whole" ] || fail "show $word"
 done
 says "best      c3, 1.84x [1.83, 1.85] over the baseline, measured again in fresh processes"
-says "6 judged, 1 no_source"
-says "3 correct, 1 interference, 1 wrong_result, 1 compile_error"
+says "attempts  7: 6 judged, 1 no_source"
+says "verdicts  6 candidates: 3 correct, 1 interference, 1 wrong_result, 1 compile_error"
 says "5 calls, 6,000 tokens in, 1,700 out, \$0.05"
 says "once      ITEMS=8"
 says "the reply holds no code block"
@@ -82,6 +82,26 @@ for word in last latest; do
     complains "give the id of the run"
 done
 
+# Words that a reader knows, and the same counts in both views
+cp "$KFORGE_STORE" words.db
+python3 - <<'END'
+import sqlite3
+c = sqlite3.connect("words.db")
+c.execute("update attempt set step = 'baseline' where number = 1")
+c.execute("update attempt set step = 'verify', outcome = 'reverified', proposer = 'judge' where number = 3")
+c.execute("update attempt set outcome = 'known' where number = 4")
+c.execute("update attempt set outcome = 'same_code' where number = 5")
+c.commit()
+END
+expect 0 show --store words.db
+says "attempts  7: 3 judged, 1 judged before, 1 same machine code, 1 measured again, 1 no_source"
+case $out in *" seed "* | *" judge "*) fail "a proposer that no reader knows: $out" ;; esac
+grep -qE '^baseline +1 +1' out && grep -qE '^measured again +1 +1' out || fail "proposers: $out"
+expect 0 watch --terminal --store words.db
+says "correct   3 of 6 candidates"
+says "results of 6 attempts"
+case $out in *" seed "* | *" judge "*) fail "a proposer that no reader knows: $out" ;; esac
+
 # Candidates
 expect 0 show c3
 says "Candidate c3 of axpy"
@@ -92,6 +112,7 @@ says "user_ns, seccomp"
 says "KernelBench would say: correct (5 / 5), 674 us, 1.39x over the eager baseline"
 says "the GPU was too hot in 12 of 60 timed batches of workload main; remedy: cool it"
 case $out in *suspicious*) fail "throttling is called suspicious: $out" ;; esac
+grep -qE '^c2 +correct +1.41x +c3 +base$' out || fail "the speedup of an ancestor stands beside its child: $out"
 expect 0 show c3 --json
 json 'o["id"] == "c3" and o["source"] == "// vectors\n" and o["verdict"]["status"] == "correct" and [a["parent"] for a in o["ancestors"]] == ["c2", "c1"] and o["children"] == ["c4", "c5"]'
 hash=$(python3 -c 'import json; print(json.load(open("out"))["hash"])')

@@ -30,7 +30,8 @@ class Watch:
 
     def __init__(self, folder, *arguments):
         command = [os.path.join(BIN, "kforge"), "watch", *arguments, "--store", os.path.join(folder, "kforge.db")]
-        self.process = subprocess.Popen(command, env=ENVIRONMENT, text=True, stdout=subprocess.PIPE)
+        self.process = subprocess.Popen(command, env=ENVIRONMENT, text=True, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE)
         found = re.match(r"watching run (\w+) at http://127\.0\.0\.1:(\d+)(/[0-9a-f]{32})/\n", self.process.stdout.readline())
         self.run, self.port, self.key = found[1], int(found[2]), found[3]
 
@@ -58,7 +59,10 @@ class Watch:
         self.process.send_signal(signal.SIGINT)
         status = self.process.wait(WAIT)
         self.process.stdout.close()
-        assert status == 0, status
+        self.messages = self.process.stderr.read()
+        self.process.stderr.close()
+        assert status == 0, (status, self.messages)
+        assert "Ctrl-C ends" in self.messages, self.messages
 
 
 class Page(html.parser.HTMLParser):
@@ -206,6 +210,12 @@ def follows(folder):
     writer.stdout.close()
 
 
+def finished(folder):
+    with Watch(folder) as w:
+        pass
+    assert f"kforge show {w.run} --html FILE" in w.messages, w.messages
+
+
 def terminal(folder):
     text = kforge(folder, "watch", "--terminal")
     for words in ("axpy\n", "best      c3 1.84x [1.83, 1.85], measured twice", "compile_error", "exec:./ask", "no_source"):
@@ -222,6 +232,7 @@ def main():
         subprocess.run([make + "store", store, task], check=True, stdout=subprocess.DEVNULL)
         diff(folder)
         terminal(folder)
+        finished(folder)
         os.remove(store)
         subprocess.run([make + "run", store, task, "60"], check=True, stdout=subprocess.DEVNULL)
         file(folder)

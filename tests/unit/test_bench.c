@@ -112,6 +112,7 @@ static void an_import_tells_of_what_it_refused(void **state)
     assert_true(suite.tasks[2].fault && !suite.tasks[2].rule);
     assert_string_equal(suite.tasks[3].name, "gemm");
     assert_int_equal(cJSON_GetArraySize(suite.imports), 1);
+    assert_string_equal(suite.name, "mine");
     kf_bench_suite_clear(&suite);
     const char *only[] = {"level1_*", "axpy"};
     assert_true(kf_bench_suite_load(folder, only, 2, &suite, &error));

@@ -172,6 +172,89 @@ static void the_bootstrap_agrees_with_theory(void **state)
     near(got.high, mean + 1.96 * deviation, 0.1 * deviation);
 }
 
+/* A report had fast_0.5 25 % [0, 50] and fast_0.8 0 % [0, 84.2]. */
+static void a_stricter_threshold_has_no_higher_limit(void **state)
+{
+    (void)state;
+    uint64_t random = 5;
+    for (int suite = 0; suite < 40; suite++) {
+        kf_score_sample samples[24];
+        kf_score_problem problems[12];
+        size_t count = 2 + (size_t)suite % 11, each = 1 + (size_t)suite % 2;
+        for (size_t i = 0; i < count * each; i++) {
+            random = random * 6364136223846793005u + 1442695040888963407u;
+            samples[i] = random >> 62 ? correct((double)(random >> 40 & 0xff) / 100)
+                                      : kf_score_of(KF_WRONG_RESULT, KF_BLAME_CANDIDATE, NAN);
+        }
+        for (size_t i = 0; i < count; i++)
+            problems[i] = (kf_score_problem){&samples[i * each], each};
+        kf_interval last = {1, 1, 1};
+        for (int p = 0; p <= 300; p++) {
+            kf_interval now = kf_score_fast(problems, count, p / 100.0, 1, NULL);
+            if (now.low > last.low || now.high > last.high || now.value > last.value ||
+                now.low > now.value || now.high < now.value)
+                fail_msg("suite %d, p %g: %g [%g, %g] after %g [%g, %g]", suite, p / 100.0,
+                         now.value, now.low, now.high, last.value, last.low, last.high);
+            last = now;
+        }
+    }
+}
+
+/* More cheats, two samples a problem: the limits never fall. */
+static void a_higher_rate_has_no_lower_limit(void **state)
+{
+    (void)state;
+    kf_score_sample samples[12];
+    kf_score_problem problems[6];
+    kf_interval last = {0, 0, 0};
+    for (int i = 0; i < 12; i++) samples[i] = correct(2);
+    for (int i = 0; i < 6; i++) problems[i] = (kf_score_problem){&samples[2 * i], 2};
+    for (int cheats = 0; cheats <= 12; cheats++) {
+        kf_interval rate = kf_score_suite(problems, 6, NULL).cheat_rate;
+        assert_true(rate.high >= last.high && rate.low >= last.low);
+        assert_true(rate.low <= rate.value && rate.value <= rate.high);
+        last = rate;
+        if (cheats < 12)
+            samples[cheats % 6 * 2 + cheats / 6] =
+                kf_score_of(KF_CHEATING, KF_BLAME_CANDIDATE, NAN);
+    }
+}
+
+/* Returns the chance of at least `least` successes in n trials. */
+static double tail_of(size_t n, size_t least, double share)
+{
+    double sum = 0;
+    for (size_t k = least; k <= n; k++) {
+        double ways = 1;
+        for (size_t i = 0; i < k; i++) ways *= (double)(n - i) / (double)(k - i);
+        sum += ways * pow(share, (double)k) * pow(1 - share, (double)(n - k));
+    }
+    return sum;
+}
+
+/* By definition: at the lower end as many successes or more have a chance of 2.5 %, at the upper
+ * end as many or fewer. */
+static void shares_have_exact_intervals(void **state)
+{
+    (void)state;
+    kf_score_sample samples[60];
+    kf_score_problem problems[60];
+    for (size_t n = 2; n <= 60; n += 1 + n / 4)
+        for (size_t solved = 0; solved <= n; solved++) {
+            for (size_t i = 0; i < n; i++) {
+                samples[i] =
+                    i < solved ? correct(2) : kf_score_of(KF_WRONG_RESULT, KF_BLAME_CANDIDATE, NAN);
+                problems[i] = (kf_score_problem){&samples[i], 1};
+            }
+            kf_interval share = kf_score_fast(problems, n, 1, 1, NULL);
+            near(share.value, (double)solved / (double)n, 1e-15);
+            if (solved) near(tail_of(n, solved, share.low), 0.025, 1e-9);
+            if (solved < n) near(tail_of(n, solved + 1, share.high), 0.975, 1e-9);
+            kf_interval rate = kf_score_suite(problems, n, NULL).correct_rate;
+            assert_true(rate.low == share.low && rate.high == share.high);
+        }
+}
+
 /* A bootstrap of equal values has no width, so the exact interval stands there. */
 static void all_and_nothing_have_an_interval(void **state)
 {
@@ -194,8 +277,9 @@ static void all_and_nothing_have_an_interval(void **state)
     assert_true(isnan(kf_score_fast(problems, 1, 1, 1, NULL).high));
     samples[0].cheating = true;
     score = kf_score_suite(problems, 12, NULL);
-    assert_true(score.cheat_rate.low == 0 && score.cheat_rate.high > 0.08);
-    assert_true(score.cheat_rate.high < 0.5);
+    /* one more cheat, no lower limit */
+    assert_true(score.cheat_rate.low > 0 && score.cheat_rate.low < 1.0 / 12);
+    assert_true(score.cheat_rate.high > 0.264648 && score.cheat_rate.high < 0.5);
 }
 
 static void seeds_decide(void **state)
@@ -288,6 +372,9 @@ int test_program(void)
         cmocka_unit_test(no_problems_no_figures),
         cmocka_unit_test(the_bootstrap_comes_to_all_resamples),
         cmocka_unit_test(the_bootstrap_agrees_with_theory),
+        cmocka_unit_test(a_stricter_threshold_has_no_higher_limit),
+        cmocka_unit_test(a_higher_rate_has_no_lower_limit),
+        cmocka_unit_test(shares_have_exact_intervals),
         cmocka_unit_test(all_and_nothing_have_an_interval),
         cmocka_unit_test(seeds_decide),
         cmocka_unit_test(pairs_are_compared),

@@ -391,6 +391,12 @@ static void identical_work_is_recognised(void **state)
     assert_true(again.is_new);
     assert_int_not_equal(again.candidate, first.candidate);
     assert_int_equal(again.verdict, first.verdict);
+    for (int in_run = 0; in_run < 2; in_run++) {
+        assert_ok(&error, kf_store_get_candidate(f->store, again.candidate, in_run ? run : NULL,
+                                                 &candidate, &error));
+        assert_int_equal(candidate.verdict, first.verdict);
+        assert_true(candidate.speedup.value == 2);
+    }
 
     assert_ok(&error,
               kf_store_find_candidate_prefix(
@@ -549,29 +555,39 @@ static void families_are_walked(void **state)
     int64_t a = record_child(f, "a", NULL, 0), b = record_child(f, "b", NULL, 0);
     int64_t c = record_child(f, "c", (kf_store_parent[]){{a, "base"}, {b, "crossover"}}, 2);
     int64_t d = record_child(f, "d", (kf_store_parent[]){{c, "base"}}, 1);
-    /* and closes the circle */
+    /* Proposes `a` again from its own descendant: no circle. */
     assert_int_equal(record_child(f, "a", (kf_store_parent[]){{d, "base"}}, 1), a);
+    assert_int_equal(record_child(f, "c", (kf_store_parent[]){{c, "base"}, {d, "base"}}, 2), c);
 
-    kf_auto(kf_store_cursor) up = kf_store_ancestors(f->store, d, f->run, &error);
     kf_autoresult kf_store_edge edge = {0};
-    int64_t expected[][3] = {{d, c, 1}, {c, a, 2}, {c, b, 2}, {a, d, 3}};
-    for (size_t i = 0; i < 4; i++) {
-        assert_int_equal(kf_store_next_edge(up, &edge, &error), 1);
-        assert_int_equal(edge.child, expected[i][0]);
-        assert_int_equal(edge.parent, expected[i][1]);
-        assert_int_equal(edge.depth, expected[i][2]);
-        assert_string_equal(edge.run, f->run);
+    int64_t expected[][3] = {{d, c, 1}, {c, a, 2}, {c, b, 2}};
+    for (int in_run = 0; in_run < 2; in_run++) {
+        kf_auto(kf_store_cursor) up =
+            kf_store_ancestors(f->store, d, in_run ? f->run : NULL, &error);
+        for (size_t i = 0; i < 3; i++) {
+            assert_int_equal(kf_store_next_edge(up, &edge, &error), 1);
+            assert_int_equal(edge.child, expected[i][0]);
+            assert_int_equal(edge.parent, expected[i][1]);
+            assert_int_equal(edge.depth, expected[i][2]);
+            assert_string_equal(edge.run, f->run);
+        }
+        assert_string_equal(edge.role, "crossover");
+        assert_int_equal(kf_store_next_edge(up, &edge, &error), 0);
+        assert_int_equal(kf_store_next_edge(up, &edge, &error), 0);
     }
-    assert_string_equal(edge.role, "base");
-    assert_int_equal(kf_store_next_edge(up, &edge, &error), 0);
-    assert_int_equal(kf_store_next_edge(up, &edge, &error), 0);
+    kf_auto(kf_store_cursor) again = kf_store_parents(f->store, f->run, 5, &error);
+    assert_int_equal(kf_store_next_edge(again, &edge, &error), 1);
+    assert_true(edge.child == a && edge.parent == d && edge.attempt == 5);
+    assert_int_equal(kf_store_next_edge(again, &edge, &error), 0);
 
     kf_auto(kf_store_cursor) all = kf_store_family(f->store, f->run, &error);
     int count = 0;
     while (kf_store_next_edge(all, &edge, &error) == 1) count++;
-    assert_int_equal(count, 4);
+    assert_int_equal(count, 6);
 
     kf_autoresult kf_store_candidate candidate = {0};
+    kf_auto(kf_store_cursor) last = kf_store_children(f->store, d, NULL, &error);
+    assert_int_equal(kf_store_next_candidate(last, &candidate, &error), 0);
     for (int in_run = 0; in_run < 2; in_run++) {
         kf_auto(kf_store_cursor) children =
             kf_store_children(f->store, a, in_run ? f->run : NULL, &error);
@@ -749,6 +765,12 @@ static void model_calls_are_kept_exactly(void **state)
     assert_ok(&error, record_number(f->store, f->run, 1, KF_CORRECT, 1.5, NULL, &error));
     assert_ok(&error, record_number(f->store, f->run, 2, KF_CORRECT, 1.001, NULL, &error));
     assert_ok(&error, record_number(f->store, f->run, 3, KF_CRASH, 0, NULL, &error));
+    assert_ok(&error, kf_store_record(f->store,
+                                      &(kf_store_attempt_new){.run = f->run,
+                                                              .outcome = KF_ATTEMPT_LOST,
+                                                              .proposer = "seed",
+                                                              .step = "baseline"},
+                                      NULL, &error));
     kf_store_spent spent;
     assert_ok(&error, kf_store_run_spent(f->store, f->run, &spent, &error));
     assert_int_equal(spent.calls, 1);
@@ -765,6 +787,9 @@ static void model_calls_are_kept_exactly(void **state)
         assert_int_equal(p.faster, 1);
         assert_int_equal(p.calls, 0);
         assert_true(p.best_speedup.value == 1.5);
+        assert_int_equal(kf_store_next_proposer(cursor, &p, &error), 1);
+        assert_string_equal(p.proposer, "baseline");
+        assert_int_equal(p.attempts, 1);
         assert_int_equal(kf_store_next_proposer(cursor, &p, &error), 1);
         assert_string_equal(p.proposer, "openai:m-1");
         assert_int_equal(p.calls, 1);

@@ -66,6 +66,17 @@ static void test_table(void **state)
                               "  two lines [31m  \n");
     print(&table, 12, 0);
     assert_non_null(strstr(text, "größer als …\n"));
+    /* Nothing is cut in a pipe. */
+    kf_autotable wide = {0};
+    kf_table_add_column(&wide, "FOLDER", KF_LEFT, true);
+    char folder[300];
+    memset(folder, 'f', sizeof folder - 1);
+    folder[sizeof folder - 1] = '\0';
+    kf_table_cell(&wide, "%s", folder);
+    print(&wide, 0, 0);
+    assert_non_null(strstr(text, folder));
+    print(&wide, 80, 0);
+    assert_null(strstr(text, folder));
     setenv("COLUMNS", "30", 1);
     print(&table, 0, 0);
     assert_non_null(strstr(text, "\n  LAST\n"));

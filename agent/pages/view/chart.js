@@ -123,19 +123,40 @@ function drawDots(f) {
   c.globalAlpha = 1;
 }
 
+function hasInterval(step) { return step.x && step.x[1] !== null && step.x[2] !== null; }
+
+/* True for an interval that does not end within the chart, above or below. */
+function isCut(x, f) { return x[2] > f.high * 1.0001 || x[1] < f.low / 1.0001; }
+
+/* Marks where an interval goes on beyond the chart, with its limit if there is room. */
+function drawCut(f, step, from, to) {
+  const c = f.context, x = Math.min((from + to) / 2, f.right - 8);
+  const mark = (sign, limit, y) => {
+    const text = sign + " " + limit.toFixed(decimalsOf(step.x)) + "x";
+    const fits = c.measureText(text).width < to - from;
+    c.fillText(fits ? text : sign, x, y);
+  };
+  c.textAlign = "center";
+  c.fillStyle = f.colours.ink;
+  if (step.x[2] > f.high * 1.0001) mark("\u25b2", step.x[2], f.top + 12);
+  if (step.x[1] < f.low / 1.0001) mark("\u25bc", step.x[1], f.bottom - 4);
+}
+
 function drawSteps(f) {
   const c = f.context, steps = model.steps;
+  byId("cut").hidden = !steps.some(step => hasInterval(step) && isCut(step.x, f));
   steps.forEach((step, i) => {
     if (!step.x) return;
     const from = f.x(placeOf(step.t)),
           to = i + 1 < steps.length ? f.x(placeOf(steps[i + 1].t)) : f.x(f.widest);
-    if (step.x[1] !== null && step.x[2] !== null) {
+    if (hasInterval(step)) {
       c.fillStyle = f.colours["accent-soft"];
       c.globalAlpha = 0.8;
       c.fillRect(
           from, f.y(step.x[2]), Math.max(to - from, 1),
           Math.max(f.y(step.x[1]) - f.y(step.x[2]), 1));
       c.globalAlpha = 1;
+      drawCut(f, step, from, to);
     }
   });
   let before = null;
@@ -211,11 +232,28 @@ function rate(perSecond, unit) {
   return (perSecond / scale[0]).toPrecision(3) + " " + scale[1] + unit;
 }
 
+/* Adds the number of a point. Points with labels that would touch share one. */
+function addLabel(labels, x, y, number) {
+  const width = text => 7.5 * text.length;
+  const near = labels.find(
+      label => x < label.x + width(textOfLabel(label)) && label.x < x + width(String(number)) &&
+          Math.abs(y - label.y) < 13);
+  if (near)
+    near.numbers.push(number);
+  else
+    labels.push({x, y, numbers: [number]});
+}
+
+function textOfLabel(label) {
+  const more = label.numbers.length - 3;
+  return label.numbers.slice(0, 3).join(", ") + (more > 0 ? " +" + more : "");
+}
+
 function roofChart(roof) {
   const points = roof.points.filter(p => p.flops > 0 && p.bytes > 0);
   if (!points.length) return null;
   const at = p => Math.log10(p.flops / p.bytes), up = (p, s) => Math.log10(p.flops / s),
-        width = 560, height = 320;
+        width = 560, height = 330;
   const xs = points.map(at),
         ys = points.flatMap(p => [up(p, p.seconds), up(p, p.baseline || p.seconds)]);
   const ridge = roof.bandwidth && roof.peak ? Math.log10(roof.peak / roof.bandwidth) : null;
@@ -232,7 +270,7 @@ function roofChart(roof) {
                 tops.length ? Math.min(...tops) : -9) +
             0.1);
   const x = v => 56 + (v - lowX) / (highX - lowX) * (width - 70),
-        y = v => height - 40 - (v - lowY) / (highY - lowY) * (height - 56);
+        y = v => height - 50 - (v - lowY) / (highY - lowY) * (height - 66);
   const svg =
       make("svg", {viewBox: "0 0 " + width + " " + height, role: "img", "aria-label": "Roofline"});
   const power = v => v >= 0 ?
@@ -240,14 +278,14 @@ function roofChart(roof) {
       String(Math.pow(10, v));
   for (let v = lowX; v <= highX; v++)
     svg.append(
-        make("path", {class: "grid", d: "M" + x(v) + " 16V" + (height - 40)}),
-        make("text", {x: x(v), y: height - 22, "text-anchor": "middle"}, power(v)));
+        make("path", {class: "grid", d: "M" + x(v) + " 16V" + (height - 50)}),
+        make("text", {x: x(v), y: height - 27, "text-anchor": "middle"}, power(v)));
   for (let v = lowY; v <= highY; v++)
     svg.append(
         make("path", {class: "grid", d: "M56 " + y(v) + "H" + (width - 14)}),
         make("text", {x: 50, y: y(v) + 4, "text-anchor": "end"}, power(v)));
   svg.append(
-      make("text", {x: width / 2, y: height - 4, "text-anchor": "middle"}, "operations a byte"));
+      make("text", {x: width / 2, y: height - 5, "text-anchor": "middle"}, "operations a byte"));
   if (roof.bandwidth) {
     const shift = Math.log10(roof.bandwidth), from = Math.max(lowX, lowY - shift),
           to = Math.min(ridge === null ? highX : Math.min(ridge, highX), highY - shift);
@@ -272,15 +310,17 @@ function roofChart(roof) {
         make(
             "text", {x: width - 16, y: y(Math.log10(roof.peak)) - 7, "text-anchor": "end"},
             "arithmetic " + rate(roof.peak, "FLOP/s")));
+  const labels = [];
   points.forEach(p => {
     if (p.baseline)
       svg.append(make("circle", {class: "dot base", cx: x(at(p)), cy: y(up(p, p.baseline)), r: 4}));
     svg.append(
-        make("circle", {class: "dot", cx: x(at(p)), cy: y(up(p, p.seconds)), r: 5}),
-        make(
-            "text", {x: x(at(p)) + 8, y: y(up(p, p.seconds)) + 4},
-            String(roof.points.indexOf(p) + 1)));
+        make("circle", {class: "dot", cx: x(at(p)), cy: y(up(p, p.seconds)), r: 5}));
+    addLabel(labels, x(at(p)) + 8, y(up(p, p.seconds)) + 4, roof.points.indexOf(p) + 1);
   });
+  labels.forEach(
+      label => svg.append(
+          make("text", {class: "point", x: label.x, y: label.y}, textOfLabel(label))));
   return make(
       "figure", {},
       make(

@@ -189,7 +189,7 @@ function drawDetail(row, a, detail) {
   const shown = row.attempt && !node ? a.result : node.result, x = node ? node.x : null;
   const call = model.callById.get(a.call);
   const facts = [
-    "attempt " + a.n, words(a.step), "by " + visible(a.by || "?"),
+    "attempt " + a.n, words(a.step), ...(proposerOf(a) ? ["by " + visible(proposerOf(a))] : []),
     "after " + seconds(Math.round(a.t - model.run.started))
   ];
   if (call) facts.push("call " + call.id + (call.cost ? " for " + money(call.cost) : ""));

@@ -39,11 +39,13 @@ function range(x) {
 function seconds(s) {
   if (s === undefined || s === null) return "-";
   if (s === 0) return "0 s";
-  if (s >= 3600) return Math.floor(s / 3600) + " h " + Math.floor(s / 60 % 60) + " min";
-  if (s >= 120) return Math.floor(s / 60) + " min " + Math.floor(s % 60) + " s";
+  const parts = whole => [Math.floor(whole / 60), String(whole % 60).padStart(2, "0")];
+  if (s >= 3600) return parts(Math.floor(s / 60 + 0.5)).join(" h ") + " min";
+  if (s >= 120) return parts(Math.floor(s + 0.5)).join(" min ") + " s";
   const unit = s >= 0.9995 ? ["s", 1] :
       s >= 0.9995e-3       ? ["ms", 1e3] :
-                             ["\u00b5s", 1e6],
+      s >= 0.9995e-6       ? ["us", 1e6] :
+                             ["ns", 1e9],
         v = s * unit[1];
   return v.toFixed(v === 0 ? 0 : digits(v)) + " " + unit[0];
 }
@@ -55,6 +57,9 @@ function cost(usd, unpriced) {
 }
 function count(n) { return n.toLocaleString("en"); }
 function words(name) { return (name || "").replace(/_/g, " "); }
+
+/* The proposer. The baseline and second measurements have none. */
+function proposerOf(a) { return a.step === "baseline" || a.by === "judge" ? "" : a.by || ""; }
 
 /* The class that colours a result. */
 function classOf(result) {

@@ -90,9 +90,9 @@ function drawTiles() {
   } else {
     tiles.push(tile("-", "no correct candidate" + (isLive() ? " yet" : "")));
   }
-  tiles.push(tile(count(model.attempts.length), "attempts, " + count(judged) + " candidates"));
+  tiles.push(tile(count(model.attempts.length), "attempts"));
   const correct = Array.from(model.nodes.values()).filter(node => node.result === "correct").length;
-  tiles.push(tile(count(correct), "correct"));
+  tiles.push(tile(count(correct) + " of " + count(judged), "candidates correct"));
   const calls = count(run.calls) + (run.calls === 1 ? " model call" : " model calls");
   if (run.calls) tiles.push(tile(cost(run.cost, run.unpriced), calls));
   tiles.push(tile(elapsedWords(), isLive() ? "so far" : "of time", "elapsed"));
@@ -106,6 +106,8 @@ function drawMix() {
   const all = Array.from(model.results.entries()).sort((a, b) => b[1] - a[1]);
   const most = all.length ? all[0][1] : 1;
   const focused = document.activeElement && document.activeElement.dataset.result;
+  byId("attempts").textContent = "of " + count(all.reduce((sum, [, n]) => sum + n, 0)) +
+      " attempts, without second measurements; choose one to filter the list";
   byId("mix").replaceChildren(...all.map(([result, n]) => {
     const bar = make("span", {class: "bar " + classOf(result)});
     bar.style.width = 100 * n / most + "%";
@@ -218,7 +220,7 @@ function makeRow(row, index) {
           "span", {class: "origin"},
           " " + (result === "correct" ? "" : words(result) + " \u00b7 ") +
               (row.attempt && a.outcome === "reverified" ? "measured again" : words(a.step)) +
-              " \u00b7 " + visible(a.by || "") +
+              (proposerOf(a) ? " \u00b7 " + visible(proposerOf(a)) : "") +
               (row.attempt && a.text ? " \u00b7 " + visible(a.text) :
                    a.flags           ? " \u00b7 " + visible(a.flags) :
                                        "")));
