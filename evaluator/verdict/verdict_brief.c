@@ -8,6 +8,7 @@
 
 #include "kforge/buffer.h"
 #include "kforge/json.h"
+#include "mismatches.h"
 #include "throttling.h"
 
 /* Bytes of a summary, and of the text of an error in JSON: together with the keys about 120 tokens.
@@ -159,15 +160,28 @@ static void summarize_correct(const kf_verdict *verdict, kf_buffer *text)
     if (general && *general) kf_buffer_format(text, "; generalises: %s", general);
 }
 
+/* Writes the first wrong element as the finding does, "y[3][1000]", or by its flat index. */
+static void word_place(const decision *d, const kf_output_check *output, kf_buffer *text)
+{
+    const char *at = strstr(d->finding->text, "first at ");
+    size_t length = strlen(output->argument);
+    if (at) at += strlen("first at ");
+    if (at && strncmp(at, output->argument, length) == 0 && at[length] == '[')
+        kf_buffer_format(text, "%.*s", (int)strcspn(at, ":"), at);
+    else
+        kf_buffer_format(text, "%s[%lld]", output->argument,
+                         (long long)output->figures.first_index);
+}
+
 /* Writes the mismatch with its place and both values. */
 static void summarize_mismatch(const decision *d, const kf_output_check *output, kf_buffer *text)
 {
     const kf_error_figures *f = &output->figures;
     bool inexact = strcmp(d->finding->rule, "output.inaccurate") == 0;
-    kf_buffer_format(text, "%s%s in workload %s: %s[%lld] expected %.6g, got %.6g",
-                     kf_status_name(d->finding->status), inexact ? " (inexact)" : "",
-                     d->workload->workload, output->argument, (long long)f->first_index,
-                     f->first_expected, f->first_got);
+    kf_buffer_format(text, "%s%s in workload %s: ", kf_status_name(d->finding->status),
+                     inexact ? " (inexact)" : "", d->workload->workload);
+    word_place(d, output, text);
+    kf_buffer_format(text, " expected %.6g, got %.6g", f->first_expected, f->first_got);
     if (isfinite(f->allowed_max) && f->allowed_max > 0)
         kf_buffer_format(text, ", largest error %.3g, limit %.3g", f->max, f->allowed_max);
     if (f->pattern[0]) kf_buffer_format(text, " (%s)", f->pattern);
@@ -287,33 +301,6 @@ static const char *step_of_status(const kf_verdict *verdict)
     return "Judge the same source again, and run `kforge doctor` if that fails.";
 }
 
-/* Words in the pattern of the wrong elements, and what they mostly come from. First match counts.
- */
-static const struct {
-    const char *word, *next;
-} patterns[] = {
-    {"order of threads", "Put __syncthreads() between writing and reading data of other threads."},
-    {"added to old values", "Set the output before adding to it: it still holds old values."},
-    {"not written", "Write every element: check the grid size and early returns."},
-    /* The place says more than the values: old memory can hold any of them. */
-    {"tail from", "Check the grid size and the loop bound: the end of the output is wrong."},
-    {"last column", "Check the bound of the column loop: the last column is wrong."},
-    {"last row", "Check the bound of the row loop: the last row is wrong."},
-    {"NaN", "Look for overflow in exp, 0/0 and reads of uninitialised memory."},
-    {"inf", "Look for overflow: subtract the maximum before exp, and add in a wider type."},
-    {"like a race", "Add the missing barrier or atomic: few scattered elements look like a race."},
-    {"random values", "Initialise what the kernel reads: the results look like old memory."},
-    {"zeros", "Check that the kernel runs and writes here: the elements are zero."},
-    {"bits of precision",
-     "Check formula and constants, and add long sums in pieces or in a wider type."},
-    {"every ", "Check the stride of the loop: wrong elements are evenly spaced."},
-    {"everywhere", "Check formula, constants and index order: nearly every element is wrong."},
-    {"element", "Check the bounds and the index: the wrong elements lie together."},
-    {"rows ", "Check the tile's bounds: one rectangle of the output is wrong."},
-    {"column ", "Check the index of that column."},
-    {"row ", "Check the index of that row."},
-};
-
 /* Labels of wrong outputs that look like a cheat's (docs/reference/verdict-rules.md). */
 static const struct {
     const char *flag, *next;
@@ -327,13 +314,33 @@ static const struct {
     {KF_FLAG_SUSPECTED "output.constant", "Compute the result: the output is one constant."},
 };
 
-static const char *step_of_mismatch(const kf_verdict *verdict, const kf_output_check *output)
+/* Names the place if elements are not written, because that place is exactly what to mend. */
+static bool name_unwritten(const kf_output_check *output, kf_buffer *text)
 {
-    for (size_t i = 0; i < sizeof suspicions / sizeof *suspicions; i++)
-        if (kf_verdict_has_flag(verdict, suspicions[i].flag)) return suspicions[i].next;
-    for (size_t i = 0; output && i < sizeof patterns / sizeof *patterns; i++)
-        if (strstr(output->figures.pattern, patterns[i].word)) return patterns[i].next;
-    return NULL;
+    const char *pattern = output->figures.pattern, *end = strstr(pattern, KF_PATTERN_UNWRITTEN);
+    if (!end || end == pattern || strncmp(pattern, "everywhere", 10) == 0) return false;
+    kf_buffer_format(text,
+                     "Write every element of %s: check grid size, loop bounds and early returns "
+                     "(%.*s).",
+                     output->argument, (int)(end - pattern), pattern);
+    return true;
+}
+
+/* False: the rule's own step is the best. */
+static bool step_of_wrong_output(const kf_verdict *verdict, const decision *d, kf_buffer *text)
+{
+    const kf_output_check *output = wrong_output(d);
+    bool inexact = strcmp(d->finding->rule, "output.inaccurate") == 0;
+    for (size_t i = 0; i < sizeof suspicions / sizeof *suspicions && !inexact; i++)
+        if (kf_verdict_has_flag(verdict, suspicions[i].flag)) {
+            kf_buffer_string(text, suspicions[i].next);
+            return true;
+        }
+    if (!output) return false;
+    if (!inexact && name_unwritten(output, text)) return true;
+    const char *cause = kf_mismatch_cause(output->figures.pattern, inexact);
+    if (cause) kf_buffer_string(text, cause);
+    return cause != NULL;
 }
 
 static void step_of_build(const kf_verdict *verdict, const kf_finding *finding, kf_buffer *text)
@@ -459,10 +466,8 @@ char *kf_verdict_next(const kf_verdict *verdict)
     if (strcmp(rule, "baseline.disturbed") == 0 && throttled &&
         kf_throttling_next(throttled, &text))
         return kf_buffer_take(&text);
-    if (strcmp(rule, "output.mismatch") == 0) {
-        const kf_output_check *output = wrong_output(&d);
-        step = step_of_mismatch(verdict, output);
-    }
+    bool is_output = strcmp(rule, "output.mismatch") == 0 || strcmp(rule, "output.inaccurate") == 0;
+    if (is_output && step_of_wrong_output(verdict, &d, &text)) return kf_buffer_take(&text);
     for (size_t i = 0; i < sizeof steps / sizeof *steps && !step; i++)
         if (strcmp(rule, steps[i].rule) == 0) step = steps[i].next;
     kf_buffer_string(&text, step ? step : step_of_status(verdict));

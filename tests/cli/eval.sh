@@ -210,6 +210,24 @@ expect 1 eval "$task" far.cu --device cpu --check-only --no-keep
 says "names the line"
 case $out in *"stored as"*) fail "a sanitised build was stored" ;; esac
 
+# The next step of a wrong result knows what the finding knows: the place, the cause, a factor.
+layernorm=$root/tasks/layernorm
+sed 's/j < cols; j += THREADS) to\[j\]/j < cols - 3; j += THREADS) to[j]/' "$layernorm/baseline.cu" >tail.cu
+expect 1 eval "$layernorm" tail.cu --device cpu --no-keep -v
+says "next: Write every element of y: check grid size, loop bounds and early returns ("
+grep -q "^tail.cu: wrong_result in workload [a-z]*: y\[0\]\[[0-9]*\] expected .*, not written)" out || fail "$out"
+sed '0,/    __syncthreads();/{//d}' "$layernorm/baseline.cu" >race.cu
+cmp -s race.cu "$layernorm/baseline.cu" && fail "the barrier is still there"
+expect 1 eval "$layernorm" race.cu --device cpu --no-keep
+grep -Eq "^next: (Look for a race|Put __syncthreads)" out || fail "$out"
+sed 's/\* gamma\[j\] + beta\[j\]/* (gamma[j] * 0.5f) + beta[j] * 0.5f/' "$layernorm/baseline.cu" >half.cu
+expect 1 eval "$layernorm" half.cu --device cpu --no-keep
+says "(everywhere, 0.5 times the expected value)"
+says "next: Check divisors, scales and constants"
+sed 's/block_sum(squares) \/ cols/block_sum(squares) \/ (cols - 1)/' "$layernorm/baseline.cu" >divisor.cu
+expect 1 eval "$layernorm" divisor.cu --device cpu --no-keep -v
+case $out in *"formula is right"*) fail "a wrong divisor is no lack of bits: $out" ;; esac
+
 # A baseline that is wrong is the task's fault, whatever the candidate does, and its error makes no tolerance
 for error in 20 100; do
     cp -r "$root/tests/selftest/scale" "wrong$error"

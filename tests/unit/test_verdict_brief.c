@@ -120,6 +120,16 @@ static void a_mismatch_says_where_and_what_to_look_for(void **state)
         {"elements 4096 to 4102", "bounds"},
         {"everywhere, not written", "every element"},
         {"everywhere, added to old values", "before adding"},
+        /* The place is in the next step too. */
+        {"rows 0-49, columns 1000-1002, not written", "rows 0-49, columns 1000-1002"},
+        {"nearly everywhere, differs from call to call", "race"},
+        {"everywhere, 0.5 times the expected value", "one factor"},
+        {"everywhere, the expected value plus 0.25", "one offset"},
+        {"everywhere, 0.5 times the expected, plus 0.25", "a factor and an offset"},
+        {"everywhere, one factor and offset for each row", "values of a row"},
+        {"everywhere, one factor and offset for each column", "values of a column"},
+        {"scattered over 1 to 9999, all expected < 0", "negative"},
+        {"scattered over 1 to 9999, all expected > 0", "positive"},
         {"all over: about 16 bits of precision are left", "long sums in pieces"},
         {"an odd pattern", "reference"},
     };
@@ -146,6 +156,36 @@ static void a_mismatch_says_where_and_what_to_look_for(void **state)
         assert_string_equal(text_of(json, "candidate"), "c38");
         assert_true(cJSON_IsNull(cJSON_GetObjectItem(json, "speedup")));
         assert_true(cJSON_IsFalse(cJSON_GetObjectItem(json, "ok")));
+    }
+}
+
+/* Only a pattern that rounding cannot have changes the step of an inexact output. */
+static void an_inexact_output_may_have_a_wrong_factor(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *pattern, *word;
+    } rows[] = {
+        {"everywhere, 0.9995 times the expected value", "one factor"},
+        {"everywhere, one factor and offset for each column", "values of a column"},
+        {"tail from 4096", "long sums in pieces"},
+        {"all over: about 10 bits of precision are left", "long sums in pieces"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kf_auto(kf_verdict) v = new_verdict();
+        kf_workload_verdict *w = kf_verdict_add_workload(v, "ragged", true);
+        kf_output_check *output = kf_workload_add_output(w, "y");
+        output->figures.mismatched = 7;
+        output->figures.first_index = 1000;
+        snprintf(output->figures.pattern, sizeof output->figures.pattern, "%s", rows[i].pattern);
+        assert_non_null(kf_verdict_add_finding(
+            v, w, KF_WRONG_RESULT, KF_BLAME_CANDIDATE, "output.inaccurate", NAN, NAN,
+            "y: 7 of 50 elements too inexact, first at y[0][1000]: expected 1, got 2"));
+        kf_verdict_conclude(v);
+        kf_autofree char *next = kf_verdict_next(v), *summary = kf_verdict_summary(v);
+        is_a_sentence(next);
+        if (!strstr(next, rows[i].word)) fail_msg("%s: %s", rows[i].pattern, next);
+        assert_non_null(strstr(summary, "workload ragged: y[0][1000] expected "));
     }
 }
 
@@ -461,6 +501,7 @@ int test_program(void)
         cmocka_unit_test(every_status_has_a_next_step),
         cmocka_unit_test(every_documented_rule_has_a_next_step),
         cmocka_unit_test(a_mismatch_says_where_and_what_to_look_for),
+        cmocka_unit_test(an_inexact_output_may_have_a_wrong_factor),
         cmocka_unit_test(a_suspicion_goes_before_the_pattern),
         cmocka_unit_test(errors_of_both_compilers_are_read),
         cmocka_unit_test(other_failed_builds_have_a_next_step),
