@@ -364,8 +364,8 @@ static bool block_passes(const rule *r, int64_t first, int count, const double *
 /* True if all wrong elements are expected with one sign, and most of the others with another. */
 static bool have_one_sign(const rule *r, const kf_mismatches *m)
 {
-    bool negative = m->count && m->expected_negative == m->count,
-         positive = m->count && m->expected_positive == m->count;
+    bool negative = m->count && m->signs.expected_negative == m->count,
+         positive = m->count && m->signs.expected_positive == m->count;
     if (!negative && !positive) return false;
     double got[BLOCK], room[BLOCK];
     int64_t others = 0;
@@ -391,7 +391,7 @@ static kf_mismatches find_mismatches(const rule *r, double scale)
             if (!element_passes(r, largest, first + i, got[i], truth[i]))
                 kf_mismatch_add(&m, first + i, truth[i], got[i]);
     }
-    m.one_sign = have_one_sign(r, &m);
+    m.signs.one = have_one_sign(r, &m);
     return m;
 }
 

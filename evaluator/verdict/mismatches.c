@@ -73,10 +73,10 @@ void kf_mismatch_add(kf_mismatches *m, int64_t index, double expected, double go
     m->count++;
     m->nan += isnan(got);
     m->overflowed += !isfinite(got) && isfinite(expected);
-    m->expected_negative += expected < 0;
-    m->expected_positive += expected > 0;
-    m->smaller += got < expected;
-    m->larger += got > expected;
+    m->signs.expected_negative += expected < 0;
+    m->signs.expected_positive += expected > 0;
+    m->signs.smaller += got < expected;
+    m->signs.larger += got > expected;
     double magnitude = fabs(got);
     bool absurd = !(magnitude <= m->most_sane) || (magnitude < m->least_sane && got != 0);
     m->absurd += absurd;
@@ -135,9 +135,9 @@ void kf_mismatches_describe(const kf_mismatches *m, char *text, size_t size)
     char *end = text + length;
     size -= length;
     bool alike = m->same_value && m->count > 1 && m->nan < m->count;
-    const char *sign = m->count < LEAST_ALIKE || !m->one_sign ? ""
-                       : m->expected_negative                 ? ", all expected < 0"
-                                                              : ", all expected > 0";
+    const char *sign = m->count < LEAST_ALIKE || !m->signs.one ? ""
+                       : m->signs.expected_negative            ? ", all expected < 0"
+                                                               : ", all expected > 0";
     if (m->nan == m->count)
         snprintf(end, size, ", NaN");
     else if (alike && m->first_got == 0)
@@ -150,8 +150,9 @@ void kf_mismatches_describe(const kf_mismatches *m, char *text, size_t size)
         snprintf(end, size, ", %" PRId64 " NaN or infinite", m->overflowed);
     else if (*sign)
         snprintf(end, size, "%s", sign);
-    else if (m->count >= LEAST_ALIKE && (m->smaller == m->count || m->larger == m->count))
-        snprintf(end, size, ", all too %s", m->smaller ? "small" : "large");
+    else if (m->count >= LEAST_ALIKE &&
+             (m->signs.smaller == m->count || m->signs.larger == m->count))
+        snprintf(end, size, ", all too %s", m->signs.smaller ? "small" : "large");
 }
 
 /* ---- causes ---------------------------------------------------------------------------------- */

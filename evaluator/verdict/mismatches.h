@@ -8,6 +8,15 @@
 
 #include "kforge/argument.h"
 
+/* Counts of wrong elements. */
+typedef struct kf_mismatch_signs {
+    int64_t expected_negative, expected_positive;
+    /* smaller or larger than expected */
+    int64_t smaller, larger;
+    /* the wrong elements are expected with one sign, and most of the others with another */
+    bool one;
+} kf_mismatch_signs;
+
 typedef struct kf_mismatches {
     /* of the output; columns: length of the last axis */
     int64_t elements, columns;
@@ -26,10 +35,7 @@ typedef struct kf_mismatches {
     int64_t nan, absurd;
     /* NaN or infinite where a finite value is expected */
     int64_t overflowed;
-    /* expected below 0, expected above 0, smaller than expected, larger than expected */
-    int64_t expected_negative, expected_positive, smaller, larger;
-    /* the wrong elements have one sign, and most of the others another */
-    bool one_sign;
+    kf_mismatch_signs signs;
 } kf_mismatches;
 
 kf_mismatches kf_mismatches_begin(const kf_problem_argument *argument, double scale);

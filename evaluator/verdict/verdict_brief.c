@@ -343,6 +343,39 @@ static bool step_of_wrong_output(const kf_verdict *verdict, const decision *d, k
     return cause != NULL;
 }
 
+/* Appends the step of a finding that is not about the build. */
+static void step_of_finding(const kf_verdict *verdict, const decision *d, kf_buffer *text)
+{
+    const char *rule = d->finding ? d->finding->rule : "", *step = NULL;
+    bool is_output = strcmp(rule, "output.mismatch") == 0 || strcmp(rule, "output.inaccurate") == 0;
+    if (is_output && step_of_wrong_output(verdict, d, text)) return;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps && !step; i++)
+        if (strcmp(rule, steps[i].rule) == 0) step = steps[i].next;
+    kf_buffer_string(text, step ? step : step_of_status(verdict));
+}
+
+/* Appends the step for data on which a correct candidate fails. Other sizes are left out, because a
+ * candidate may be for the given sizes only. False if it fails on none. */
+static bool step_of_unseen_data(const kf_verdict *verdict, kf_buffer *text)
+{
+    for (size_t i = 0; i < verdict->workload_count; i++) {
+        const kf_workload_verdict *w = &verdict->workloads[i];
+        for (size_t k = 0; k < w->finding_count; k++) {
+            const kf_finding *finding = &w->findings[k];
+            if (w->unseen != KF_UNSEEN_DATA || w->status == KF_CORRECT ||
+                finding->status != w->status || finding->blame != KF_BLAME_CANDIDATE)
+                continue;
+            kf_autobuffer step = {0};
+            step_of_finding(verdict, &(decision){finding, w}, &step);
+            if (!step.size) return false;
+            step.data[0] = (char)tolower((unsigned char)step.data[0]);
+            kf_buffer_format(text, "For workload %s, %s", w->workload, step.data);
+            return true;
+        }
+    }
+    return false;
+}
+
 static void step_of_build(const kf_verdict *verdict, const kf_finding *finding, kf_buffer *text)
 {
     kf_source_error error;
@@ -401,6 +434,7 @@ static kf_next_action step_of_correct(const kf_verdict *verdict, kf_buffer *text
     double ratio;
     const kf_workload_verdict *far = furthest(verdict, &ratio), *slow = slowest(verdict);
     const char *throttled = kf_throttling_find(verdict);
+    if (step_of_unseen_data(verdict, text)) return KF_NEXT_NOTHING;
     if (isnan(verdict->speedup.value) && !kf_verdict_was_timed(verdict)) {
         kf_buffer_string(text, "Time it: its results are right.");
         return KF_NEXT_TIME;
@@ -452,25 +486,19 @@ kf_next_action kf_verdict_next_action(const kf_verdict *verdict)
 char *kf_verdict_next(const kf_verdict *verdict)
 {
     kf_autobuffer text = {0};
-    decision d = decide(verdict);
-    const char *rule = d.finding ? d.finding->rule : "", *step = NULL;
     if (verdict->status == KF_CORRECT) {
         step_of_correct(verdict, &text);
         return kf_buffer_take(&text);
     }
-    if (strcmp(rule, "build.failed") == 0 || (d.finding && verdict->status == KF_COMPILE_ERROR)) {
-        step_of_build(verdict, d.finding, &text);
-        return kf_buffer_take(&text);
-    }
+    decision d = decide(verdict);
     const char *throttled = kf_throttling_find(verdict);
-    if (strcmp(rule, "baseline.disturbed") == 0 && throttled &&
-        kf_throttling_next(throttled, &text))
-        return kf_buffer_take(&text);
-    bool is_output = strcmp(rule, "output.mismatch") == 0 || strcmp(rule, "output.inaccurate") == 0;
-    if (is_output && step_of_wrong_output(verdict, &d, &text)) return kf_buffer_take(&text);
-    for (size_t i = 0; i < sizeof steps / sizeof *steps && !step; i++)
-        if (strcmp(rule, steps[i].rule) == 0) step = steps[i].next;
-    kf_buffer_string(&text, step ? step : step_of_status(verdict));
+    bool built = !d.finding || (strcmp(d.finding->rule, "build.failed") != 0 &&
+                                verdict->status != KF_COMPILE_ERROR);
+    bool disturbed = d.finding && strcmp(d.finding->rule, "baseline.disturbed") == 0;
+    if (!built)
+        step_of_build(verdict, d.finding, &text);
+    else if (!disturbed || !throttled || !kf_throttling_next(throttled, &text))
+        step_of_finding(verdict, &d, &text);
     return kf_buffer_take(&text);
 }
 

@@ -282,6 +282,30 @@ static kf_verdict *correct_verdict(kf_interval speedup, double floor)
     return v;
 }
 
+/* What fails on other data is a fault of the formula, so it goes before figures of time. */
+static void a_correct_verdict_names_the_data_it_fails_on(void **state)
+{
+    (void)state;
+    kf_auto(kf_verdict) v = correct_verdict((kf_interval){1.5, 1.4, 1.6}, 0);
+    kf_workload_verdict *w = kf_verdict_add_workload(v, "sparse", false);
+    w->unseen = KF_UNSEEN_DATA;
+    kf_output_check *output = kf_workload_add_output(w, "y");
+    output->figures.mismatched = 7;
+    output->figures.first_index = 4;
+    strcpy(output->figures.pattern, "everywhere, one factor and offset for each row");
+    assert_non_null(kf_verdict_add_finding(v, w, KF_WRONG_RESULT, KF_BLAME_CANDIDATE,
+                                           "output.mismatch", NAN, NAN, "y: 7 wrong"));
+    kf_verdict_conclude(v);
+    assert_int_equal(v->status, KF_CORRECT);
+    kf_autofree char *next = kf_verdict_next(v);
+    is_a_sentence(next);
+    assert_non_null(strstr(next, "For workload sparse, check divisors, constants such as an eps"));
+    assert_int_equal(kf_verdict_next_action(v), KF_NEXT_NOTHING);
+    w->unseen = KF_UNSEEN_SIZES;
+    kf_autofree char *sizes = kf_verdict_next(v);
+    assert_null(strstr(sizes, "sparse"));
+}
+
 static void a_correct_verdict_says_how_far_the_floor_is(void **state)
 {
     (void)state;
@@ -505,6 +529,7 @@ int test_program(void)
         cmocka_unit_test(a_suspicion_goes_before_the_pattern),
         cmocka_unit_test(errors_of_both_compilers_are_read),
         cmocka_unit_test(other_failed_builds_have_a_next_step),
+        cmocka_unit_test(a_correct_verdict_names_the_data_it_fails_on),
         cmocka_unit_test(a_correct_verdict_says_how_far_the_floor_is),
         cmocka_unit_test(only_slowdowns_are_flagged),
         cmocka_unit_test(a_throttled_gpu_has_a_next_step),
