@@ -343,12 +343,25 @@ static bool step_of_wrong_output(const kf_verdict *verdict, const decision *d, k
     return cause != NULL;
 }
 
+/* Names the kernel and the limit of a launch that the CPU device refuses. */
+static bool step_of_launch(const char *text, kf_buffer *step)
+{
+    const char *kernel = strstr(text, ": kernel "), *size = kernel ? strstr(kernel, " <<<") : NULL,
+               *limit = size ? strstr(size, ">>>: ") : NULL;
+    if (!limit || strchr(limit, '\n')) return false;
+    kernel += strlen(": kernel ");
+    kf_buffer_format(step, "Change the launch of %.*s: %s.", (int)(size - kernel), kernel,
+                     limit + strlen(">>>: "));
+    return true;
+}
+
 /* Appends the step of a finding that is not about the build. */
 static void step_of_finding(const kf_verdict *verdict, const decision *d, kf_buffer *text)
 {
     const char *rule = d->finding ? d->finding->rule : "", *step = NULL;
     bool is_output = strcmp(rule, "output.mismatch") == 0 || strcmp(rule, "output.inaccurate") == 0;
     if (is_output && step_of_wrong_output(verdict, d, text)) return;
+    if (strcmp(rule, "device.error") == 0 && step_of_launch(d->finding->text, text)) return;
     for (size_t i = 0; i < sizeof steps / sizeof *steps && !step; i++)
         if (strcmp(rule, steps[i].rule) == 0) step = steps[i].next;
     kf_buffer_string(text, step ? step : step_of_status(verdict));

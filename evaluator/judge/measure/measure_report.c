@@ -8,7 +8,8 @@
 #include "measure_internal.h"
 #include "wire.h"
 
-/* Copies the last line that a runner printed, or an empty text. */
+/* Copies the last line that a runner printed, or an empty text. Its own line says more about the
+ * error code in front. The candidate prints the others. */
 static void last_words(const kf_runner *runner, char *text, size_t size)
 {
     kf_autofree char *output = kf_runner_output(runner, 2000);
@@ -19,7 +20,11 @@ static void last_words(const kf_runner *runner, char *text, size_t size)
         output[--length] = '\0';
     const char *line = strrchr(output, '\n');
     line = line ? line + 1 : output;
-    if (*line) snprintf(text, size, ". It printed: %.300s", line);
+    static const char own[] = "kforge-runner: ";
+    if (strncmp(line, own, sizeof own - 1) == 0)
+        snprintf(text, size, ": %.300s", line + sizeof own - 1);
+    else if (*line)
+        snprintf(text, size, ". It printed: %.300s", line);
 }
 
 /* Writes ", 400 bytes past the end of x" from the line that the runner prints about the access
