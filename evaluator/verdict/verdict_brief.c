@@ -493,7 +493,11 @@ static kf_next_action step_of_correct(const kf_verdict *verdict, kf_buffer *text
 kf_next_action kf_verdict_next_action(const kf_verdict *verdict)
 {
     kf_autobuffer text = {0};
-    return verdict->status == KF_CORRECT ? step_of_correct(verdict, &text) : KF_NEXT_NOTHING;
+    decision d = decide(verdict);
+    if (verdict->status == KF_CORRECT) return step_of_correct(verdict, &text);
+    /* A crash under AddressSanitizer has a rule of its own. */
+    return d.finding && strcmp(d.finding->rule, "runner.crashed") == 0 ? KF_NEXT_ADDRESS
+                                                                       : KF_NEXT_NOTHING;
 }
 
 char *kf_verdict_next(const kf_verdict *verdict)

@@ -32,7 +32,7 @@ expect 0 eval "$task" mine.cu --workers "$fake" --timeout 50 --no-kernelbench --
 candidate "speed 1.5"
 expect 0 eval "$task" mine.cu --workers "$fake" -v
 says "WORKLOAD"
-says "kforge show c1"
+says "all of it: kforge show c1"
 expect 0 eval "$task" mine.cu --workers "$fake" --json --flag=-DBLOCK=64
 json 'o["schema"] == "kforge-verdict/1" and o["status"] == "correct"'
 expect 0 eval "$task" mine.cu --workers "$fake" --verify
@@ -208,6 +208,14 @@ says "read of 4 bytes, right behind the end of x"
 sed 's/x\[i + 1\]/x[i - 12345678901]/' behind.cu >far.cu
 expect 1 eval "$task" far.cu --device cpu --check-only --no-keep
 says "names the line"
+[ "$(sed -n 's/^next: Find the bad access with --asan on the CPU device or --sanitize on a GPU. Run: //p' out)" = "kforge eval $task far.cu --device cpu --store $KFORGE_STORE --no-keep --asan" ] || fail "$out"
+expect 1 eval "$task" far.cu --device cpu --verify --no-keep
+grep -q -e "--verify" out && fail "--verify excludes --asan: $out"
+sed 's/, 256, 0/, 2048, 0/' behind.cu >wide.cu
+expect 1 eval "$task" wide.cu --device cpu --no-keep
+says "2048 threads in a block, limit 1024"
+says "next: Change the launch of k: 2048 threads in a block, limit 1024."
+case $out in *"It printed"*) fail "the candidate printed nothing: $out" ;; esac
 case $out in *"stored as"*) fail "a sanitised build was stored" ;; esac
 
 # The next step of a wrong result knows what the finding knows: the place, the cause, a factor.

@@ -218,7 +218,7 @@ bool kf_measurement_report(kf_measurement *r, kf_runner *runner, kf_role role,
         strcmp(r->device->kind, "cpu") == 0 && kf_runner_kind_of(runner) == KF_RUNNER_PLAIN &&
         strcmp(why.rule, "runner.crashed") == 0)
         snprintf(why.text + strlen(why.text), sizeof why.text - strlen(why.text),
-                 ". `kforge eval … --asan` names the line");
+                 ". --asan names the line");
     if (role != KF_ROLE_CANDIDATE) {
         if (!find_changed_inputs(r, error)) return false;
         if (r->over) return true;
