@@ -396,8 +396,12 @@ static void step_of_build(const kf_verdict *verdict, const kf_finding *finding, 
         kf_buffer_string(text, "Run `kforge doctor`, then judge the same source again.");
     else if (verdict->status == KF_UNSUPPORTED_DEVICE && kf_verdict_errors(verdict, &error, 1))
         kf_buffer_format(text, "Replace the construct in line %ld, or judge on a GPU.", error.line);
-    else if (strstr(finding->text, "does not define"))
-        kf_buffer_string(text, "Define the entry exactly as the task's prototype.");
+    else if (strstr(finding->text, "does not define") ||
+             strstr(finding->text, ". Define extern \"C\" "))
+        kf_buffer_format(text,
+                         "Define the entry exactly as the task's prototype, which `kforge task "
+                         "show %s` prints.",
+                         verdict->task);
     else if (strstr(finding->text, "undefined reference"))
         kf_buffer_string(text, "Define the missing symbol, or remove its use.");
     else if (strstr(finding->text, "went over a limit"))

@@ -184,6 +184,7 @@ says "the fault is the machine's"
 printf 'extern "C" void axpy() {}\n' >wrong.cu
 expect 1 eval "$task" wrong.cu --device cpu
 says "compile_error"
+says "next: Define the entry exactly as the task's prototype, which \`kforge task show axpy\` prints."
 expect 2 eval "$task" "$task/baseline.cu" --device tpu
 complains "unknown device \"tpu\""
 # On the CPU device, --sanitize is --asan. The message names the line of an out-of-bounds read.

@@ -254,7 +254,13 @@ static void other_failed_builds_have_a_next_step(void **state)
         {KF_UNSUPPORTED_DEVICE, "candidate.cu:3: unsupported on the CPU device: inline PTX (x)",
          "candidate.cu:3: unsupported on the CPU device: inline PTX (x)\n", "line 3"},
         {KF_COMPILE_ERROR, "candidate.cu does not define void f()", "undefined reference to `f'",
-         "prototype"},
+         "prototype, which `kforge task show axpy` prints"},
+        /* The line is right as C++, so its number is no help. */
+        {KF_COMPILE_ERROR,
+         "candidate.cu:4:1: error: conflicting declaration of C function 'void f(int)'. Define "
+         "extern \"C\" void f(float x)",
+         "candidate.cu:4:1: error: conflicting declaration of C function 'void f(int)'\n",
+         "`kforge task show axpy`"},
         {KF_COMPILE_ERROR, "undefined reference to `g()'", "undefined reference", "symbol"},
         {KF_COMPILE_ERROR, "the build went over a limit: time", "", "simpler"},
         {KF_COMPILE_ERROR, "ptxas error   : too much shared data", "", "first error"},
