@@ -165,7 +165,7 @@ static const struct {
 } causes[] = {
     {KF_PATTERN_THREADS,
      "Put __syncthreads() between writing and reading data of other threads: the result depends on "
-     "their order.",
+     "the order of threads.",
      false},
     {KF_PATTERN_ADDED, "Set the output to 0 before adding to it: it still holds old values.",
      false},
