@@ -104,10 +104,12 @@ static const char *duplicate_key(const cJSON *value, bool *failed)
 
 /* A check of the grammar of RFC 8259. cJSON accepts more ("[01]", "\\u12g4" for a NUL), and returns
  * NULL both for bad syntax and without memory. After this check only the latter is left. find_fault
- * has bounded the recursion. After a failure `at` is the place of the fault. */
+ * has bounded the recursion. After a failure `at` is the place of the fault, and `fault` says what
+ * it is, or is NULL. */
 typedef struct syntax {
     const char *text;
     size_t size, at;
+    const char *fault;
 } syntax;
 
 static void skip_blanks(syntax *s)
@@ -179,17 +181,70 @@ static bool valid_number(syntax *s)
     return s->at - from < 64;
 }
 
+/* Notes the fault and its place. False, for the caller to return. */
+static bool complain(syntax *s, size_t at, const char *fault)
+{
+    s->at = at;
+    s->fault = fault;
+    return false;
+}
+
+/* Says why a value does not begin here. */
+static bool lacks_value(syntax *s)
+{
+    char c = s->at < s->size ? s->text[s->at] : '\0';
+    return complain(s, s->at,
+                    c == ',' || c == '}' || c == ']' ? "a value is missing here"
+                    : c == '\''                      ? "a string begins with \", not with '"
+                    : c == '/' || c == '#'           ? "JSON has no comments"
+                                                     : NULL);
+}
+
+/* Checks the name and the colon of a member. */
+static bool valid_name(syntax *s)
+{
+    skip_blanks(s);
+    if (s->at < s->size && s->text[s->at] != '"')
+        return complain(s, s->at,
+                        s->text[s->at] == '/' || s->text[s->at] == '#'
+                            ? "JSON has no comments"
+                            : "a name in double quotes is missing here");
+    if (!valid_string(s)) return false;
+    size_t end = s->at;
+    return next_is(s, ':') || complain(s, end, "a colon is missing here");
+}
+
+/* Checks what follows a value of an object or array: a comma, or its end. `end`: of the value. */
+static bool valid_end(syntax *s, size_t end, char close)
+{
+    if (next_is(s, close)) return true;
+    char c = s->at < s->size ? s->text[s->at] : '\0';
+    if (c == '}' || c == ']')
+        return complain(s, s->at,
+                        close == '}' ? "a } is missing before this ]"
+                                     : "a ] is missing before this }");
+    if (c == '/' || c == '#') return complain(s, s->at, "JSON has no comments");
+    bool follows = c && (strchr("\"{[-tfn", c) || isdigit((unsigned char)c));
+    return complain(s, follows ? end : s->at, follows ? "a comma is missing here" : NULL);
+}
+
 static bool valid_value(syntax *s)
 {
     bool object = next_is(s, '{');
     if (object || next_is(s, '[')) {
         char close = object ? '}' : ']';
         if (next_is(s, close)) return true;
+        size_t end;
         do {
-            if (object && !(valid_string(s) && next_is(s, ':'))) return false;
+            size_t comma = s->at - 1;
+            skip_blanks(s);
+            if (s->at < s->size && s->text[s->at] == close)
+                return complain(s, comma, "nothing follows this comma: remove it");
+            if (object && !valid_name(s)) return false;
             if (!valid_value(s)) return false;
+            end = s->at;
         } while (next_is(s, ','));
-        return next_is(s, close);
+        return valid_end(s, end, close);
     }
     if (s->at < s->size && s->text[s->at] == '"') return valid_string(s);
     static const char *const words[] = {"true", "false", "null"};
@@ -199,7 +254,9 @@ static bool valid_value(syntax *s)
         s->at += length;
         return true;
     }
-    return valid_number(s);
+    bool number =
+        s->at < s->size && (s->text[s->at] == '-' || isdigit((unsigned char)s->text[s->at]));
+    return number ? valid_number(s) : lacks_value(s);
 }
 
 cJSON *kf_json_parse(const char *text, size_t size, size_t limit, const char *where,
@@ -218,15 +275,16 @@ cJSON *kf_json_parse(const char *text, size_t size, size_t limit, const char *wh
         kf_fail(error, KF_ERROR_INPUT, "%s:%d:%d: %s", where, line, column, what);
         return NULL;
     }
-    syntax check = {text, size, 0};
+    syntax check = {.text = text, .size = size};
     bool valid = valid_value(&check);
     if (valid) skip_blanks(&check);
     if (!valid || check.at < size) {
         line_and_column(text, check.at, &line, &column);
         kf_fail(error, KF_ERROR_INPUT, "%s:%d:%d: %s", where, line, column,
-                valid       ? "something follows the end of the JSON value"
-                : size == 0 ? "the file is empty"
-                            : "not valid JSON here");
+                valid         ? "something follows the end of the JSON value"
+                : size == 0   ? "the file is empty"
+                : check.fault ? check.fault
+                              : "not valid JSON here");
         return NULL;
     }
     kf_auto(cJSON) tree = cJSON_ParseWithLengthOpts(text, size, NULL, false);

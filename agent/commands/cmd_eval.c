@@ -333,9 +333,9 @@ static void word_limits(const settings *w, double seconds, kf_buffer *text)
 /* Writes the command that judges a candidate again, with the options that choose how, and times it
  * for `seconds` (0: the default). --check-only and --asan are left out, because the command is to
  * time the candidate. */
-static void word_again(const session *s, size_t i, double seconds, kf_buffer *text)
+static void word_again(const session *s, const settings *w, size_t i, double seconds,
+                       kf_buffer *text)
 {
-    const settings *w = s->wanted;
     const kf_eval_result *result = &s->results[i];
     char stored[32];
     snprintf(stored, sizeof stored, "c%lld", (long long)result->stored);
@@ -372,14 +372,18 @@ static bool show(session *s, size_t i, const kf_workers_result *result, kf_error
     if (wanted->json && s->count > 1) return add_json(s, i, result, error);
     if (wanted->brief) return print_brief(s, &s->results[i], error);
     if (wanted->json) return print_verdict(&view, result, error);
-    kf_autobuffer again = {0}, longer = {0};
+    kf_autobuffer again = {0}, longer = {0}, address = {0};
+    settings once = *wanted;
+    once.verify = false;
     bool on_cpu = strncmp(s->results[i].verdict->device, "cpu", 3) == 0;
     double seconds = wanted->seconds > 0 ? wanted->seconds : on_cpu ? SECONDS_CPU : SECONDS_GPU;
-    word_again(s, i, wanted->seconds, &again);
-    word_again(s, i, LONGER * seconds, &longer);
+    word_again(s, wanted, i, wanted->seconds, &again);
+    word_again(s, wanted, i, LONGER * seconds, &longer);
+    if (!wanted->asan && !wanted->sanitize) word_again(s, &once, i, wanted->seconds, &address);
     kf_eval_print(&view, &s->results[i],
                   &(kf_eval_style){.again = again.data ? again.data : "",
                                    .longer = longer.data ? longer.data : "",
+                                   .address = address.data ? address.data : "",
                                    .verbose = wanted->verbose,
                                    .quiet = wanted->quiet,
                                    .counters = strcmp(wanted->counters, "none") != 0,

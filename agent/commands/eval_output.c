@@ -51,6 +51,8 @@ static void print_next(const kf_view *view, const kf_verdict *verdict, const kf_
     if (action == KF_NEXT_LONGER) fprintf(view->out, " Run: %s", style->longer);
     if (action == KF_NEXT_PROFILE && !(on_cpu ? style->verbose : style->counters))
         fprintf(view->out, " Run: %s %s", style->again, on_cpu ? "--verbose" : "--counters all");
+    if (action == KF_NEXT_ADDRESS && *style->address)
+        fprintf(view->out, " Run: %s %s", style->address, on_cpu ? "--asan" : "--sanitize");
     fputc('\n', view->out);
 }
 
@@ -75,7 +77,7 @@ void kf_eval_print(const kf_view *screen, const kf_eval_result *result, const kf
     if (!result->stored) return;
     kf_autobuffer rest = {0};
     if (style->store) kf_command_append_option(&rest, "store", style->store);
-    fprintf(view.out, "\nkforge show c%lld%s\n", (long long)result->stored,
+    fprintf(view.out, "\nall of it: kforge show c%lld%s\n", (long long)result->stored,
             rest.data ? rest.data : "");
 }
 

@@ -23,8 +23,8 @@ typedef struct kf_eval_style {
     bool check_only;
     const char *store;
     /* "kforge eval TASK CANDIDATE OPTION…" that judges this one again, and with more time; "": not
-     * known */
-    const char *again, *longer;
+     * known. `address`: without the options that exclude --asan; "": addresses were checked */
+    const char *again, *longer, *address;
 } kf_eval_style;
 
 void kf_eval_print(const kf_view *view, const kf_eval_result *result, const kf_eval_style *style);

@@ -8,6 +8,7 @@
 #include "kforge/roofline.h"
 #include "kforge/scan.h"
 #include "hardware_card.h"
+#include "mismatches.h"
 #include "search_internal.h"
 
 /* notes for a summary */
@@ -162,26 +163,11 @@ static const char *place_of(int64_t index, int64_t count)
                                 : "";
 }
 
-/* Adds the most likely meaning of the figures, marked as a guess. */
+/* Adds the most likely cause, as a guess. It is the one of `kforge eval`. */
 static void word_hint(const kf_error_figures *f, kf_buffer *out)
 {
-    double share = (double)f->mismatched / (double)(f->compared > 0 ? f->compared : 1);
-    const char *hint =
-        strstr(f->pattern, "not written")
-            ? "elements were never written: a bound or a tail is missing"
-        : strstr(f->pattern, "tail")
-            ? "a tail that no thread covers, or a bound that is rounded down"
-        : strstr(f->pattern, "column")
-            ? "an edge of the tile or of the row: check the bounds of the inner index"
-        : strstr(f->pattern, "every")
-            ? "one lane or one element of a group: check strides and the mapping of threads"
-        : share > 0.99 && f->rms < 100 * f->allowed_rms
-            ? "all elements, by little: too low a precision or another formula"
-        : share > 0.99 ? "all elements: an index, an operand or the formula itself"
-        : strstr(f->pattern, "scattered")
-            ? "scattered elements: a race or a missing barrier is possible"
-            : NULL;
-    if (hint) kf_buffer_format(out, "  perhaps: %s\n", hint);
+    const char *cause = kf_mismatch_cause(f->pattern, false);
+    if (cause) kf_buffer_format(out, "  perhaps: %s\n", cause);
 }
 
 static void word_outputs(const kf_workload_verdict *w, kf_buffer *out)

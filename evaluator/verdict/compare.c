@@ -362,6 +362,23 @@ static bool block_passes(const rule *r, int64_t first, int count, const double *
     return failed == 0;
 }
 
+/* True if all wrong elements are expected with one sign, and most of the others with another. */
+static bool have_one_sign(const rule *r, const kf_mismatches *m)
+{
+    bool negative = m->count && m->signs.expected_negative == m->count,
+         positive = m->count && m->signs.expected_positive == m->count;
+    if (!negative && !positive) return false;
+    double got[BLOCK], room[BLOCK];
+    int64_t others = 0;
+    for (int64_t first = 0; first < r->argument->elements; first += BLOCK) {
+        int take =
+            r->argument->elements - first < BLOCK ? (int)(r->argument->elements - first) : BLOCK;
+        const double *truth = load_block(r->argument, r->data, r->expected, first, take, got, room);
+        for (int i = 0; i < take; i++) others += negative ? truth[i] >= 0 : truth[i] <= 0;
+    }
+    return others > (r->argument->elements - m->count) / 2;
+}
+
 static kf_mismatches find_mismatches(const rule *r, double scale)
 {
     kf_mismatches m = kf_mismatches_begin(r->argument, scale);
@@ -375,6 +392,7 @@ static kf_mismatches find_mismatches(const rule *r, double scale)
             if (!element_passes(r, largest, first + i, got[i], truth[i]))
                 kf_mismatch_add(&m, first + i, truth[i], got[i]);
     }
+    m.signs.one = have_one_sign(r, &m);
     return m;
 }
 
@@ -384,6 +402,8 @@ static void fill_mismatches(const kf_mismatches *m, kf_error_figures *figures)
     figures->first_index = m->first;
     figures->first_expected = m->first_expected;
     figures->first_got = m->first_got;
+    figures->middle_index = m->middle;
+    figures->last_index = m->last;
     kf_mismatches_describe(m, figures->pattern, sizeof figures->pattern);
 }
 

@@ -11,6 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Fewer elements are alike by chance. */
+#define LEAST_ALIKE 8
+
 kf_mismatches kf_mismatches_begin(const kf_problem_argument *argument, double scale)
 {
     int64_t columns = argument->dims > 0 ? argument->shape[argument->dims - 1] : 1;
@@ -63,12 +66,17 @@ void kf_mismatch_add(kf_mismatches *m, int64_t index, double expected, double go
             m->same_value && (got == m->first_got || (isnan(got) && isnan(m->first_got)));
     }
     m->last = index;
+    if ((m->count & (m->count - 1)) == 0) m->middle = index;
     m->most_row = row;
     if (column < m->least_column) m->least_column = column;
     if (column > m->most_column) m->most_column = column;
     m->count++;
     m->nan += isnan(got);
     m->overflowed += !isfinite(got) && isfinite(expected);
+    m->signs.expected_negative += expected < 0;
+    m->signs.expected_positive += expected > 0;
+    m->signs.smaller += got < expected;
+    m->signs.larger += got > expected;
     double magnitude = fabs(got);
     bool absurd = !(magnitude <= m->most_sane) || (magnitude < m->least_sane && got != 0);
     m->absurd += absurd;
@@ -126,14 +134,94 @@ void kf_mismatches_describe(const kf_mismatches *m, char *text, size_t size)
     size_t length = strlen(text);
     char *end = text + length;
     size -= length;
+    bool alike = m->same_value && m->count > 1 && m->nan < m->count;
+    const char *sign = m->count < LEAST_ALIKE || !m->signs.one ? ""
+                       : m->signs.expected_negative            ? ", all expected < 0"
+                                                               : ", all expected > 0";
     if (m->nan == m->count)
         snprintf(end, size, ", NaN");
-    else if (m->same_value && m->count > 1 && m->first_got == 0)
-        snprintf(end, size, ", zeros");
-    else if (m->same_value && m->count > 1)
-        snprintf(end, size, ", all %g", m->first_got);
+    else if (alike && m->first_got == 0)
+        snprintf(end, size, ", zeros%s", sign);
+    else if (alike)
+        snprintf(end, size, ", all %g%s", m->first_got, sign);
     else if (m->count >= 4 && 2 * (m->absurd - m->overflowed) > m->count - m->overflowed)
         snprintf(end, size, ", random values");
     else if (m->overflowed)
         snprintf(end, size, ", %" PRId64 " NaN or infinite", m->overflowed);
+    else if (*sign)
+        snprintf(end, size, "%s", sign);
+    else if (m->count >= LEAST_ALIKE &&
+             (m->signs.smaller == m->count || m->signs.larger == m->count))
+        snprintf(end, size, ", all too %s", m->signs.smaller ? "small" : "large");
+}
+
+/* ---- causes ---------------------------------------------------------------------------------- */
+
+/* Words in a pattern, and what they mostly come from. The first match counts. */
+static const struct {
+    const char *word, *cause;
+    /* rounding has no such pattern */
+    bool systematic;
+} causes[] = {
+    {KF_PATTERN_THREADS,
+     "Put __syncthreads() between writing and reading data of other threads: the result depends on "
+     "the order of threads.",
+     false},
+    {KF_PATTERN_ADDED, "Set the output to 0 before adding to it: it still holds old values.",
+     false},
+    {KF_PATTERN_UNWRITTEN, "Write every element: check grid size, loop bounds and early returns.",
+     false},
+    {KF_PATTERN_CALLS,
+     "Look for a race, a read before the write, or a kept result: the same inputs give another "
+     "result.",
+     false},
+    {" times the expected value", "Check divisors, scales and constants: the error is one factor.",
+     true},
+    {"the expected value plus ", "Check the constants that are added: the error is one offset.",
+     true},
+    {" times the expected, plus ",
+     "Check divisors, scales and added constants: the error is a factor and an offset.", true},
+    {"for each row",
+     "Check divisors, constants such as an epsilon, and the values of a row: its error is a factor "
+     "and an offset.",
+     true},
+    {"for each column",
+     "Check divisors, constants such as an epsilon, and the values of a column: its error is a "
+     "factor and an offset.",
+     true},
+    /* The place says more than the values: old memory can hold any of them. */
+    {"tail from", "Check the grid size and the loop bound: the end of the output is wrong.", false},
+    {"last column", "Check the bound of the column loop: the last column is wrong.", false},
+    {"last row", "Check the bound of the row loop: the last row is wrong.", false},
+    {"NaN", "Look for overflow in exp, 0/0 and reads of uninitialised memory.", false},
+    {"inf", "Look for overflow: subtract the maximum before exp, and add in a wider type.", false},
+    {"like a race", "Add the missing barrier or atomic: few scattered elements look like a race.",
+     false},
+    {"random values", "Initialise what the kernel reads: the results look like old memory.", false},
+    {"expected < 0",
+     "Check how the kernel treats negative values: only negative results are "
+     "wrong.",
+     false},
+    {"expected > 0",
+     "Check how the kernel treats positive values: only positive results are "
+     "wrong.",
+     false},
+    {"zeros", "Check that the kernel runs and writes here: the elements are zero.", false},
+    {"bits of precision",
+     "Check formula and constants, and add long sums in pieces or in a wider type.", false},
+    {"every ", "Check the stride of the loop: wrong elements are evenly spaced.", false},
+    {"everywhere", "Check formula, constants and index order: nearly every element is wrong.",
+     false},
+    {"element", "Check the bounds and the index: the wrong elements lie together.", false},
+    {"rows ", "Check the tile's bounds: one rectangle of the output is wrong.", false},
+    {"column ", "Check the index of that column.", false},
+    {"row ", "Check the index of that row.", false},
+};
+
+const char *kf_mismatch_cause(const char *pattern, bool inexact)
+{
+    for (size_t i = 0; i < sizeof causes / sizeof *causes; i++)
+        if ((causes[i].systematic || !inexact) && strstr(pattern, causes[i].word))
+            return causes[i].cause;
+    return NULL;
 }

@@ -8,6 +8,7 @@
 
 #include "kforge/buffer.h"
 #include "kforge/json.h"
+#include "mismatches.h"
 #include "throttling.h"
 
 /* Bytes of a summary, and of the text of an error in JSON: together with the keys about 120 tokens.
@@ -159,15 +160,28 @@ static void summarize_correct(const kf_verdict *verdict, kf_buffer *text)
     if (general && *general) kf_buffer_format(text, "; generalises: %s", general);
 }
 
+/* Writes the first wrong element as the finding does, "y[3][1000]", or by its flat index. */
+static void word_place(const decision *d, const kf_output_check *output, kf_buffer *text)
+{
+    const char *at = strstr(d->finding->text, "first at ");
+    size_t length = strlen(output->argument);
+    if (at) at += strlen("first at ");
+    if (at && strncmp(at, output->argument, length) == 0 && at[length] == '[')
+        kf_buffer_format(text, "%.*s", (int)strcspn(at, ":"), at);
+    else
+        kf_buffer_format(text, "%s[%lld]", output->argument,
+                         (long long)output->figures.first_index);
+}
+
 /* Writes the mismatch with its place and both values. */
 static void summarize_mismatch(const decision *d, const kf_output_check *output, kf_buffer *text)
 {
     const kf_error_figures *f = &output->figures;
     bool inexact = strcmp(d->finding->rule, "output.inaccurate") == 0;
-    kf_buffer_format(text, "%s%s in workload %s: %s[%lld] expected %.6g, got %.6g",
-                     kf_status_name(d->finding->status), inexact ? " (inexact)" : "",
-                     d->workload->workload, output->argument, (long long)f->first_index,
-                     f->first_expected, f->first_got);
+    kf_buffer_format(text, "%s%s in workload %s: ", kf_status_name(d->finding->status),
+                     inexact ? " (inexact)" : "", d->workload->workload);
+    word_place(d, output, text);
+    kf_buffer_format(text, " expected %.6g, got %.6g", f->first_expected, f->first_got);
     if (isfinite(f->allowed_max) && f->allowed_max > 0)
         kf_buffer_format(text, ", largest error %.3g, limit %.3g", f->max, f->allowed_max);
     if (f->pattern[0]) kf_buffer_format(text, " (%s)", f->pattern);
@@ -288,33 +302,6 @@ static const char *step_of_status(const kf_verdict *verdict)
     return "Judge the same source again, and run `kforge doctor` if that fails.";
 }
 
-/* Words in the pattern of the wrong elements, and what they mostly come from. First match counts.
- */
-static const struct {
-    const char *word, *next;
-} patterns[] = {
-    {"order of threads", "Put __syncthreads() between writing and reading data of other threads."},
-    {"added to old values", "Set the output before adding to it: it still holds old values."},
-    {"not written", "Write every element: check the grid size and early returns."},
-    /* The place says more than the values: old memory can hold any of them. */
-    {"tail from", "Check the grid size and the loop bound: the end of the output is wrong."},
-    {"last column", "Check the bound of the column loop: the last column is wrong."},
-    {"last row", "Check the bound of the row loop: the last row is wrong."},
-    {"NaN", "Look for overflow in exp, 0/0 and reads of uninitialised memory."},
-    {"inf", "Look for overflow: subtract the maximum before exp, and add in a wider type."},
-    {"like a race", "Add the missing barrier or atomic: few scattered elements look like a race."},
-    {"random values", "Initialise what the kernel reads: the results look like old memory."},
-    {"zeros", "Check that the kernel runs and writes here: the elements are zero."},
-    {"bits of precision",
-     "Check formula and constants, and add long sums in pieces or in a wider type."},
-    {"every ", "Check the stride of the loop: wrong elements are evenly spaced."},
-    {"everywhere", "Check formula, constants and index order: nearly every element is wrong."},
-    {"element", "Check the bounds and the index: the wrong elements lie together."},
-    {"rows ", "Check the tile's bounds: one rectangle of the output is wrong."},
-    {"column ", "Check the index of that column."},
-    {"row ", "Check the index of that row."},
-};
-
 /* Labels of wrong outputs that look like a cheat's (docs/reference/verdict-rules.md). */
 static const struct {
     const char *flag, *next;
@@ -328,13 +315,79 @@ static const struct {
     {KF_FLAG_SUSPECTED "output.constant", "Compute the result: the output is one constant."},
 };
 
-static const char *step_of_mismatch(const kf_verdict *verdict, const kf_output_check *output)
+/* Names the place if elements are not written, because that place is exactly what to mend. */
+static bool name_unwritten(const kf_output_check *output, kf_buffer *text)
 {
-    for (size_t i = 0; i < sizeof suspicions / sizeof *suspicions; i++)
-        if (kf_verdict_has_flag(verdict, suspicions[i].flag)) return suspicions[i].next;
-    for (size_t i = 0; output && i < sizeof patterns / sizeof *patterns; i++)
-        if (strstr(output->figures.pattern, patterns[i].word)) return patterns[i].next;
-    return NULL;
+    const char *pattern = output->figures.pattern, *end = strstr(pattern, KF_PATTERN_UNWRITTEN);
+    if (!end || end == pattern || strncmp(pattern, "everywhere", 10) == 0) return false;
+    kf_buffer_format(text,
+                     "Write every element of %s: check grid size, loop bounds and early returns "
+                     "(%.*s).",
+                     output->argument, (int)(end - pattern), pattern);
+    return true;
+}
+
+/* False: the rule's own step is the best. */
+static bool step_of_wrong_output(const kf_verdict *verdict, const decision *d, kf_buffer *text)
+{
+    const kf_output_check *output = wrong_output(d);
+    bool inexact = strcmp(d->finding->rule, "output.inaccurate") == 0;
+    for (size_t i = 0; i < sizeof suspicions / sizeof *suspicions && !inexact; i++)
+        if (kf_verdict_has_flag(verdict, suspicions[i].flag)) {
+            kf_buffer_string(text, suspicions[i].next);
+            return true;
+        }
+    if (!output) return false;
+    if (!inexact && name_unwritten(output, text)) return true;
+    const char *cause = kf_mismatch_cause(output->figures.pattern, inexact);
+    if (cause) kf_buffer_string(text, cause);
+    return cause != NULL;
+}
+
+/* Names the kernel and the limit of a launch that the CPU device refuses. */
+static bool step_of_launch(const char *text, kf_buffer *step)
+{
+    const char *kernel = strstr(text, ": kernel "), *size = kernel ? strstr(kernel, " <<<") : NULL,
+               *limit = size ? strstr(size, ">>>: ") : NULL;
+    if (!limit || strchr(limit, '\n')) return false;
+    kernel += strlen(": kernel ");
+    kf_buffer_format(step, "Change the launch of %.*s: %s.", (int)(size - kernel), kernel,
+                     limit + strlen(">>>: "));
+    return true;
+}
+
+/* Appends the step of a finding that is not about the build. */
+static void step_of_finding(const kf_verdict *verdict, const decision *d, kf_buffer *text)
+{
+    const char *rule = d->finding ? d->finding->rule : "", *step = NULL;
+    bool is_output = strcmp(rule, "output.mismatch") == 0 || strcmp(rule, "output.inaccurate") == 0;
+    if (is_output && step_of_wrong_output(verdict, d, text)) return;
+    if (strcmp(rule, "device.error") == 0 && step_of_launch(d->finding->text, text)) return;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps && !step; i++)
+        if (strcmp(rule, steps[i].rule) == 0) step = steps[i].next;
+    kf_buffer_string(text, step ? step : step_of_status(verdict));
+}
+
+/* Appends the step for data on which a correct candidate fails. Other sizes are left out, because a
+ * candidate may be for the given sizes only. False if it fails on none. */
+static bool step_of_unseen_data(const kf_verdict *verdict, kf_buffer *text)
+{
+    for (size_t i = 0; i < verdict->workload_count; i++) {
+        const kf_workload_verdict *w = &verdict->workloads[i];
+        for (size_t k = 0; k < w->finding_count; k++) {
+            const kf_finding *finding = &w->findings[k];
+            if (w->unseen != KF_UNSEEN_DATA || w->status == KF_CORRECT ||
+                finding->status != w->status || finding->blame != KF_BLAME_CANDIDATE)
+                continue;
+            kf_autobuffer step = {0};
+            step_of_finding(verdict, &(decision){finding, w}, &step);
+            if (!step.size) return false;
+            step.data[0] = (char)tolower((unsigned char)step.data[0]);
+            kf_buffer_format(text, "For workload %s, %s", w->workload, step.data);
+            return true;
+        }
+    }
+    return false;
 }
 
 static void step_of_build(const kf_verdict *verdict, const kf_finding *finding, kf_buffer *text)
@@ -344,8 +397,12 @@ static void step_of_build(const kf_verdict *verdict, const kf_finding *finding, 
         kf_buffer_string(text, "Run `kforge doctor`, then judge the same source again.");
     else if (verdict->status == KF_UNSUPPORTED_DEVICE && kf_verdict_errors(verdict, &error, 1))
         kf_buffer_format(text, "Replace the construct in line %ld, or judge on a GPU.", error.line);
-    else if (strstr(finding->text, "does not define"))
-        kf_buffer_string(text, "Define the entry exactly as the task's prototype.");
+    else if (strstr(finding->text, "does not define") ||
+             strstr(finding->text, ". Define extern \"C\" "))
+        kf_buffer_format(text,
+                         "Define the entry exactly as the task's prototype, which `kforge task "
+                         "show %s` prints.",
+                         verdict->task);
     else if (strstr(finding->text, "undefined reference"))
         kf_buffer_string(text, "Define the missing symbol, or remove its use.");
     else if (strstr(finding->text, "went over a limit"))
@@ -395,6 +452,7 @@ static kf_next_action step_of_correct(const kf_verdict *verdict, kf_buffer *text
     double ratio;
     const kf_workload_verdict *far = furthest(verdict, &ratio), *slow = slowest(verdict);
     const char *throttled = kf_throttling_find(verdict);
+    if (step_of_unseen_data(verdict, text)) return KF_NEXT_NOTHING;
     if (isnan(verdict->speedup.value) && !kf_verdict_was_timed(verdict)) {
         kf_buffer_string(text, "Time it: its results are right.");
         return KF_NEXT_TIME;
@@ -440,33 +498,29 @@ static kf_next_action step_of_correct(const kf_verdict *verdict, kf_buffer *text
 kf_next_action kf_verdict_next_action(const kf_verdict *verdict)
 {
     kf_autobuffer text = {0};
-    return verdict->status == KF_CORRECT ? step_of_correct(verdict, &text) : KF_NEXT_NOTHING;
+    decision d = decide(verdict);
+    if (verdict->status == KF_CORRECT) return step_of_correct(verdict, &text);
+    /* A crash under AddressSanitizer has a rule of its own. */
+    return d.finding && strcmp(d.finding->rule, "runner.crashed") == 0 ? KF_NEXT_ADDRESS
+                                                                       : KF_NEXT_NOTHING;
 }
 
 char *kf_verdict_next(const kf_verdict *verdict)
 {
     kf_autobuffer text = {0};
-    decision d = decide(verdict);
-    const char *rule = d.finding ? d.finding->rule : "", *step = NULL;
     if (verdict->status == KF_CORRECT) {
         step_of_correct(verdict, &text);
         return kf_buffer_take(&text);
     }
-    if (strcmp(rule, "build.failed") == 0 || (d.finding && verdict->status == KF_COMPILE_ERROR)) {
-        step_of_build(verdict, d.finding, &text);
-        return kf_buffer_take(&text);
-    }
+    decision d = decide(verdict);
     const char *throttled = kf_throttling_find(verdict);
-    if (strcmp(rule, "baseline.disturbed") == 0 && throttled &&
-        kf_throttling_next(throttled, &text))
-        return kf_buffer_take(&text);
-    if (strcmp(rule, "output.mismatch") == 0) {
-        const kf_output_check *output = wrong_output(&d);
-        step = step_of_mismatch(verdict, output);
-    }
-    for (size_t i = 0; i < sizeof steps / sizeof *steps && !step; i++)
-        if (strcmp(rule, steps[i].rule) == 0) step = steps[i].next;
-    kf_buffer_string(&text, step ? step : step_of_status(verdict));
+    bool built = !d.finding || (strcmp(d.finding->rule, "build.failed") != 0 &&
+                                verdict->status != KF_COMPILE_ERROR);
+    bool disturbed = d.finding && strcmp(d.finding->rule, "baseline.disturbed") == 0;
+    if (!built)
+        step_of_build(verdict, d.finding, &text);
+    else if (!disturbed || !throttled || !kf_throttling_next(throttled, &text))
+        step_of_finding(verdict, &d, &text);
     return kf_buffer_take(&text);
 }
 

@@ -42,13 +42,15 @@ char *kf_verdict_summary(const kf_verdict *verdict);
  * without memory. */
 char *kf_verdict_next(const kf_verdict *verdict);
 
-/* How `kforge eval` carries out the next step: by timing, by timing for longer, or with the figures
- * of each workload. KF_NEXT_NOTHING for steps that change the source or the machine. */
+/* How `kforge eval` carries out the next step: by timing, by timing for longer, with the figures of
+ * each workload, or with a check of addresses. KF_NEXT_NOTHING for steps that change the source or
+ * the machine. */
 typedef enum kf_next_action {
     KF_NEXT_NOTHING,
     KF_NEXT_TIME,
     KF_NEXT_LONGER,
     KF_NEXT_PROFILE,
+    KF_NEXT_ADDRESS,
 } kf_next_action;
 kf_next_action kf_verdict_next_action(const kf_verdict *verdict);
 

@@ -98,8 +98,10 @@ typedef struct kf_error_figures {
     /* passes only because the limits allow tf32 operands (kf_problem_argument). Not in the JSON;
      * KF_FLAG_TF32 is. */
     bool tf32;
-    /* fails with the right formula and too few bits (kf_is_inaccurate). Not in the JSON. */
+    /* fails by little, as with too few bits (kf_is_inaccurate). Not in the JSON. */
     bool inaccurate;
+    /* flat indices of a mismatch in the middle and of the last one. Not in the JSON. */
+    int64_t middle_index, last_index;
 } kf_error_figures;
 
 typedef struct kf_output_check {

@@ -32,7 +32,7 @@ expect 0 eval "$task" mine.cu --workers "$fake" --timeout 50 --no-kernelbench --
 candidate "speed 1.5"
 expect 0 eval "$task" mine.cu --workers "$fake" -v
 says "WORKLOAD"
-says "kforge show c1"
+says "all of it: kforge show c1"
 expect 0 eval "$task" mine.cu --workers "$fake" --json --flag=-DBLOCK=64
 json 'o["schema"] == "kforge-verdict/1" and o["status"] == "correct"'
 expect 0 eval "$task" mine.cu --workers "$fake" --verify
@@ -184,6 +184,7 @@ says "the fault is the machine's"
 printf 'extern "C" void axpy() {}\n' >wrong.cu
 expect 1 eval "$task" wrong.cu --device cpu
 says "compile_error"
+says "next: Define the entry exactly as the task's prototype, which \`kforge task show axpy\` prints."
 expect 2 eval "$task" "$task/baseline.cu" --device tpu
 complains "unknown device \"tpu\""
 # On the CPU device, --sanitize is --asan. The message names the line of an out-of-bounds read.
@@ -208,7 +209,33 @@ says "read of 4 bytes, right behind the end of x"
 sed 's/x\[i + 1\]/x[i - 12345678901]/' behind.cu >far.cu
 expect 1 eval "$task" far.cu --device cpu --check-only --no-keep
 says "names the line"
+[ "$(sed -n 's/^next: Find the bad access with --asan on the CPU device or --sanitize on a GPU. Run: //p' out)" = "kforge eval $task far.cu --device cpu --store $KFORGE_STORE --no-keep --asan" ] || fail "$out"
+expect 1 eval "$task" far.cu --device cpu --verify --no-keep
+grep -q -e "--verify" out && fail "--verify excludes --asan: $out"
+sed 's/, 256, 0/, 2048, 0/' behind.cu >wide.cu
+expect 1 eval "$task" wide.cu --device cpu --no-keep
+says "2048 threads in a block, limit 1024"
+says "next: Change the launch of k: 2048 threads in a block, limit 1024."
+case $out in *"It printed"*) fail "the candidate printed nothing: $out" ;; esac
 case $out in *"stored as"*) fail "a sanitised build was stored" ;; esac
+
+# The next step of a wrong result knows what the finding knows: the place, the cause, a factor.
+layernorm=$root/tasks/layernorm
+sed 's/j < cols; j += THREADS) to\[j\]/j < cols - 3; j += THREADS) to[j]/' "$layernorm/baseline.cu" >tail.cu
+expect 1 eval "$layernorm" tail.cu --device cpu --no-keep -v
+says "next: Write every element of y: check grid size, loop bounds and early returns ("
+grep -q "^tail.cu: wrong_result in workload [a-z]*: y\[0\]\[[0-9]*\] expected .*, not written)" out || fail "$out"
+sed '0,/    __syncthreads();/{//d}' "$layernorm/baseline.cu" >race.cu
+cmp -s race.cu "$layernorm/baseline.cu" && fail "the barrier is still there"
+expect 1 eval "$layernorm" race.cu --device cpu --no-keep
+grep -Eq "^next: (Look for a race|Put __syncthreads)" out || fail "$out"
+sed 's/\* gamma\[j\] + beta\[j\]/* (gamma[j] * 0.5f) + beta[j] * 0.5f/' "$layernorm/baseline.cu" >half.cu
+expect 1 eval "$layernorm" half.cu --device cpu --no-keep
+says "(everywhere, 0.5 times the expected value)"
+says "next: Check divisors, scales and constants"
+sed 's/block_sum(squares) \/ cols/block_sum(squares) \/ (cols - 1)/' "$layernorm/baseline.cu" >divisor.cu
+expect 1 eval "$layernorm" divisor.cu --device cpu --no-keep -v
+case $out in *"formula is right"*) fail "a wrong divisor is no lack of bits: $out" ;; esac
 
 # A baseline that is wrong is the task's fault, whatever the candidate does, and its error makes no tolerance
 for error in 20 100; do

@@ -61,12 +61,15 @@ int main()
     int *out = memory<int>(64);
     fine<<<1, 1025>>>(out);
     CHECK(cudaGetLastError() == cudaErrorInvalidValue);
+    CHECK(strstr(kfcpu_last_fault(), "kernel fine <<<(1,1,1), (1025,1,1), 0>>>: "
+                                     "1025 threads in a block, limit 1024"));
     fine<<<dim3(1, 65536), 1>>>(out);
     CHECK(cudaGetLastError() == cudaErrorInvalidValue);
     fine<<<0, 32>>>(out);
     CHECK(cudaGetLastError() == cudaErrorInvalidValue);
     fine<<<1, dim3(1, 1, 65)>>>(out);
     CHECK(cudaGetLastError() == cudaErrorInvalidValue);
+    CHECK(strstr(kfcpu_last_fault(), "65 threads in one axis of a block, limit 64"));
     CHECK_CUDA(cudaDeviceSynchronize());
     return result();
 }

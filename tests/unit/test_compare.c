@@ -639,6 +639,21 @@ static void patterns_in_words(void **state)
     assert_false(kf_compare_output(&y, out, expected, NULL, &f, NULL));
     assert_string_equal(f.pattern, "6 scattered, like a race");
 
+    /* expected values of one sign in the first half, of the other in the second */
+    static double halves[COUNT];
+    for (int i = 0; i < COUNT; i++) halves[i] = (i < COUNT / 2 ? -1 : 1) * expected[i];
+    for (int i = 0; i < COUNT; i++)
+        out[i] = (float)(halves[i] + (i < COUNT / 2 && i % 3 < 2 ? i % 2 - 0.5 : 0));
+    assert_false(kf_compare_output(&y, out, halves, NULL, &f, NULL));
+    assert_non_null(strstr(f.pattern, ", all expected < 0"));
+    for (int i = 0; i < COUNT; i++) out[i] = i < COUNT / 2 && i % 5 % 3 == 0 ? 0 : (float)halves[i];
+    assert_false(kf_compare_output(&y, out, halves, NULL, &f, NULL));
+    assert_non_null(strstr(f.pattern, ", zeros, all expected < 0"));
+    for (int i = 0; i < COUNT; i++) out[i] = right[i] - (i % 7 < 3 ? 0.5f : 0);
+    assert_false(kf_compare_output(&y, out, expected, NULL, &f, NULL));
+    assert_non_null(strstr(f.pattern, ", all too small"));
+    assert_true(f.first_index < f.middle_index && f.middle_index < f.last_index);
+
     const kf_dtype dtypes[] = {KF_F32, KF_F16, KF_BF16, KF_I32};
     for (int t = 0; t < 4; t++) {
         y = output_of(dtypes[t], ROWS, COLUMNS, ratio8);
@@ -700,6 +715,59 @@ static kf_wrong_output examined(kf_dtype dtype, const void *got, const void *exp
                         (const char *)expected + skip * wide, (const char *)before + skip * size,
                         count - count / 2);
     return w;
+}
+
+/* A fit explains a factor or an offset, but not rounding, a race or a single large error. */
+static void how_a_wrong_output_depends_on_the_expected_one(void **state)
+{
+    (void)state;
+    enum { LINES = 50, LENGTH = 103 };
+    static double expected[LINES * LENGTH];
+    static float got[LINES * LENGTH];
+    static const struct {
+        const char *name, *relation;
+    } rows[] = {
+        {"factor", "0.5 times the expected value"},
+        {"slight factor", "0.9995 times the expected value"},
+        {"offset", "the expected value plus 0.25"},
+        {"both", "0.5 times the expected, plus 0.25"},
+        {"row", "one factor and offset for each row"},
+        {"column", "one factor and offset for each column"},
+        {"noise", ""},
+        {"truncation", ""},
+        {"one element", ""},
+        {"other values", ""},
+        {"zeros", ""},
+        {"NaN", ""},
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        const char *name = rows[r].name;
+        kf_wrong_output w = {.columns = LENGTH};
+        for (int i = 0; i < LINES * LENGTH; i++) {
+            double e = sin(i) * 2 + cos(i * 0.37), other = sin(i * 7.3 + 1) + cos(i * 1.7);
+            int row = i / LENGTH, column = i % LENGTH;
+            expected[i] = e;
+            double value = strcmp(name, "factor") == 0          ? e * 0.5
+                           : strcmp(name, "slight factor") == 0 ? e * 0.9995
+                           : strcmp(name, "offset") == 0        ? e + 0.25
+                           : strcmp(name, "both") == 0          ? e * 0.5 + 0.25
+                           : strcmp(name, "row") == 0           ? e * (1 + sin(row)) + cos(row)
+                           : strcmp(name, "column") == 0        ? e * 0.99 + cos(column)
+                           : strcmp(name, "noise") == 0         ? e + 0.001 * other
+                           : strcmp(name, "truncation") == 0    ? trunc(e * 256) / 256
+                           : strcmp(name, "one element") == 0   ? e + (i == 777 ? 1e4 : 0)
+                           : strcmp(name, "other values") == 0  ? other
+                           : strcmp(name, "NaN") == 0           ? (i == 5 ? NAN : e / 2)
+                                                                : 0;
+            got[i] = (float)value;
+        }
+        kf_wrong_output_add(&w, KF_F32, got, expected, NULL, 1000);
+        kf_wrong_output_add(&w, KF_F32, got + 1000, expected + 1000, NULL, LINES * LENGTH - 1000);
+        char text[64] = "";
+        bool found = kf_wrong_output_relation(&w, text, sizeof text);
+        if (strcmp(text, rows[r].relation) != 0 || found != (rows[r].relation[0] != '\0'))
+            fail_msg("%s: \"%s\", not \"%s\"", name, text, rows[r].relation);
+    }
 }
 
 static void what_a_wrong_output_holds(void **state)
@@ -795,6 +863,7 @@ int test_program(void)
         cmocka_unit_test(patterns_in_words),
         cmocka_unit_test(indices_of_equal_values),
         cmocka_unit_test(what_a_wrong_output_holds),
+        cmocka_unit_test(how_a_wrong_output_depends_on_the_expected_one),
         cmocka_unit_test(too_few_bits),
         cmocka_unit_test(steps_give_no_room),
     };

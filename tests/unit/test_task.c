@@ -858,7 +858,7 @@ static void malformed_json(void **state)
     static const struct {
         const char *text, *error;
     } rows[] = {
-        {"{\"schema\" \"kforge-task/1\"}", "task.json:1:11: not valid JSON here"},
+        {"{\"schema\" \"kforge-task/1\"}", "task.json:1:10: a colon is missing here"},
         {"{\"schema\": \"kforge-task/1\", \"schema\": 1}",
          "the key \"schema\" comes twice in one object"},
         {"[]", "task.json: expected an object, found an array"},

@@ -145,7 +145,9 @@ static void add_random_workload(kf_verdict *v)
                                              random_double(),
                                              "",
                                              false,
-                                             false};
+                                             false,
+                                             0,
+                                             0};
         strcpy(output->figures.pattern, random_text());
     }
     w->speedup = random_interval();

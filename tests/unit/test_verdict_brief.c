@@ -120,6 +120,16 @@ static void a_mismatch_says_where_and_what_to_look_for(void **state)
         {"elements 4096 to 4102", "bounds"},
         {"everywhere, not written", "every element"},
         {"everywhere, added to old values", "before adding"},
+        /* The place is in the next step too. */
+        {"rows 0-49, columns 1000-1002, not written", "rows 0-49, columns 1000-1002"},
+        {"nearly everywhere, differs from call to call", "race"},
+        {"everywhere, 0.5 times the expected value", "one factor"},
+        {"everywhere, the expected value plus 0.25", "one offset"},
+        {"everywhere, 0.5 times the expected, plus 0.25", "a factor and an offset"},
+        {"everywhere, one factor and offset for each row", "values of a row"},
+        {"everywhere, one factor and offset for each column", "values of a column"},
+        {"scattered over 1 to 9999, all expected < 0", "negative"},
+        {"scattered over 1 to 9999, all expected > 0", "positive"},
         {"all over: about 16 bits of precision are left", "long sums in pieces"},
         {"an odd pattern", "reference"},
     };
@@ -146,6 +156,36 @@ static void a_mismatch_says_where_and_what_to_look_for(void **state)
         assert_string_equal(text_of(json, "candidate"), "c38");
         assert_true(cJSON_IsNull(cJSON_GetObjectItem(json, "speedup")));
         assert_true(cJSON_IsFalse(cJSON_GetObjectItem(json, "ok")));
+    }
+}
+
+/* Only a pattern that rounding cannot have changes the step of an inexact output. */
+static void an_inexact_output_may_have_a_wrong_factor(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *pattern, *word;
+    } rows[] = {
+        {"everywhere, 0.9995 times the expected value", "one factor"},
+        {"everywhere, one factor and offset for each column", "values of a column"},
+        {"tail from 4096", "long sums in pieces"},
+        {"all over: about 10 bits of precision are left", "long sums in pieces"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kf_auto(kf_verdict) v = new_verdict();
+        kf_workload_verdict *w = kf_verdict_add_workload(v, "ragged", true);
+        kf_output_check *output = kf_workload_add_output(w, "y");
+        output->figures.mismatched = 7;
+        output->figures.first_index = 1000;
+        snprintf(output->figures.pattern, sizeof output->figures.pattern, "%s", rows[i].pattern);
+        assert_non_null(kf_verdict_add_finding(
+            v, w, KF_WRONG_RESULT, KF_BLAME_CANDIDATE, "output.inaccurate", NAN, NAN,
+            "y: 7 of 50 elements too inexact, first at y[0][1000]: expected 1, got 2"));
+        kf_verdict_conclude(v);
+        kf_autofree char *next = kf_verdict_next(v), *summary = kf_verdict_summary(v);
+        is_a_sentence(next);
+        if (!strstr(next, rows[i].word)) fail_msg("%s: %s", rows[i].pattern, next);
+        assert_non_null(strstr(summary, "workload ragged: y[0][1000] expected "));
     }
 }
 
@@ -214,7 +254,13 @@ static void other_failed_builds_have_a_next_step(void **state)
         {KF_UNSUPPORTED_DEVICE, "candidate.cu:3: unsupported on the CPU device: inline PTX (x)",
          "candidate.cu:3: unsupported on the CPU device: inline PTX (x)\n", "line 3"},
         {KF_COMPILE_ERROR, "candidate.cu does not define void f()", "undefined reference to `f'",
-         "prototype"},
+         "prototype, which `kforge task show axpy` prints"},
+        /* The line is right as C++, so its number is no help. */
+        {KF_COMPILE_ERROR,
+         "candidate.cu:4:1: error: conflicting declaration of C function 'void f(int)'. Define "
+         "extern \"C\" void f(float x)",
+         "candidate.cu:4:1: error: conflicting declaration of C function 'void f(int)'\n",
+         "`kforge task show axpy`"},
         {KF_COMPILE_ERROR, "undefined reference to `g()'", "undefined reference", "symbol"},
         {KF_COMPILE_ERROR, "the build went over a limit: time", "", "simpler"},
         {KF_COMPILE_ERROR, "ptxas error   : too much shared data", "", "first error"},
@@ -240,6 +286,30 @@ static kf_verdict *correct_verdict(kf_interval speedup, double floor)
     w->pairs = isnan(speedup.value) ? 0 : 9;
     kf_verdict_conclude(v);
     return v;
+}
+
+/* What fails on other data is a fault of the formula, so it goes before figures of time. */
+static void a_correct_verdict_names_the_data_it_fails_on(void **state)
+{
+    (void)state;
+    kf_auto(kf_verdict) v = correct_verdict((kf_interval){1.5, 1.4, 1.6}, 0);
+    kf_workload_verdict *w = kf_verdict_add_workload(v, "sparse", false);
+    w->unseen = KF_UNSEEN_DATA;
+    kf_output_check *output = kf_workload_add_output(w, "y");
+    output->figures.mismatched = 7;
+    output->figures.first_index = 4;
+    strcpy(output->figures.pattern, "everywhere, one factor and offset for each row");
+    assert_non_null(kf_verdict_add_finding(v, w, KF_WRONG_RESULT, KF_BLAME_CANDIDATE,
+                                           "output.mismatch", NAN, NAN, "y: 7 wrong"));
+    kf_verdict_conclude(v);
+    assert_int_equal(v->status, KF_CORRECT);
+    kf_autofree char *next = kf_verdict_next(v);
+    is_a_sentence(next);
+    assert_non_null(strstr(next, "For workload sparse, check divisors, constants such as an eps"));
+    assert_int_equal(kf_verdict_next_action(v), KF_NEXT_NOTHING);
+    w->unseen = KF_UNSEEN_SIZES;
+    kf_autofree char *sizes = kf_verdict_next(v);
+    assert_null(strstr(sizes, "sparse"));
 }
 
 static void a_correct_verdict_says_how_far_the_floor_is(void **state)
@@ -461,9 +531,11 @@ int test_program(void)
         cmocka_unit_test(every_status_has_a_next_step),
         cmocka_unit_test(every_documented_rule_has_a_next_step),
         cmocka_unit_test(a_mismatch_says_where_and_what_to_look_for),
+        cmocka_unit_test(an_inexact_output_may_have_a_wrong_factor),
         cmocka_unit_test(a_suspicion_goes_before_the_pattern),
         cmocka_unit_test(errors_of_both_compilers_are_read),
         cmocka_unit_test(other_failed_builds_have_a_next_step),
+        cmocka_unit_test(a_correct_verdict_names_the_data_it_fails_on),
         cmocka_unit_test(a_correct_verdict_says_how_far_the_floor_is),
         cmocka_unit_test(only_slowdowns_are_flagged),
         cmocka_unit_test(a_throttled_gpu_has_a_next_step),

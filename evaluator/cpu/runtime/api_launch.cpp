@@ -80,6 +80,13 @@ int thread_limit(const kfcpu::stub &kernel)
                : kfcpu_limits.threads_per_block;
 }
 
+// Notes which limit of a launch is exceeded. CUDA's error code does not say that.
+cudaError_t refuse(const kfcpu_geometry &geometry, const char *what, uint64_t value, uint64_t most)
+{
+    return cudaError_t(kfcpu_refuse(&geometry, cudaErrorInvalidValue, "%llu %s, limit %llu",
+                                    (unsigned long long)value, what, (unsigned long long)most));
+}
+
 void fill_kernel(kernel_call *to, const kfcpu::call &from, const void *address)
 {
     to->geometry = from.geometry;
@@ -148,14 +155,20 @@ cudaError_t check_launch(const kfcpu_geometry &geometry, const kfcpu::stub *kern
 {
     uint64_t threads = 1;
     for (int i = 0; i < 3; i++) {
-        if (!geometry.grid[i] || geometry.grid[i] > kfcpu_limits.grid[i] || !geometry.block[i] ||
-            geometry.block[i] > kfcpu_limits.block[i])
-            return cudaErrorInvalidValue;
+        if (!geometry.grid[i] || geometry.grid[i] > kfcpu_limits.grid[i])
+            return refuse(geometry, "blocks in one axis of the grid", geometry.grid[i],
+                          kfcpu_limits.grid[i]);
         threads *= geometry.block[i];
     }
-    if (threads > uint64_t(kernel ? thread_limit(*kernel) : kfcpu_limits.threads_per_block))
-        return cudaErrorInvalidValue;
-    if (geometry.dynamic_shared > dynamic_limit(kernel)) return cudaErrorInvalidValue;
+    uint64_t most = uint64_t(kernel ? thread_limit(*kernel) : kfcpu_limits.threads_per_block);
+    if (threads > most) return refuse(geometry, "threads in a block", threads, most);
+    for (int i = 0; i < 3; i++)
+        if (!geometry.block[i] || geometry.block[i] > kfcpu_limits.block[i])
+            return refuse(geometry, "threads in one axis of a block", geometry.block[i],
+                          kfcpu_limits.block[i]);
+    if (geometry.dynamic_shared > dynamic_limit(kernel))
+        return refuse(geometry, "bytes of dynamic shared memory", geometry.dynamic_shared,
+                      dynamic_limit(kernel));
     if (geometry.cooperative) {
         uint64_t blocks = uint64_t(geometry.grid[0]) * geometry.grid[1] * geometry.grid[2];
         uint64_t room = uint64_t(kfcpu_blocks_per_sm(int(threads), geometry.dynamic_shared)) *

@@ -9,6 +9,7 @@
 #include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,8 +84,13 @@ const char *kfcpu_last_fault(void)
     return fault_text;
 }
 
-static int refuse(const struct kfcpu_geometry *config, int error, const char *why)
+int kfcpu_refuse(const struct kfcpu_geometry *config, int error, const char *format, ...)
 {
+    va_list arguments;
+    char why[200];
+    va_start(arguments, format);
+    vsnprintf(why, sizeof why, format, arguments);
+    va_end(arguments);
     pthread_mutex_lock(&fault_mutex);
     snprintf(fault_text, sizeof fault_text, "kernel %s <<<(%u,%u,%u), (%u,%u,%u), %zu>>>: %s",
              config->kernel ? config->kernel : "?", config->grid[0], config->grid[1],
@@ -336,29 +342,30 @@ static int check(const struct kfcpu_geometry *config, uint64_t *blocks)
     *blocks = 1;
     for (int i = 0; i < 3; i++) {
         if (config->grid[i] == 0 || config->grid[i] > kfcpu_limits.grid[i])
-            return refuse(
+            return kfcpu_refuse(
                 config, 9,
                 "invalid grid: every extent must be 1 or more, at most (2147483647,65535,65535)");
         if (config->block[i] == 0 || config->block[i] > kfcpu_limits.block[i])
-            return refuse(config, 9,
-                          "invalid block: every extent must be 1 or more, at most (1024,1024,64)");
+            return kfcpu_refuse(
+                config, 9, "invalid block: every extent must be 1 or more, at most (1024,1024,64)");
         threads *= config->block[i];
         *blocks *= config->grid[i];
     }
     if (threads > KFCPU_MAX_THREADS)
-        return refuse(config, 9, "invalid block: more than 1024 threads");
+        return kfcpu_refuse(config, 9, "invalid block: more than 1024 threads");
     if (config->dynamic_shared > kfcpu_limits.shared_per_block_optin)
-        return refuse(config, 1, "more dynamic shared memory than a block may have (232448 bytes)");
+        return kfcpu_refuse(config, 1,
+                            "more dynamic shared memory than a block may have (232448 bytes)");
     // The loop over threads relies on this (launch.h).
     if ((uint64_t)config->grid[0] * config->block[0] > INT_MAX - KFCPU_MAX_THREADS)
-        return refuse(config, 801,
-                      "not supported on the CPU device: gridDim.x * blockDim.x of 2^31 or more");
+        return kfcpu_refuse(
+            config, 801, "not supported on the CPU device: gridDim.x * blockDim.x of 2^31 or more");
     if (config->cooperative) {
         uint64_t most = (uint64_t)kfcpu_blocks_per_sm((int)threads, config->dynamic_shared) *
                         (uint64_t)kfcpu_thread_count();
         if (*blocks > most)
-            return refuse(config, 720,
-                          "cooperative launch of more blocks than the device holds at a time");
+            return kfcpu_refuse(
+                config, 720, "cooperative launch of more blocks than the device holds at a time");
     }
     return 0;
 }
@@ -366,9 +373,9 @@ static int check(const struct kfcpu_geometry *config, uint64_t *blocks)
 int kfcpu_execute(const struct kfcpu_geometry *config, kfcpu_loop loop, void *closure)
 {
     kfcpu_start();
-    if (!pool.count) return refuse(config, 2, "no memory for the first worker");
+    if (!pool.count) return kfcpu_refuse(config, 2, "no memory for the first worker");
     if (kfcpu_in_kernel())
-        return refuse(config, 801, "not supported on the CPU device: a launch from a kernel");
+        return kfcpu_refuse(config, 801, "not supported on the CPU device: a launch from a kernel");
     struct launch launch = {.config = config, .loop = loop, .closure = closure};
     int error = check(config, &launch.blocks);
     if (error) return error;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mismatches.h"
 #include "wrong_output.h"
 
 /* times the RMS error, and the largest error, that is allowed */
@@ -334,7 +335,8 @@ static bool bring(item *it, kf_sets *sets, const kf_device_operations *device, i
     return it->truth != NULL;
 }
 
-static void worse(kf_error_figures *all, const kf_error_figures *one, bool first)
+/* Adds the figures of one set. `described`: the finding is about this set, so the place is its. */
+static void worse(kf_error_figures *all, const kf_error_figures *one, bool first, bool described)
 {
     if (first) {
         *all = *one;
@@ -348,11 +350,12 @@ static void worse(kf_error_figures *all, const kf_error_figures *one, bool first
         sum = *one;
     sum.compared = all->compared + one->compared;
     sum.mismatched = all->mismatched + one->mismatched;
-    if (all->mismatched) {
-        sum.first_index = all->first_index;
-        sum.first_expected = all->first_expected;
-        sum.first_got = all->first_got;
-        memcpy(sum.pattern, all->pattern, sizeof sum.pattern);
+    const kf_error_figures *place = described ? one : all;
+    if (place->mismatched) {
+        sum.first_index = place->first_index;
+        sum.first_expected = place->first_expected;
+        sum.first_got = place->first_got;
+        memcpy(sum.pattern, place->pattern, sizeof sum.pattern);
     }
     *all = sum;
 }
@@ -453,8 +456,9 @@ static bool has_poison(const kf_checker *checker, const kf_problem_argument *arg
 static kf_wrong_output examine(const kf_checker *checker, kf_sets *sets, const item *it)
 {
     double allowed = it->figures.allowed_max;
-    kf_wrong_output w = {.allowed = isfinite(allowed) ? allowed : 0};
     const kf_problem_argument *argument = it->argument;
+    kf_wrong_output w = {.allowed = isfinite(allowed) ? allowed : 0,
+                         .columns = argument->dims > 1 ? argument->shape[argument->dims - 1] : 0};
     size_t size = kf_dtype_size(argument->dtype),
            truth_size = kf_dtype_is_float(argument->dtype) ? sizeof(double) : size;
     bool known = has_poison(checker, argument);
@@ -515,15 +519,17 @@ static const char *suspicion(const kf_checker *checker, kf_sets *sets, const ite
     return kf_is_constant(w) ? "output.constant" : NULL;
 }
 
-/* Returns what an error of this size says about the formula, or "". */
+/* Returns what the size of an error, that no fit explains, says about the formula, or "". */
 static const char *find_cause(const item *it)
 {
     if (it->unclear) return ". The formula is wrong, or bits are missing";
-    return it->figures.inaccurate ? ". The formula is right, but bits are missing" : "";
+    return it->figures.inaccurate
+               ? ". The error is small: bits are missing, or a constant is slightly off"
+               : "";
 }
 
 /* Returns what to try, or "". */
-static const char *find_remedy(const item *it, const kf_wrong_output *w, bool known)
+static const char *find_remedy(const item *it)
 {
     bool larger = it->variation.argument >= 0 && (it->variation.variation == KF_VARY_SCALE_UP ||
                                                   it->variation.variation == KF_VARY_OFFSET ||
@@ -543,22 +549,65 @@ static const char *find_remedy(const item *it, const kf_wrong_output *w, bool kn
                    "not";
         }
     }
-    /* Old values can be so large that the sum overflows. */
-    if (known && kf_is_added_to(w))
-        return ". Every element is the expected value plus what the buffer held: set it to 0 first";
     if (isinf(it->figures.max) && larger) return KF_OVERFLOW_REMEDY;
     return "";
 }
 
 /* Replaces "random values" in the pattern if it is known what the wrong elements hold. */
-static void note_old_values(kf_error_figures *f, const kf_wrong_output *w)
+static bool note_old_values(kf_error_figures *f, const kf_wrong_output *w)
 {
     bool added = kf_is_added_to(w);
-    if (!added && w->unwritten < f->mismatched) return;
-    char *end = strstr(f->pattern, ", random values");
-    size_t length = end ? (size_t)(end - f->pattern) : strlen(f->pattern);
+    if (!added && w->unwritten < f->mismatched) return false;
+    char *end = strrchr(f->pattern, ',');
+    bool place = !end || strncmp(end, ", columns", 9) == 0 || strncmp(end, ", like", 6) == 0;
+    size_t length = place ? strlen(f->pattern) : (size_t)(end - f->pattern);
     snprintf(f->pattern + length, sizeof f->pattern - length, "%s",
-             added ? ", added to old values" : ", not written");
+             added ? KF_PATTERN_ADDED : KF_PATTERN_UNWRITTEN);
+    return true;
+}
+
+/* Writes the relation of all elements to the expected ones as the pattern, which says more than the
+ * places of those beyond the limit. False without one. */
+static bool note_relation(kf_error_figures *f, const kf_wrong_output *w)
+{
+    char relation[48];
+    if (!kf_wrong_output_relation(w, relation, sizeof relation)) return false;
+    snprintf(f->pattern, sizeof f->pattern, "everywhere, %s", relation);
+    return true;
+}
+
+/* Writes "y[3][1000]", or the rank in an output without an order. */
+static void word_place(const kf_problem_argument *argument, int64_t index, kf_buffer *text)
+{
+    if (argument->tolerance.kind == KF_ANY_ORDER || argument->dims < 1) {
+        kf_buffer_format(text, "%lld", (long long)index);
+        return;
+    }
+    int64_t inner = argument->elements;
+    kf_buffer_string(text, argument->name);
+    for (int d = 0; d < argument->dims; d++) {
+        inner /= argument->shape[d];
+        kf_buffer_format(text, "[%lld]", (long long)(index / inner));
+        index %= inner;
+    }
+}
+
+/* Writes two more of the wrong elements. */
+static void word_samples(const item *it, kf_buffer *text)
+{
+    const kf_error_figures *f = &it->figures;
+    const int64_t indices[] = {f->middle_index, f->last_index};
+    int64_t before = f->first_index;
+    if (it->argument->tolerance.kind == KF_ANY_ORDER) return;
+    for (int i = 0; i < 2; i++) {
+        if (indices[i] <= before) continue;
+        before = indices[i];
+        kf_buffer_string(text, ", ");
+        word_place(it->argument, before, text);
+        kf_buffer_format(text, ": expected %.9g, got %.9g",
+                         element_of(it->argument, it->truth, true, before),
+                         element_of(it->argument, it->data, false, before));
+    }
 }
 
 static bool report_mismatch(kf_checker *checker, kf_sets *sets, const item *items, size_t used,
@@ -566,29 +615,38 @@ static bool report_mismatch(kf_checker *checker, kf_sets *sets, const item *item
 {
     kf_workbench *bench = checker->bench;
     kf_error_figures *f = &it->figures;
-    char varied[128], pattern[96] = "", errors[160] = "";
+    char varied[128];
+    kf_autobuffer text = {0};
     kf_wrong_output w = examine(checker, sets, it);
-    bool known = has_poison(checker, it->argument);
     const char *suspected =
         f->inaccurate || it->unclear ? NULL : suspicion(checker, sets, items, used, it, &w);
     /* An inexact element is near the expected value, so nothing was added to it. */
-    if (known && !f->inaccurate) note_old_values(f, &w);
+    bool known = has_poison(checker, it->argument) && !f->inaccurate && note_old_values(f, &w),
+         related = !known && !suspected && note_relation(f, &w);
     describe_variation(bench->problem, it->variation, varied, sizeof varied);
-    if (f->pattern[0]) snprintf(pattern, sizeof pattern, ", pattern: %.60s", f->pattern);
+    kf_buffer_format(&text, "%s: %lld of %lld elements %s in one set of inputs%s, first at ",
+                     it->argument->name, (long long)f->mismatched, (long long)f->compared,
+                     f->inaccurate ? "too inexact" : "wrong", varied);
+    word_place(it->argument, f->first_index, &text);
+    kf_buffer_format(&text, ": expected %.9g, got %.9g", f->first_expected, f->first_got);
+    word_samples(it, &text);
+    if (f->pattern[0]) kf_buffer_format(&text, ", pattern: %s", f->pattern);
     if (it->argument->tolerance.kind == KF_ERROR_RATIO)
-        snprintf(errors, sizeof errors,
-                 "; RMS error %.3g, allowed %.3g; maximum %.3g, allowed %.3g", f->rms,
-                 f->allowed_rms, f->max, f->allowed_max);
-    if (suspected && !kf_verdict_add_flag(bench->verdict, KF_FLAG_SUSPECTED "%s", suspected))
+        kf_buffer_format(&text, "; RMS error %.3g, allowed %.3g; maximum %.3g, allowed %.3g",
+                         f->rms, f->allowed_rms, f->max, f->allowed_max);
+    const char *cause = known || related ? kf_mismatch_cause(f->pattern, f->inaccurate) : NULL;
+    if (cause)
+        kf_buffer_format(&text, ". %.*s", (int)strlen(cause) - 1, cause);
+    else
+        kf_buffer_format(&text, "%s%s", find_cause(it), find_remedy(it));
+    kf_autofree char *words = kf_buffer_take(&text);
+    if (!words ||
+        (suspected && !kf_verdict_add_flag(bench->verdict, KF_FLAG_SUSPECTED "%s", suspected)))
         return false;
-    return kf_verdict_add_finding(
-               bench->verdict, bench->result, KF_WRONG_RESULT, KF_BLAME_CANDIDATE,
-               f->inaccurate ? "output.inaccurate" : "output.mismatch", f->max, f->allowed_max,
-               "%s: %lld of %lld elements %s%s, first at %lld: expected %.9g, got %.9g%s%s%s%s",
-               it->argument->name, (long long)f->mismatched, (long long)f->compared,
-               f->inaccurate ? "too inexact" : "wrong", varied, (long long)f->first_index,
-               f->first_expected, f->first_got, pattern, errors, find_cause(it),
-               find_remedy(it, &w, known)) != NULL;
+    return kf_verdict_add_finding(bench->verdict, bench->result, KF_WRONG_RESULT,
+                                  KF_BLAME_CANDIDATE,
+                                  f->inaccurate ? "output.inaccurate" : "output.mismatch", f->max,
+                                  f->allowed_max, "%s", words) != NULL;
 }
 
 /* Checks the baseline, because its error is the candidate's tolerance. Only the size of that error
@@ -699,7 +757,10 @@ static item *choose_failure(item *items, size_t used, const kf_doubts *doubts)
     for (size_t n = 0; n < used; n++) {
         item *it = &items[n];
         if (it->passed || !it->data || (doubts && may_be_doubted(it, doubts))) continue;
-        int rank = hides_errors(it->variation) ? 2 : it->figures.inaccurate;
+        /* The relation to the expected values shows best on inputs that are not varied. */
+        int rank = hides_errors(it->variation) ? 3
+                   : it->figures.inaccurate    ? 1 + (it->variation.argument >= 0)
+                                               : 0;
         if (!chosen || rank < least) chosen = it, least = rank;
     }
     if (chosen && hides_errors(chosen->variation) && chosen->figures.inaccurate) {
@@ -779,15 +840,15 @@ bool kf_checker_compare(kf_checker *checker, kf_sets *sets, const kf_set_variati
         kf_output_check *check = output_check(bench, it->argument->name);
         if (!check) return kf_fail_memory(error, "a comparison");
         if (it->fails && !it->looked) continue;
-        worse(&check->figures, &it->figures, check->figures.compared == 0);
+        if (it == failure && !report_mismatch(checker, sets, items, used, it))
+            return kf_fail_memory(error, "a comparison");
+        worse(&check->figures, &it->figures, check->figures.compared == 0, it == failure);
         if (it->figures.tf32 && !(doubts && may_be_doubted(it, doubts)) &&
             !kf_verdict_add_flag(bench->verdict, KF_FLAG_TF32))
             return kf_fail_memory(error, "a comparison");
         if (!it->passed) {
             /* Another output is certainly wrong, and has the finding. */
             if (doubts && may_be_doubted(it, doubts)) continue;
-            if (it == failure && !report_mismatch(checker, sets, items, used, it))
-                return kf_fail_memory(error, "a comparison");
             *passed = false;
         }
         checker->right += it->passed;

@@ -8,7 +8,8 @@
 #include "measure_internal.h"
 #include "wire.h"
 
-/* Copies the last line that a runner printed, or an empty text. */
+/* Copies the last line that a runner printed, or an empty text. Its own line says more about the
+ * error code in front. The candidate prints the others. */
 static void last_words(const kf_runner *runner, char *text, size_t size)
 {
     kf_autofree char *output = kf_runner_output(runner, 2000);
@@ -19,7 +20,11 @@ static void last_words(const kf_runner *runner, char *text, size_t size)
         output[--length] = '\0';
     const char *line = strrchr(output, '\n');
     line = line ? line + 1 : output;
-    if (*line) snprintf(text, size, ". It printed: %.300s", line);
+    static const char own[] = "kforge-runner: ";
+    if (strncmp(line, own, sizeof own - 1) == 0)
+        snprintf(text, size, ": %.300s", line + sizeof own - 1);
+    else if (*line)
+        snprintf(text, size, ". It printed: %.300s", line);
 }
 
 /* Writes ", 400 bytes past the end of x" from the line that the runner prints about the access
@@ -213,7 +218,7 @@ bool kf_measurement_report(kf_measurement *r, kf_runner *runner, kf_role role,
         strcmp(r->device->kind, "cpu") == 0 && kf_runner_kind_of(runner) == KF_RUNNER_PLAIN &&
         strcmp(why.rule, "runner.crashed") == 0)
         snprintf(why.text + strlen(why.text), sizeof why.text - strlen(why.text),
-                 ". `kforge eval … --asan` names the line");
+                 ". --asan names the line");
     if (role != KF_ROLE_CANDIDATE) {
         if (!find_changed_inputs(r, error)) return false;
         if (r->over) return true;

@@ -21,6 +21,7 @@
 
 #include "wire.h"
 #include "kforge/file.h"
+#include "mismatches.h"
 #include "measure_internal.h"
 #include "torch_plan.h"
 
@@ -364,20 +365,23 @@ static bool compare_orders(kf_measurement *r, dependence *on, kf_error *error)
     return true;
 }
 
-/* Adds the cause to the pattern of the wrong output, from which the next step follows, and drops
- * the advice on larger inputs: a race explains those too. */
-static void note_race(kf_workload_verdict *result)
+/* Adds words to the pattern of the wrong output, from which the next step follows, and drops the
+ * advice on larger inputs: a race explains those too. */
+static void note_race(kf_workload_verdict *result, const char *words)
 {
-    static const char words[] = ", depends on the order of threads";
     char *text = result->findings[0].text, *advice = strstr(text, KF_OVERFLOW_REMEDY);
+    size_t words_size = strlen(words) + 1;
     if (advice) *advice = '\0';
     for (size_t i = 0; i < result->output_count; i++) {
         const char *name = result->outputs[i].argument;
         char *pattern = result->outputs[i].figures.pattern;
         size_t size = sizeof result->outputs[i].figures.pattern, length = strlen(pattern);
         if (strncmp(text, name, strlen(name)) != 0 || text[strlen(name)] != ':') continue;
-        if (length > size - sizeof words) length = size - sizeof words;
-        memcpy(pattern + length, words, sizeof words);
+        /* Leaves out the values before it cuts the place. */
+        char *values = strrchr(pattern, ',');
+        if (length > size - words_size && values) length = (size_t)(values - pattern);
+        if (length > size - words_size) length = size - words_size;
+        memcpy(pattern + length, words, words_size);
     }
 }
 
@@ -393,20 +397,16 @@ bool kf_measurement_explain_order(kf_measurement *r, kf_error *error)
     kf_finding *finding = &result->findings[0];
     char *text = NULL;
     /* What a call did not write, or added to, differs from call to call. */
-    if (on == NOTHING || (on == CALLS && (strstr(finding->text, ", not written") ||
-                                          strstr(finding->text, "what the buffer held") ||
+    if (on == NOTHING || (on == CALLS && (strstr(finding->text, KF_PATTERN_UNWRITTEN) ||
+                                          strstr(finding->text, KF_PATTERN_ADDED) ||
                                           strstr(finding->text, ", random values"))))
         return true;
-    if (on == THREADS) {
+    const char *words = on == THREADS ? KF_PATTERN_THREADS : KF_PATTERN_CALLS,
+               *advice = kf_mismatch_cause(words, false);
+    if (on == THREADS)
         kf_verdict_remove_flags(r->bench->verdict, KF_FLAG_SUSPECTED); /* an honest mistake */
-        note_race(result);
-    }
-    if (asprintf(&text, "%s. %s", finding->text,
-                 on == THREADS
-                     ? "The result depends on the order of threads, so it is a race: put "
-                       "__syncthreads() between writing and reading data of other threads"
-                     : "Another call with the same inputs gives another result: a race, memory "
-                       "that is read before it is written, or a result that is kept") < 0)
+    note_race(result, words);
+    if (asprintf(&text, "%s. %.*s", finding->text, (int)strlen(advice) - 1, advice) < 0)
         return kf_fail_memory(error, "a measurement");
     free(finding->text);
     finding->text = text;

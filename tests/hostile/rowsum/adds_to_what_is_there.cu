@@ -1,7 +1,7 @@
 // Adds to the output without clearing it, trusting that memory is zero.
 // rule: C1
 // expect: wrong_result output.mismatch
-// says-cpu: set it to 0 first
+// says-cpu: Set the output to 0 before
 // suspects: nothing
 #include <cuda_runtime.h>
 #include <stdint.h>

@@ -65,6 +65,9 @@ int kfcpu_execute(const struct kfcpu_geometry *geometry, kfcpu_loop loop, void *
 // Describes the last failed launch of this process: kernel, block, thread, reason. Never null, ""
 // if no launch has failed. Valid until the next launch fails.
 const char *kfcpu_last_fault(void);
+// Notes why a launch is refused, with its kernel and geometry. Returns `error`.
+int kfcpu_refuse(const struct kfcpu_geometry *geometry, int error, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 // ---- Inside a kernel ----
 // `thread` is the linear number of the calling thread in its block. Only the inline functions of
