@@ -154,8 +154,7 @@ static void tell_noise(kf_progress_view *view, const kf_noise *noise, kf_interva
 {
     kf_autobuffer text = {0};
     if (!kf_noise_words(noise, NULL, baseline, &text) || !text.data) return;
-    char *remedy = view->remedy_shown ? strstr(text.data, "; remedy: ") : NULL;
-    if (remedy) *remedy = '\0';
+    if (view->remedy_shown) kf_noise_remedy(text.data);
     view->remedy_shown = true;
     kf_progress_clear(view);
     fprintf(view->log, "%s\n", text.data);
@@ -182,6 +181,11 @@ void kf_progress_notify(void *context, kf_search_event event, const kf_search_pr
             tell_once_long(view, progress);
         return;
     case KF_SEARCH_ATTEMPT:
+        if (view->verbose) {
+            kf_progress_clear(view);
+            fprintf(view->log, "%8s  %s\n", kf_figure_seconds(progress->elapsed, figure), text);
+            break;
+        }
         if (view->terminal) {
             redraw(view, progress);
             return;

@@ -279,11 +279,12 @@ void kf_judge_watch(kf_judge *judge, void (*step)(void *context, const char *wor
     judge->step_context = context;
 }
 
-static void say_step(const kf_judge *judge, const kf_problem *problem, int number, int count)
+static void say_step(const kf_judge *judge, const kf_problem *problem, bool timed, int number,
+                     int count)
 {
     char words[64];
     if (!judge->step) return;
-    snprintf(words, sizeof words, "%s %.40s, %d of %d", problem->timed ? "timing" : "checking",
+    snprintf(words, sizeof words, "%s %.40s, %d of %d", timed ? "timing" : "checking",
              problem->workload, number, count);
     judge->step(judge->step_context, words);
 }
@@ -378,7 +379,7 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
                 .verdict = verdict,
                 .result = result};
             double started = kf_now(), before = r->clock.deadline;
-            say_step(r->judge, problem, ++number, count);
+            say_step(r->judge, problem, problem->timed && !options->check_only, ++number, count);
             bool done = kf_measure_workload(&bench, error);
             r->judge->waited += bench.waited;
             r->clock = bench.clock;

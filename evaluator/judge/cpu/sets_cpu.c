@@ -673,8 +673,9 @@ bool kf_cpu_nudge_input(kf_sets *handle, uint32_t set, int argument, uint64_t se
     const kf_problem_argument *a = &sets->problem->arguments[argument];
     buffer *b =
         &sets->buffers[(size_t)set * (size_t)sets->problem->argument_count + (size_t)argument];
-    kf_nudge(a->dtype, oracle_data_of(sets, b), a->elements, seed, share);
-    b->digest = kf_digest(sets->digest_key, oracle_data_of(sets, b), b->bytes);
+    void *data = initial_of(sets, b, a->kind == KF_INOUT);
+    kf_nudge(a->dtype, data, a->elements, seed, share);
+    b->digest = kf_digest(sets->digest_key, data, b->bytes);
     b->drawn++;
     return true;
 }

@@ -180,7 +180,8 @@ typedef struct kf_buffer_operations {
                        const void *data, bool live, kf_error *error);
     /* Makes the present content of an input its right one, until the next fill. */
     bool (*accept_input)(kf_sets *sets, uint32_t set, int argument, kf_error *error);
-    /* Moves a share of an input's elements to neighbouring numbers (kf_nudge). Not for inouts. */
+    /* Moves a share of an input's elements to neighbouring numbers (kf_nudge), and those of an
+     * inout's initial values on the CPU device only. */
     bool (*nudge_input)(kf_sets *sets, uint32_t set, int argument, uint64_t seed, double share,
                         kf_error *error);
     /* Writes bytes of an output as they were before the batch. */
