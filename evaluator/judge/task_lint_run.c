@@ -466,7 +466,7 @@ static bool lint_host_accesses(const kf_task *task, kf_problem *problem, kf_lint
                  "fails",
                  found.line, found.word);
         report(context, &(kf_lint_finding){.severity = KF_LINT_WARNING,
-                                           .rule = "memory.host",
+                                           .rule = "host.access",
                                            .path = file->name,
                                            .text = text,
                                            .advice = "access it in a kernel"});

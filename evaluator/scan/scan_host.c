@@ -55,7 +55,7 @@ static bool is_of_cuda(const kf_tokens *tokens, uint32_t i)
            kf_token_is(tokens, i + 2, "<");
 }
 
-/* True if the function whose name is token `i` has C linkage. */
+/* True if token `i`, the name of a function, has C linkage. */
 static bool has_c_linkage(const kf_tokens *tokens, uint32_t i)
 {
     for (uint32_t back = i; back-- > 0;) {
@@ -75,7 +75,7 @@ static bool has_c_linkage(const kf_tokens *tokens, uint32_t i)
     return false;
 }
 
-/* Reads an entry whose parameters begin at token `list`. False if none begins there. */
+/* Reads an entry from the bracket of its parameters, token `list`. False if none begins there. */
 static bool read_entry(const kf_tokens *tokens, uint32_t list, entry *e)
 {
     uint32_t end = tokens->list[list].match;

@@ -128,7 +128,7 @@ extern "C" void my_kernel_oracle(const float *x, double *y, int64_t n, cudaStrea
 EOT
 sed 's/my_kernel_oracle/my_kernel/; s/double \*y/float *y/' hosted/oracle.cu >mine.cu
 expect 0 task lint --device cpu hosted
-says "hosted: warning (memory.host): oracle.cu: line 6: the host accesses y, which is device memory on a GPU"
+says "hosted: warning (host.access): oracle.cu: line 6: the host accesses y, which is device memory on a GPU"
 says "hosted: good, with advice"
 expect 0 eval hosted mine.cu --device cpu --check-only --no-keep
 says "warning: line 6 accesses y on the host. On a GPU it is device memory"
