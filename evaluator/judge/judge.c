@@ -12,6 +12,7 @@
 #include "judge_count.h"
 #include "judge_describe.h"
 #include "judge_internal.h"
+#include "input_generator.h"
 #include "machine_failures.h"
 #include "kernelbench.h"
 #include "kforge/file.h"
@@ -339,7 +340,9 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
             kf_workload_verdict *result =
                 kf_verdict_add_workload(verdict, problem->workload, problem->timed);
             if (!result || (r->full_f32 && !kf_verdict_add_flag(verdict, KF_FLAG_FULL_F32)) ||
-                (r->frozen && !kf_verdict_add_flag(verdict, KF_FLAG_FROZEN)))
+                (r->frozen && !kf_verdict_add_flag(verdict, KF_FLAG_FROZEN)) ||
+                (kf_generator_is_needed(problem) &&
+                 !kf_verdict_add_flag(verdict, KF_FLAG_GENERATED)))
                 return kf_fail_memory(error, "a verdict");
             result->unseen = problem->unseen;
             kf_workbench bench = {
@@ -653,12 +656,27 @@ static bool judge_undisturbed(judge_round *r, kf_verdict **verdict, kf_error *er
     }
 }
 
+/* Adds a finding if the source contains what its task forbids. False without memory. */
+static bool find_forbidden(const kf_job *job, kf_verdict *verdict, bool *found)
+{
+    int line = 0;
+    const char *text = job->of_baseline ? NULL : kf_task_forbidden(job->task, job->source, &line);
+    *found = text != NULL;
+    if (!text) return true;
+    bool said = kf_verdict_add_finding(verdict, NULL, KF_CONTRACT_VIOLATION, KF_BLAME_CANDIDATE,
+                                       "source.forbidden", line, NAN,
+                                       "line %d has \"%s\", which the task forbids", line, text);
+    if (said) kf_verdict_conclude(verdict);
+    return said;
+}
+
 /* Judges a job into *verdict. False: a failure of the machine, the judge or the caller. */
 static bool judge_job(kf_judge *judge, kf_prepared *p, bool more, const volatile int *stop,
                       kf_verdict **verdict, kf_error *error)
 {
     kf_secret secret;
     const kf_job *job = p->job;
+    bool forbidden;
     p->stop = stop;
     /* A runner for torch.compile that an earlier job left unused serves no other job. */
     if (!kf_task_baseline_compiled(job->task, job->options.baseline))
@@ -667,6 +685,10 @@ static bool judge_job(kf_judge *judge, kf_prepared *p, bool more, const volatile
     if (!kf_secret_new(&secret, job->options.replay_key, error) ||
         !kf_prepared_await_trusted(p, error))
         return false;
+    if (!find_forbidden(job, *verdict, &forbidden)) return kf_fail_memory(error, "a verdict");
+    if (forbidden)
+        return kf_judge_describe_origin(*verdict, judge, job, &secret, 0) ||
+               kf_fail_memory(error, "a verdict");
     const kf_trusted_work *baseline = &p->trusted[KF_TRUSTED_BASELINE];
     const char *const *libraries = kf_task_file_libraries(job->task, baseline->file);
     /* A missing library is no fault of the task. */

@@ -295,6 +295,14 @@ typedef struct kf_device_operations {
  * KF_MAX_ARGUMENTS entries. */
 void kf_problem_scalars(const kf_problem *problem, uint64_t *values);
 
+/* Set by the judge, for sets made from now on. */
+typedef struct kf_set_choices {
+    /* They take less memory, and their sides share buffers. */
+    bool sides_share;
+    /* Makes inputs of the workload that is measured (input_generator.h). May be NULL. */
+    struct kf_generator *generator;
+} kf_set_choices;
+
 /* The first member of every device's struct. */
 struct kf_device {
     const kf_device_operations *operations;
@@ -342,8 +350,7 @@ struct kf_device {
     double most_sets;
     /* The memory of all sets of a problem together. */
     uint64_t set_bytes;
-    /* Set by the judge: sets made from now on take less memory, and their sides share buffers. */
-    bool sides_share;
+    kf_set_choices next_sets;
 };
 
 /* Opens the CPU device. `parallel` is borrowed. `cache`: a folder for precompiled headers, or
