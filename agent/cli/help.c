@@ -164,12 +164,62 @@ bool kf_help_group(FILE *out, const kf_command *const *commands, const char *gro
     return true;
 }
 
+/* Commands by their first words, in the order of the overview. */
+static const struct {
+    const char *title, *words;
+} groups[] = {
+    {"Search and judge", " optimize eval bench prompt scan "},
+    {"Look", " list show watch diff "},
+    {"Tasks", " task import "},
+    {"Results", " export store verdict "},
+    {"For other programs", " worker mcp serve "},
+    {"This machine", " doctor selftest trust help "},
+};
+#define GROUPS (sizeof groups / sizeof *groups)
+
+/* Returns the group of a command, GROUPS without one. */
+static size_t group_of(const kf_command *command)
+{
+    char first[32];
+    snprintf(first, sizeof first, " %.*s ", (int)strcspn(command->name, " "), command->name);
+    size_t group = 0;
+    while (group < GROUPS && !strstr(groups[group].words, first)) group++;
+    return group;
+}
+
+/* True if `name` begins with the word `first`. */
+static bool begins_with(const char *name, const char *first)
+{
+    size_t length = strcspn(name, " ");
+    return strlen(first) == length && strncmp(name, first, length) == 0;
+}
+
+/* Prints the commands of a group. A command comes before those that add a word to its name. */
+static void print_group(const page *p, const kf_command *const *commands, size_t group)
+{
+    const kf_command *printed = NULL;
+    const char *title = group < GROUPS ? groups[group].title : "Other";
+    for (const kf_command *const *row = commands; *row; row++) {
+        const kf_command *parent = *row;
+        if ((*row)->hidden || *row == printed || group_of(*row) != group) continue;
+        if (title) fprintf(p->out, "\n%s:\n", title);
+        title = NULL;
+        for (const kf_command *const *other = row; *other; other++)
+            if (begins_with((*row)->name, (*other)->name)) parent = *other;
+        if (parent != *row && parent != printed) print_entry(p, parent->name, parent->summary, 26);
+        print_entry(p, (*row)->name, (*row)->summary, 26);
+        printed = parent;
+    }
+}
+
 void kf_help_overview(FILE *out, const kf_command *const *commands, int width)
 {
     page p = start_page(out, width);
-    fprintf(out, "kforge %s %s.\n\nUsage: kforge COMMAND [OPTION…] [ARGUMENT…]\n\n", KFORGE_VERSION,
-            kf_tagline);
-    list_commands(&p, commands, NULL);
+    fprintf(out,
+            "kforge %s %s.\n\nUsage: kforge COMMAND [OPTION…] [ARGUMENT…]\nStart: kforge optimize "
+            "row_softmax\n",
+            KFORGE_VERSION, kf_tagline);
+    for (size_t group = 0; group <= GROUPS; group++) print_group(&p, commands, group);
     static const char more[] = "\"kforge help COMMAND\" explains one command, \"kforge help "
                                "settings\" kforge.json and the environment.";
     fputc('\n', out);

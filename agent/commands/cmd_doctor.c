@@ -46,11 +46,11 @@ static void time_baseline(kf_doctor *doctor, kf_judge *judge)
     kf_auto(kf_verdict) verdict = job ? kf_judge_run(judge, job, NULL, &error) : NULL;
     bool timed = verdict && verdict->status == KF_CORRECT && !isnan(verdict->speedup.value);
     if (!timed)
-        kf_doctor_add(doctor, "noise", KF_FACT_MISSING, "end other programs, and try again",
+        kf_doctor_add(doctor, "noise", KF_FACT_WARNING, "end other programs, and try again",
                       "the baseline of axpy could not be timed on %s: %s", device,
                       verdict ? kf_status_name(verdict->status) : error.text);
     else if (kf_noise_words(NULL, NULL, verdict->speedup, &words) && words.data)
-        kf_doctor_add(doctor, "noise", KF_FACT_MISSING, kf_noise_remedy(words.data), "on %s %s",
+        kf_doctor_add(doctor, "noise", KF_FACT_WARNING, kf_noise_remedy(words.data), "on %s %s",
                       device, words.data);
     else
         kf_doctor_add(doctor, "noise", KF_FACT_GOOD, "", "on %s the baseline over itself is %s %s",
@@ -129,10 +129,10 @@ static void sandbox(kf_doctor *doctor)
             *end = '\0';
             remedy += 8;
         }
-        kf_doctor_add(doctor, "sandbox", KF_FACT_MISSING, remedy ? remedy : "", "%s", line);
+        kf_doctor_add(doctor, "sandbox", KF_FACT_WARNING, remedy ? remedy : "", "%s", line);
     }
     if (!kf_sandbox_same_addresses())
-        kf_doctor_add(doctor, "addresses", KF_FACT_MISSING,
+        kf_doctor_add(doctor, "addresses", KF_FACT_WARNING,
                       "start the container with --security-opt seccomp=unconfined",
                       "personality(ADDR_NO_RANDOMIZE) is refused: processes differ in their "
                       "addresses, so intervals on the CPU device are wider");
@@ -358,11 +358,12 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
         if (!kf_print_json(view.out, kf_steal(&json), error)) return -1;
     } else {
         kf_doctor_print(&doctor, &view);
-        fprintf(view.out, "\nkforge %s %s.\n", KFORGE_VERSION,
+        fprintf(view.out, "\nkforge %s %s%s.\n", KFORGE_VERSION,
                 gpu && cpu ? "can judge kernels on a GPU and on the CPU here"
                 : gpu      ? "can judge kernels on a GPU here"
                 : cpu      ? "can judge kernels on the CPU here"
-                           : "can't judge kernels here");
+                           : "can't judge kernels here",
+                answered ? "" : ", and the model does not answer");
     }
     return (cpu || gpu) && answered ? KF_EXIT_DONE : KF_EXIT_MACHINE;
 }
@@ -388,12 +389,12 @@ const kf_command kf_command_doctor = {
     .synopsis = "",
     .summary = "Check this machine, and say how to repair faults",
     .description = "Checks processor, GPUs, compilers, sandbox, store, cache, API keys (only "
-                   "whether they are set) and kforge.json. A line is ok, missing (kforge works "
-                   "with fewer features) or fault (needs repair).\n\nExit status: 0, or 3 if no "
+                   "whether they are set) and kforge.json. A line is ok, warning, missing "
+                   "(fewer features) or fault (needs repair).\n\nExit status: 0, or 3 if no "
                    "device can judge kernels, or the model of --model does not answer.",
     .examples = "kforge doctor --model openai:gpt-5-mini\ttests key, model and network\n"
-                "kforge doctor --json | jq '.facts[] | select(.state != \"ok\")'\tlists all that "
-                "is missing",
+                "kforge doctor --json | jq '.facts[] | select(.state != \"ok\")'\tleaves good "
+                "lines out",
     .options = options,
     .settings_size = sizeof(settings),
     .tolerant = true,

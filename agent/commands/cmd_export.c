@@ -269,6 +269,12 @@ static bool add_config(const kf_invocation *invocation, const kf_export_options 
     return true;
 }
 
+static void add_scrubbed(cJSON *json, const kf_scrub_count *count)
+{
+    kf_add_figure(json, "secrets", (double)count->secrets);
+    kf_add_figure(json, "paths", (double)count->paths);
+}
+
 typedef struct count_of {
     int64_t count;
     /* key of JSON, and the words for people */
@@ -276,8 +282,8 @@ typedef struct count_of {
 } count_of;
 
 /* Says why an export is empty, since a trainer would only say that it has no data. */
-static void tell_empty(FILE *log, const kf_export_options *options, const count_of *counts,
-                       size_t count)
+static void tell_empty(FILE *log, const settings *s, const kf_export_options *options,
+                       const count_of *counts, size_t count)
 {
     bool any = false;
     fprintf(log, "kforge: the data set has no rows:");
@@ -290,27 +296,33 @@ static void tell_empty(FILE *log, const kf_export_options *options, const count_
         fputs(options->format == KF_EXPORT_RAW ? " the store has no attempts"
                                                : " no attempt has a reply of a model",
               log);
-    fprintf(log, "; it took --only %s%s%s%s%s; \"kforge list\" shows the runs\n",
-            only_words[options->only], options->task ? " --task " : "",
-            options->task ? options->task : "", options->run ? " --run " : "",
-            options->run ? options->run : "");
+    fprintf(log, "; it took --only %s%s%s%s%s; ", only_words[options->only],
+            options->task ? " --task " : "", options->task ? options->task : "",
+            options->run ? " --run " : "", options->run ? options->run : "");
+    if (s->only && counts->count && !(options->own_work > 0))
+        fprintf(log, "try without --only %s; ", s->only);
+    fprintf(log, "\"kforge list\" shows the runs\n");
 }
 
 static bool tell(const settings *s, const kf_invocation *invocation,
                  const kf_export_options *options, const kf_export_report *r,
                  const kf_memory_check *memory, kf_error *error)
 {
-    const count_of counts[] = {{r->filtered, "filtered", "filtered"},
+    kf_autofree char *filtered = kf_export_filtered_words(options),
+                     *unused = kf_export_unused_words(options);
+    if (!filtered || !unused) return kf_fail_memory(error, "the export");
+    const count_of counts[] = {{r->filtered, "filtered", filtered},
+                               {r->unused, "unused", unused},
+                               {r->unprompted, "unprompted", "without a prompt"},
                                {r->unlabelled, "unlabelled", "without a label"},
                                {r->duplicates, "duplicates", "duplicates"},
                                {r->leaks, "leaks", "with code of test or held-out tasks"},
                                {r->held_out, "held_out", "of held-out tasks"},
-                               {r->refused, "memory_errors", "with memory errors"}};
-    const count_of more[] = {{memory->unchecked, "unchecked", "not checked for memory errors"},
-                             {r->scrubbed, "scrubbed", "secrets and paths removed"}};
+                               {r->refused, "memory_errors", "with memory errors"},
+                               {memory->unchecked, "unchecked", "not checked for memory errors"}};
     size_t count = sizeof counts / sizeof *counts;
     if (!r->rows && options->format != KF_EXPORT_CASSETTE)
-        tell_empty(invocation->errors, options, counts, count);
+        tell_empty(invocation->errors, s, options, counts, count);
     if (s->json && strcmp(s->output, "-") != 0) {
         cJSON *json = kf_json_document("kforge-export/1");
         kf_add_figure(json, "rows", (double)r->rows);
@@ -318,17 +330,21 @@ static bool tell(const settings *s, const kf_invocation *invocation,
         kf_add_figure(json, "test", (double)r->test);
         for (size_t i = 0; i < count; i++)
             kf_add_figure(json, counts[i].key, (double)counts[i].count);
-        for (size_t i = 0; i < 2; i++) kf_add_figure(json, more[i].key, (double)more[i].count);
+        add_scrubbed(json, &r->scrubbed);
         return kf_print_json(invocation->output, json, error);
     }
     fprintf(invocation->log, "%lld row%s", (long long)r->rows, r->rows == 1 ? "" : "s");
     if (r->test) fprintf(invocation->log, ", %lld of them in the test split", (long long)r->test);
-    for (size_t i = 0; i < count; i++)
-        if (counts[i].count)
-            fprintf(invocation->log, ", %lld %s", (long long)counts[i].count, counts[i].words);
-    for (size_t i = 0; i < 2; i++)
-        if (more[i].count)
-            fprintf(invocation->log, ", %lld %s", (long long)more[i].count, more[i].words);
+    bool any = false;
+    for (size_t i = 0; i < count && r->rows; i++)
+        if (counts[i].count) {
+            fprintf(invocation->log, "%s %lld %s",
+                    any ? "," : "; left out:", (long long)counts[i].count, counts[i].words);
+            any = true;
+        }
+    if (r->scrubbed.secrets || r->scrubbed.paths)
+        fprintf(invocation->log, "; removed from texts: %lld secrets, %lld paths",
+                (long long)r->scrubbed.secrets, (long long)r->scrubbed.paths);
     fputc('\n', invocation->log);
     return true;
 }
@@ -490,14 +506,14 @@ static bool tell_winners(const settings *s, const kf_invocation *invocation, con
          is_solutions(s)
              ? "workloads have no trace: they were judged at other sizes than their definition's"
              : "files are for other sizes than the problem's: KernelBench's evaluator can't run "
-               "them"},
-        {r->scrubbed, "scrubbed", "secrets and paths removed"}};
+               "them"}};
     if (s->json) {
         cJSON *json = kf_json_document("kforge-export-files/1");
         kf_add_figure(json, "tasks", (double)tasks);
         kf_add_figure(json, what, (double)count);
         for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
             kf_add_figure(json, parts[i].name, (double)parts[i].count);
+        add_scrubbed(json, &r->scrubbed);
         return kf_print_json(invocation->output, json, error);
     }
     fprintf(invocation->log, "%s: %lld tasks, %lld %s\n", s->output, (long long)tasks,
@@ -505,6 +521,9 @@ static bool tell_winners(const settings *s, const kf_invocation *invocation, con
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (parts[i].count)
             fprintf(invocation->log, "%lld %s\n", (long long)parts[i].count, parts[i].words);
+    if (r->scrubbed.secrets || r->scrubbed.paths)
+        fprintf(invocation->log, "removed from texts: %lld secrets, %lld paths\n",
+                (long long)r->scrubbed.secrets, (long long)r->scrubbed.paths);
     return true;
 }
 
@@ -689,8 +708,8 @@ static const kf_option options[] = {
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, significant),
      .fallback = "true",
-     .help = "Make no preference from overlapping intervals. Give no reward if the interval "
-             "contains 1."},
+     .help = "Make no preference from overlapping intervals. In rewards, a speedup counts as 1 if "
+             "its interval contains 1."},
     {.name = "group",
      .type = KF_OPTION_CHOICE,
      .argument = "BY",

@@ -22,17 +22,32 @@ typedef struct report {
     const settings *wanted;
     kf_table table;
     cJSON *cases; /* with --json */
-    int seen;
+    double started;
 } report;
+
+/* Shows each case on a terminal. Elsewhere writes a line after each tenth of them, with the time
+ * that the rest may take. */
+static void show_progress(const report *r, const kf_selftest_case *row, const char *kind)
+{
+    char taken[KF_FIGURE], left[KF_FIGURE];
+    size_t tenth = row->total / 10;
+    double seconds = kf_now() - r->started;
+    if (r->invocation->terminal)
+        fprintf(r->invocation->log, KF_STYLE_CLEAR "%zu of %zu: %s/%s/%.50s", row->number,
+                row->total, kind, row->task, row->name);
+    else if (tenth && row->number % tenth == 0 && row->number < row->total)
+        fprintf(r->invocation->log, "judged %zu of %zu cases in %s, about %s more\n", row->number,
+                row->total, kf_figure_seconds(seconds, taken),
+                kf_figure_seconds(
+                    seconds / (double)row->number * (double)(row->total - row->number), left));
+    fflush(r->invocation->log);
+}
 
 static void take_case(void *context, const kf_selftest_case *row)
 {
     report *r = context;
     const char *kind = row->hostile ? "hostile" : "honest";
-    r->seen++;
-    if (r->invocation->terminal)
-        fprintf(r->invocation->log, KF_STYLE_CLEAR "%d %s/%s/%.50s", r->seen, kind, row->task,
-                row->name);
+    show_progress(r, row, kind);
     if (r->cases) {
         cJSON *object = cJSON_CreateObject();
         cJSON_AddStringToObject(object, "kind", kind);
@@ -139,6 +154,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_auto(cJSON) json = wanted->json ? kf_json_document("kforge-selftest/1") : NULL;
     report r = {.invocation = invocation,
                 .wanted = wanted,
+                .started = kf_now(),
                 .cases = json ? cJSON_AddArrayToObject(json, "cases") : NULL};
     kf_table_add_column(&r.table, "", KF_LEFT, false);
     kf_table_add_column(&r.table, "CASE", KF_LEFT, true);
@@ -154,11 +170,15 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_autofree char *device = done ? strdup(kf_judge_device(judge)) : NULL,
                      *hardware = done ? strdup(kf_judge_hardware(judge)) : NULL;
     /* "0 of 0 caught (100 %)" would look like a proof */
-    if (done && sum.hostile + sum.honest == 0 && wanted->filter)
-        done =
+    if (done && sum.hostile + sum.honest == 0 && wanted->filter) {
+        kf_autofree char *tasks = kf_selftest_tasks(folder, error);
+        done = false;
+        if (tasks)
             kf_fail(error, KF_ERROR_INPUT,
-                    "--filter: no case for this device has \"%.200s\" in its path; cases are in %s",
-                    wanted->filter, folder);
+                    "--filter: no case for this device has \"%.200s\" in its path. Paths are "
+                    "hostile/TASK/NAME.cu and honest/TASK/NAME.cu in %s; each TASK is one of %s",
+                    wanted->filter, folder, tasks);
+    }
     if (done && (!device || !hardware)) done = kf_fail_memory(error, "the selftest");
     /* descriptors that it still holds are not leaks */
     if (done) {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kforge/scan.h"
 #include "shell_command.h"
 #include "show.h"
 #include "table.h"
@@ -38,6 +39,20 @@ static void print_head(const kf_view *view, const kf_eval_result *result)
     if (general && *general) fprintf(view->out, "generalises: %s\n", general);
 }
 
+/* Prints a warning if a candidate is right on the CPU device and fails on a GPU. */
+static void print_host_access(const kf_view *view, const kf_verdict *verdict)
+{
+    const size_t prefix = sizeof KF_SCAN_HOST_ACCESS; /* and a colon */
+    for (size_t i = 0; i < verdict->flag_count; i++) {
+        const char *flag = verdict->flags[i], *name = strrchr(flag, ':');
+        if (strncmp(flag, KF_SCAN_HOST_ACCESS ":", prefix) != 0) continue;
+        fprintf(view->out,
+                "warning: line %.*s accesses %s on the host. On a GPU it is device memory, and the "
+                "call fails. Access it in a kernel.\n",
+                (int)(name - flag - (ptrdiff_t)prefix), flag + prefix, name + 1);
+    }
+}
+
 /* Prints the next step, and behind it the command that carries it out. */
 static void print_next(const kf_view *view, const kf_verdict *verdict, const kf_eval_style *style)
 {
@@ -67,6 +82,7 @@ void kf_eval_print(const kf_view *screen, const kf_eval_result *result, const kf
     if (verdict->blame != KF_BLAME_NOBODY && verdict->blame != KF_BLAME_CANDIDATE)
         fprintf(view.out, "the fault is the %s's, not the candidate's\n",
                 kf_blame_name(verdict->blame));
+    print_host_access(&view, verdict);
     if (verdict->status != KF_CORRECT || !style->check_only) print_next(&view, verdict, style);
     if (!style->verbose) {
         if (style->sanitizer) kf_show_sanitizer(&view, verdict);

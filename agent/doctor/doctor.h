@@ -14,6 +14,8 @@
 
 typedef enum kf_fact_state {
     KF_FACT_GOOD,
+    /* it makes timing or the sandbox worse */
+    KF_FACT_WARNING,
     /* kforge works without it, with fewer features */
     KF_FACT_MISSING,
     /* the user has to repair it */

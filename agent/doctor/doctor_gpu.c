@@ -102,10 +102,10 @@ static void add_noise(kf_doctor *doctor, const nvml *n, unsigned gpu)
     const char *words =
         n->reasons && n->reasons(device, &bits) == 0 ? kf_throttling_now(bits, &remedy) : NULL;
     if (words)
-        kf_doctor_add(doctor, "noise", KF_FACT_MISSING, remedy, "timing is noisy: GPU %u: %s", gpu,
+        kf_doctor_add(doctor, "noise", KF_FACT_WARNING, remedy, "timing is noisy: GPU %u: %s", gpu,
                       words);
     if (n->use && n->use(device, shares) == 0 && shares[0] >= LEAST_USE)
-        kf_doctor_add(doctor, "noise", KF_FACT_MISSING,
+        kf_doctor_add(doctor, "noise", KF_FACT_WARNING,
                       "end them, or choose another GPU with --device cuda:N",
                       "timing is noisy: GPU %u: other programs use %u %% of its time", gpu,
                       shares[0]);
@@ -195,7 +195,7 @@ int kf_doctor_gpu(kf_doctor *doctor)
     describe(doctor, &d, count);
     if (count && access("/dev/cpu_dma_latency", W_OK) != 0)
         kf_doctor_add(
-            doctor, "timing", KF_FACT_MISSING,
+            doctor, "timing", KF_FACT_WARNING,
             "run as root, or give kforge's user write access to /dev/cpu_dma_latency (a udev rule)",
             "processors may sleep while a GPU is timed: intervals get wider or take longer");
     return count;

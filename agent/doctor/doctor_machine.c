@@ -66,7 +66,7 @@ static void processor(kf_doctor *doctor)
     if (proc_value("/proc/meminfo", "MemTotal", memory, sizeof memory))
         kf_buffer_format(&caches, ", memory %s", kf_figure_bytes(atof(memory) * 1024, figure));
     kf_doctor_add(
-        doctor, "cpu", own > 1 ? KF_FACT_GOOD : KF_FACT_MISSING,
+        doctor, "cpu", own > 1 ? KF_FACT_GOOD : KF_FACT_WARNING,
         own > 1 ? ""
                 : "judge and candidate share one core, so timing is noisy: expect `interference`",
         "%s, %d of %ld cores%s", model, own, all, caches.data ? caches.data : "");
@@ -156,7 +156,7 @@ static void noise(kf_doctor *doctor, const kf_noise *start)
         return;
     }
     const char *todo = kf_noise_remedy(words.data);
-    kf_doctor_add(doctor, "noise", KF_FACT_MISSING, todo, "%s", words.data ? words.data : "");
+    kf_doctor_add(doctor, "noise", KF_FACT_WARNING, todo, "%s", words.data ? words.data : "");
 }
 
 void kf_doctor_machine(kf_doctor *doctor)

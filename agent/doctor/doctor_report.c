@@ -8,8 +8,10 @@
 
 static const char *state_name(kf_fact_state state)
 {
-    static const char *const names[] = {
-        [KF_FACT_GOOD] = "ok", [KF_FACT_MISSING] = "missing", [KF_FACT_FAULT] = "fault"};
+    static const char *const names[] = {[KF_FACT_GOOD] = "ok",
+                                        [KF_FACT_WARNING] = "warning",
+                                        [KF_FACT_MISSING] = "missing",
+                                        [KF_FACT_FAULT] = "fault"};
     return names[state];
 }
 
@@ -41,8 +43,8 @@ void kf_doctor_print(const kf_doctor *doctor, const kf_view *view)
         const char *text = cJSON_GetObjectItem(fact, "text")->valuestring,
                    *hint = cJSON_GetObjectItem(fact, "hint")->valuestring;
         const char *style = state[0] == 'o'   ? KF_STYLE_GREEN
-                            : state[0] == 'm' ? KF_STYLE_YELLOW
-                                              : KF_STYLE_RED;
+                            : state[0] == 'f' ? KF_STYLE_RED
+                                              : KF_STYLE_YELLOW;
         fprintf(view->out, "%s%-9s%s%-10s", view->color ? style : "", state,
                 view->color ? KF_STYLE_PLAIN : "", subject);
         kf_text_wrap(view->out, text, strlen(text), width, 19, true);

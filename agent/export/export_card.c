@@ -86,10 +86,49 @@ static void append_header(kf_buffer *out, const kf_card *card)
     kf_buffer_string(out, "---\n\n");
 }
 
+char *kf_export_filtered_words(const kf_export_options *options)
+{
+    static const char *const words[] = {
+        [KF_ONLY_ALL] = "",
+        [KF_ONLY_CORRECT] = "not correct",
+        [KF_ONLY_FASTER] = "not faster",
+        [KF_ONLY_FAILED] = "not failed",
+        [KF_ONLY_CHEATING] = "not cheating",
+        [KF_ONLY_SUSPECTED] = "not suspected",
+    };
+    const char *only = words[options->only];
+    bool work = options->own_work > 0;
+    kf_autobuffer out = {0};
+    kf_buffer_format(&out, "%s%s%s", only, *only && work ? " or " : "",
+                     work     ? "with little own work"
+                     : !*only ? "filtered"
+                              : "");
+    return kf_buffer_take(&out);
+}
+
+char *kf_export_unused_words(const kf_export_options *options)
+{
+    kf_autobuffer out = {0};
+    switch (options->format) {
+    case KF_EXPORT_SFT: kf_buffer_string(&out, "cut off"); break;
+    case KF_EXPORT_DPO: kf_buffer_string(&out, "in no pair"); break;
+    case KF_EXPORT_KTO: kf_buffer_string(&out, "cut off or neither faster nor slower"); break;
+    case KF_EXPORT_GRPO:
+        kf_buffer_format(&out, "in groups of fewer than %lld", (long long)options->least_group);
+        break;
+    case KF_EXPORT_CONTRAST: kf_buffer_string(&out, "without a parent"); break;
+    default: kf_buffer_string(&out, "without use");
+    }
+    return kf_buffer_take(&out);
+}
+
 char *kf_card_text(const kf_card *card, kf_error *error)
 {
     const kf_export_report *r = card->report;
     kf_autobuffer out = {0};
+    kf_autofree char *filtered = kf_export_filtered_words(card->options),
+                     *unused = kf_export_unused_words(card->options);
+    if (!filtered || !unused) return kf_fail_memory(error, "the data card"), NULL;
     append_header(&out, card);
     kf_buffer_format(&out, "# kforge %s: %s\n\n", kf_export_format_name(card->options->format),
                      kf_export_format_summary(card->options->format));
@@ -99,20 +138,23 @@ char *kf_card_text(const kf_card *card, kf_error *error)
                      "a 95 %% interval. Another process than the candidate's measured them.\n\n");
     kf_buffer_format(&out, "| | |\n|---|---|\n| made by | kforge %s |\n| store | content %s |\n",
                      KFORGE_VERSION, card->options->digest);
-    kf_buffer_format(&out, "| reward | %s: %s |\n| licence | ",
-                     kf_reward_name(card->options->reward),
-                     kf_reward_formula(card->options->reward));
+    kf_buffer_format(
+        &out, "| reward | %s: %s%s |\n| licence | ", kf_reward_name(card->options->reward),
+        kf_reward_formula(card->options->reward),
+        card->options->significant ? "; a speedup counts as 1 if its interval contains 1" : "");
     append_cell(&out, card->license);
     kf_buffer_string(&out, " |\n");
-    kf_buffer_format(&out,
-                     "| rows | %lld, %lld of them to train and %lld to test; the splits share no "
-                     "family of tasks |\n| left out | %lld filtered, %lld without a label, %lld "
-                     "duplicates, %lld with code of test or held-out tasks, %lld of held-out tasks "
-                     "|\n| removed from texts | %lld secrets and paths |\n\n",
-                     (long long)r->rows, (long long)r->train, (long long)r->test,
-                     (long long)r->filtered, (long long)r->unlabelled, (long long)r->duplicates,
-                     (long long)(card->options->keep_leaks ? 0 : r->leaks), (long long)r->held_out,
-                     (long long)r->scrubbed);
+    kf_buffer_format(
+        &out,
+        "| rows | %lld, %lld of them to train and %lld to test; the splits share no "
+        "family of tasks |\n| left out | %lld %s, %lld %s, %lld without a prompt, %lld "
+        "without a label, %lld duplicates, %lld with code of test or held-out tasks, %lld of "
+        "held-out tasks "
+        "|\n| removed from texts | %lld secrets, %lld paths |\n\n",
+        (long long)r->rows, (long long)r->train, (long long)r->test, (long long)r->filtered,
+        filtered, (long long)r->unused, unused, (long long)r->unprompted, (long long)r->unlabelled,
+        (long long)r->duplicates, (long long)(card->options->keep_leaks ? 0 : r->leaks),
+        (long long)r->held_out, (long long)r->scrubbed.secrets, (long long)r->scrubbed.paths);
     /* The fence is longer than any run of backquotes in the command. */
     size_t fence = 3, run = 0;
     for (const char *at = card->command; *at; at++) {

@@ -54,7 +54,7 @@ typedef struct kf_modelnew_report {
     int64_t changed;
     /* files for other sizes than the problem's, which KernelBench's evaluator can't run */
     int64_t scaled;
-    int64_t scrubbed; /* removed secrets and paths */
+    kf_scrub_count scrubbed;
 } kf_modelnew_report;
 
 /* Exports the files. `store` may be NULL with a candidate. The output appears when it is complete

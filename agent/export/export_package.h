@@ -25,8 +25,8 @@ typedef struct kf_package_report {
     int64_t skipped, held_out;
     /* kernels with a text that differs from the judged one */
     int64_t changed;
-    /* secrets and paths removed from all files */
-    int64_t scrubbed;
+    /* from all files */
+    kf_scrub_count scrubbed;
 } kf_package_report;
 
 /* Exports the package, which appears when it is complete (export_atomic_output.h). KF_ERROR_INPUT

@@ -87,7 +87,7 @@ static int take(kf_store *store, const kf_store_candidate *candidate, const kf_w
                 const kf_scrubber *scrubber, kf_winner *winner, kf_error *error)
 {
     size_t size;
-    int64_t count = 0;
+    kf_scrub_count count = {0};
     kf_autofree char *source = kf_store_source(store, candidate->id, &size, error);
     if (!source) return -1;
     if (query->cuda_only && kf_judged_as_python(candidate->device, source, size)) return 0;

@@ -81,7 +81,8 @@ typedef struct kf_winner_files {
     const kf_selection *selection;
     kf_atomic_output *output;
     const kf_scrubber *scrubber;
-    int64_t count, scrubbed;
+    int64_t count;
+    kf_scrub_count scrubbed;
 } kf_winner_files;
 /* Scrubs and writes a file (kf_atomic_output_write). */
 bool kf_winner_put(kf_winner_files *files, const char *name, const char *text, size_t size,

@@ -350,14 +350,14 @@ static void mask_named(kf_buffer *out, const char *text, int64_t *count)
 char *kf_api_keys_without(const char *text, int64_t *count)
 {
     const char *known[MAX_KEYS];
-    int64_t found = 0;
+    kf_scrub_count found = {0};
     kf_auto(kf_scrubber) scrubber =
         kf_scrubber_new_for_keys(known, kf_api_keys_known(known, MAX_KEYS), NULL);
     kf_autofree char *clean =
         scrubber ? kf_scrub_text(scrubber, text, strlen(text), false, &found, NULL) : NULL;
     kf_autobuffer masked = {0};
-    if (clean) mask_named(&masked, clean, &found);
-    if (count) *count = found;
+    if (clean) mask_named(&masked, clean, &found.secrets);
+    if (count) *count = found.secrets;
     /* An empty text has no buffer. */
     if (clean && !*clean) return kf_steal(&clean);
     return clean && !masked.failed ? kf_buffer_take(&masked) : NULL;

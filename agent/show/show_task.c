@@ -134,7 +134,8 @@ static bool list_workloads(const kf_view *view, const kf_task *task, kf_error *e
             else
                 kf_table_cell(&table, "%s", "");
             if (problem.unseen)
-                kf_table_cell(&table, "unseen %s", kf_unseen_name(problem.unseen));
+                kf_table_cell(&table, "unseen %s%s", kf_unseen_name(problem.unseen),
+                              problem.own_shapes ? ", Python only" : "");
             else
                 kf_table_cell(&table, "%s%s%s", problem.timed ? "" : "untimed",
                               !problem.timed && problem.hidden ? ", " : "",

@@ -17,6 +17,7 @@
 #include "kernelbench.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
+#include "kforge/scan.h"
 #include "measure.h"
 #include "job_builds.h"
 #include "judge_sanitize.h"
@@ -741,6 +742,20 @@ static bool is_lost(kf_judge *judge, const volatile int *stop, kf_error *error)
     return device->lost && device->lost(judge->device, stop, error);
 }
 
+/* Adds a flag to a correct verdict of the CPU device, if the host accesses an argument. */
+static bool flag_host_access(const kf_judge *judge, const kf_job *job, kf_verdict *verdict,
+                             kf_error *error)
+{
+    kf_scan_flag found;
+    if (verdict->status != KF_CORRECT || strcmp(judge->device->operations->kind, "cpu") != 0 ||
+        kf_task_is_solution(job->task, job->source))
+        return true;
+    if (!kf_scan_host_flag(job->source, job->source_size, &found, error)) return false;
+    return !found.line ||
+           kf_verdict_add_flag(verdict, KF_SCAN_HOST_ACCESS ":%ld:%s", found.line, found.word) ||
+           kf_fail_memory(error, "a flag");
+}
+
 static kf_verdict *measure(kf_judge *judge, const kf_job *job, kf_prepared *prepared, bool more,
                            const volatile int *stop, const kf_error *unprepared, double started,
                            kf_error *error)
@@ -757,7 +772,8 @@ static kf_verdict *measure(kf_judge *judge, const kf_job *job, kf_prepared *prep
                                  kf_judge_count(judge, job, prepared->candidate.binary, verdict,
                                                 stop, &trouble) &&
                                  kf_judge_kernelbench(judge, job, prepared->candidate.binary,
-                                                      verdict, stop, &trouble)
+                                                      verdict, stop, &trouble) &&
+                                 flag_host_access(judge, job, verdict, &trouble)
                            : kf_fail_copy(&trouble, unprepared);
     if (!judged) {
         if (trouble.code == KF_ERROR_BUSY) {

@@ -366,6 +366,8 @@ static bool run_case(selftest *t, size_t at, kf_selftest_report *report, void *c
                             .finding = first_rule(verdict),
                             .verdict = verdict,
                             .again = again,
+                            .number = at + 1,
+                            .total = t->list->count,
                             .limit = KF_BUILD_TIMEOUT_FACTOR * BUILD_SECONDS +
                                      CASE_SECONDS * (c->job->options.verify ? 2 : 1) +
                                      SLACK_SECONDS,
@@ -409,6 +411,24 @@ bool kf_selftest_run(kf_judge *judge, const char *folder, kf_selftest_part part,
     }
     summary->seconds = kf_now() - started;
     return true;
+}
+
+char *kf_selftest_tasks(const char *folder, kf_error *error)
+{
+    kf_autofree char *path = kf_path_join(folder, "selftest");
+    struct dirent **entries;
+    int count = path ? scandir(path, &entries, visible, alphasort) : 0;
+    kf_autobuffer names = {0};
+    if (count < 0) return kf_fail(error, KF_ERROR_INPUT, "%s: %s", path, strerror(errno)), NULL;
+    for (int i = 0; i < count; i++) {
+        kf_buffer_format(&names, "%s%s", i ? ", " : "", entries[i]->d_name);
+        free(entries[i]);
+    }
+    if (path) free(entries);
+    kf_buffer_string(&names, "");
+    char *text = path ? kf_buffer_take(&names) : NULL;
+    if (!text) kf_fail_memory(error, "a self test");
+    return text;
 }
 
 char *kf_selftest_folder(kf_error *error)

@@ -48,6 +48,8 @@ typedef struct kf_selftest_case {
     /* that it held the judge, without waits for the timing of other processes, and that it may: the
      * limits of build and job, and 2 s to end it */
     double seconds, limit;
+    /* its number from 1, and how many there are */
+    size_t number, total;
 } kf_selftest_case;
 
 typedef void kf_selftest_report(void *context, const kf_selftest_case *row);
@@ -74,6 +76,9 @@ typedef enum kf_selftest_part {
 
 /* Returns $KFORGE_SELFTEST or ROOT/share/kforge. The caller frees it. NULL if it is missing. */
 char *kf_selftest_folder(kf_error *error);
+
+/* Returns the names of the tasks in the folder, malloc'd: "axpy, gemm". NULL with the error. */
+char *kf_selftest_tasks(const char *folder, kf_error *error);
 
 /* Runs every case of the part with `filter` in its path (NULL: all). False for an unreadable
  * folder, a file without its lines or a task that does not load (KF_ERROR_INPUT, with the file's

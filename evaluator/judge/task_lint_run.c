@@ -10,6 +10,7 @@
 #include "kforge/buffer.h"
 #include "kforge/file.h"
 #include "kforge/list.h"
+#include "kforge/scan.h"
 #include "input_generator.h"
 #include "runner_process.h"
 #include "input_secret.h"
@@ -453,6 +454,44 @@ static int lint_baseline(kf_judge *judge, const kf_task *task, kf_lint_report *r
     return !late;
 }
 
+/* ---- accesses of the host -------------------------------------------------------------------- */
+
+/* True if a workload is for GPUs. */
+static bool is_for_gpus(const kf_task *task, kf_problem *problem)
+{
+    bool applies = false;
+    for (int i = 0; i < kf_task_workload_count(task) && !applies; i++)
+        if (!kf_task_resolve(task, i, "cuda", problem, &applies, NULL)) applies = false;
+    return applies;
+}
+
+/* Warns of files that work on the CPU device alone. */
+static bool lint_host_accesses(const kf_task *task, kf_problem *problem, kf_lint_report *report,
+                               void *context, kf_error *error)
+{
+    const int count = is_for_gpus(task, problem) ? 2 + kf_task_seed_count(task) : 0;
+    for (int i = 0; i < count; i++) {
+        const kf_task_file *file = i == 0   ? kf_task_oracle(task)
+                                   : i == 1 ? kf_task_baseline(task)
+                                            : kf_task_seed(task, i - 2);
+        char text[300];
+        kf_scan_flag found;
+        if (file->kind != KF_SOURCE_CUDA || kf_task_file_libraries(task, file)[0]) continue;
+        if (!kf_scan_host_flag(file->text, file->size, &found, error)) return false;
+        if (!found.line) continue;
+        snprintf(text, sizeof text,
+                 "line %ld: the host accesses %s, which is device memory on a GPU: there the call "
+                 "fails",
+                 found.line, found.word);
+        report(context, &(kf_lint_finding){.severity = KF_LINT_WARNING,
+                                           .rule = "host.access",
+                                           .path = file->name,
+                                           .text = text,
+                                           .advice = "access it in a kernel"});
+    }
+    return true;
+}
+
 int kf_judge_lint(kf_judge *judge, const kf_task *task, kf_lint_report *report, void *context,
                   const volatile int *stop, kf_error *error)
 {
@@ -463,7 +502,8 @@ int kf_judge_lint(kf_judge *judge, const kf_task *task, kf_lint_report *report, 
         kf_fail_memory(error, "a lint of the task");
         return -1;
     }
-    if (kf_task_binary_get(judge->device, judge->cache, task, kf_task_oracle(task), true, 60, stop,
+    if (lint_host_accesses(task, problem, report, context, error) &&
+        kf_task_binary_get(judge->device, judge->cache, task, kf_task_oracle(task), true, 60, stop,
                            &oracle, error) &&
         kf_task_binary_get(judge->device, judge->cache, task, kf_task_baseline(task), false, 60,
                            stop, &baseline, error)) {

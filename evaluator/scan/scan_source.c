@@ -143,8 +143,10 @@ bool kf_scan_source(const char *text, size_t size, bool python, kf_scan_report *
     if (python) return kf_scan_python(text, size, report, context, error);
     kf_tokens tokens = {0};
     kf_scan_found found = {0};
+    kf_scan_host host = {0};
     place p = {0};
     bool good = true;
+    long line = 0;
     if (!kf_tokens_read(&tokens, text, size, error)) return false;
     for (uint32_t i = 0; i < tokens.count && good; i++) {
         const kf_token *token = &tokens.list[i];
@@ -153,13 +155,30 @@ bool kf_scan_source(const char *text, size_t size, bool python, kf_scan_report *
             take_linemarker(&p, word, token->size, token->line))
             continue;
         if (p.marked && !p.inside) continue;
-        long line = line_of(&p, token->line);
+        line = line_of(&p, token->line);
+        kf_scan_host_note(&host, &tokens, i, line - (long)token->line);
         if (token->kind == KF_TOKEN_DIRECTIVE)
             good = take_directive(&found, word, token->size, line);
         if (token->kind == KF_TOKEN_STRING) good = take_string(&found, word, token->size, line);
         if (token->kind == KF_TOKEN_WORD) good = take_word(&found, &tokens, i, line);
     }
+    uint32_t access = kf_scan_host_access(&host, &tokens, &line);
+    if (good && access != KF_NO_TOKEN)
+        good = kf_scan_add(&found, KF_SCAN_HOST_ACCESS,
+                           "the host accesses an argument, which is device memory on a GPU",
+                           text + tokens.list[access].offset, tokens.list[access].size, line);
     kf_tokens_free(&tokens);
     kf_scan_finish(&found, good ? report : NULL, context);
     return good || kf_fail_memory(error, "the flags of a scan");
+}
+
+static void take_host_flag(void *context, const kf_scan_flag *flag)
+{
+    if (strcmp(flag->rule, KF_SCAN_HOST_ACCESS) == 0) *(kf_scan_flag *)context = *flag;
+}
+
+bool kf_scan_host_flag(const char *text, size_t size, kf_scan_flag *found, kf_error *error)
+{
+    *found = (kf_scan_flag){0};
+    return kf_scan_source(text, size, false, take_host_flag, found, error);
 }

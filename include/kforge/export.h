@@ -218,13 +218,22 @@ typedef struct kf_export_options {
 #define KF_LEAK_LINES 6
 #define KF_LEAK_BYTES 120
 
+/* What was removed from texts. */
+typedef struct kf_scrub_count {
+    /* paths: also names of homes and hosts */
+    int64_t secrets, paths;
+} kf_scrub_count;
+
 typedef struct kf_export_report {
     int64_t rows, train, test;
-    /* attempts that `only` or the format left out */
-    int64_t filtered;
+    /* attempts that `only` or `own_work` left out, and others that the format has no use for */
+    int64_t filtered, unused;
+    /* attempts without a reply of a model: seeds, and points of the tuner. Not for raw */
+    int64_t unprompted;
     /* attempts with a verdict that is no label: it blames the machine, the task or the judge */
     int64_t unlabelled;
-    int64_t duplicates, leaks, held_out, scrubbed;
+    int64_t duplicates, leaks, held_out;
+    kf_scrub_count scrubbed;
     /* replies that `admit` left out */
     int64_t refused;
 } kf_export_report;
@@ -256,8 +265,8 @@ KF_DEFINE_AUTO(kf_scrubber, kf_scrubber_free)
 /* Returns a text without secrets and paths, valid UTF-8, malloc'd. With `paths`, absolute paths
  * lose their folders: use it for logs, not for code. Adds the number of replacements to *count. */
 char *kf_scrub_text(const kf_scrubber *scrubber, const char *text, size_t size, bool paths,
-                    int64_t *count, kf_error *error);
+                    kf_scrub_count *count, kf_error *error);
 /* Does the same with the secrets of the environment alone. */
-char *kf_scrub(const char *text, size_t size, bool paths, int64_t *count, kf_error *error);
+char *kf_scrub(const char *text, size_t size, bool paths, kf_scrub_count *count, kf_error *error);
 
 #endif

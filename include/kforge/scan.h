@@ -12,6 +12,11 @@
 
 #define KF_SCAN_WORD 64
 
+/* Rule of an argument that the host accesses. On a GPU it is device memory, out of the host's
+ * reach.
+ */
+#define KF_SCAN_HOST_ACCESS "memory.host"
+
 typedef struct kf_scan_flag {
     /* "code.load", and one line for people; static */
     const char *rule, *text;
@@ -38,6 +43,8 @@ bool kf_source_is_python(const char *text, size_t size);
  * ## joins. Errors: KF_ERROR_LIMIT, KF_ERROR_MEMORY. */
 bool kf_scan_source(const char *text, size_t size, bool python, kf_scan_report *report,
                     void *context, kf_error *error);
+/* Finds the flag KF_SCAN_HOST_ACCESS of CUDA C. *found has line 0 without one. Errors as before. */
+bool kf_scan_host_flag(const char *text, size_t size, kf_scan_flag *found, kf_error *error);
 /* Scans an ELF64 file for imported names, libraries, constructors, writable code, and machine code
  * in data. Errors: KF_ERROR_INPUT for a malformed file, KF_ERROR_MEMORY. */
 bool kf_scan_elf(const void *data, size_t size, kf_scan_report *report, void *context,

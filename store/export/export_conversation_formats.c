@@ -63,7 +63,7 @@ static bool emit_contrast(kf_exporter *e, const kf_item *item, kf_item_texts *te
 {
     size_t size;
     bool is_new, leaks;
-    int64_t scrubbed = e->report->scrubbed;
+    kf_scrub_count scrubbed = e->report->scrubbed;
     if (!kf_item_load_texts(e, item, texts, error)) return false;
     kf_autofree char *target = kf_blob_get(e->store, item->source, &size, error);
     if (!target) return false;

@@ -21,10 +21,14 @@ static inline void kf_append(kf_buffer *out, const char *text, size_t size)
 }
 
 /* ---- export_scrub.c -------------------------------------------------------------------------- */
-/* Appends scrubbed text, plain or as the inside of a JSON string. Returns the number of
- * replacements. */
-int64_t kf_scrub_append(const kf_scrubber *scrubber, kf_buffer *out, const char *text, size_t size,
-                        bool paths, bool json);
+/* Appends scrubbed text, plain or as the inside of a JSON string. Adds to *count. */
+void kf_scrub_append(const kf_scrubber *scrubber, kf_buffer *out, const char *text, size_t size,
+                     bool paths, bool json, kf_scrub_count *count);
+static inline void kf_scrub_count_add(kf_scrub_count *to, const kf_scrub_count *from)
+{
+    to->secrets += from->secrets;
+    to->paths += from->paths;
+}
 
 /* ---- hashes ---------------------------------------------------------------------------------- */
 
@@ -83,7 +87,7 @@ typedef struct kf_export_text {
     int64_t blob;
     /* scrubbed, as the inside of a JSON string */
     kf_buffer json;
-    int64_t scrubbed;
+    kf_scrub_count scrubbed;
     bool leaks;
 } kf_export_text;
 

@@ -29,6 +29,10 @@ static const char items_sql[] =
     ITEMS " WHERE a.model_call IS NOT NULL AND (?1 = 0 OR r.id = ?1) AND (?2 = 0 OR r.task = ?2) "
           "AND m.reply IS NOT NULL AND a.outcome NOT IN ('model_failed', 'rejected', 'lost', "
           "'reverified') ORDER BY r.key, a.number";
+static const char unprompted_sql[] =
+    "SELECT r.task, count(*) FROM run r CROSS JOIN attempt a ON a.run = r.id WHERE a.model_call IS "
+    "NULL AND (?1 = 0 OR r.id = ?1) AND (?2 = 0 OR r.task = ?2) AND a.step <> 'try' AND a.outcome "
+    "<> 'reverified' GROUP BY r.task";
 /* What the agent of an episode had judged: these attempts have no call of their own. */
 static const char tried_sql[] =
     ITEMS " WHERE a.step = 'try' AND r.id = ?1 AND a.number < ?2 AND substr(c.hash, 1, 12) = ?3 "
@@ -157,6 +161,20 @@ bool kf_item_tried(kf_exporter *e, const kf_item *item, const char *hash, kf_ite
     return true;
 }
 
+/* Counts the attempts that no item is made from, because no model was asked. */
+static bool count_unprompted(kf_exporter *e, kf_error *error)
+{
+    kf_autoreset *statement =
+        kf_sql(e->store, error, unprompted_sql, "ii", e->only_run, e->only_task);
+    int row = statement ? 1 : -1;
+    while (row == 1 && (row = kf_sql_step(e->store, statement, error)) == 1) {
+        const kf_export_task *task = kf_export_task_of(e, sqlite3_column_int64(statement, 0));
+        if (task && task->split != KF_SPLIT_NONE)
+            e->report->unprompted += sqlite3_column_int64(statement, 1);
+    }
+    return row == 0;
+}
+
 bool kf_items_load(kf_exporter *e, kf_items *items, kf_error *error)
 {
     kf_auto(kf_store_cursor) cursor =
@@ -177,7 +195,7 @@ bool kf_items_load(kf_exporter *e, kf_items *items, kf_error *error)
         if (!kf_list_grow(&items->list, items->count)) return kf_fail_memory(error, "an export");
         items->list[items->count++] = item;
     }
-    return row == 0;
+    return row == 0 && count_unprompted(e, error);
 }
 
 bool kf_item_wanted(const kf_exporter *e, const kf_item *item)
@@ -216,7 +234,7 @@ bool kf_items_keep(kf_exporter *e, kf_items *items,
         if (isnan(item->reward))
             e->report->unlabelled++;
         else if (!fits(e, item))
-            e->report->filtered++;
+            (*(kf_item_wanted(e, item) ? &e->report->unused : &e->report->filtered))++;
         else if (!leaks(e, item, &found, error))
             return false;
         else if (!kf_export_count_leak(e, item->split, found))

@@ -147,11 +147,12 @@ static void add_report(kf_export_report *to, const kf_export_report *from)
     to->train += from->train;
     to->test += from->test;
     to->filtered += from->filtered;
+    to->unused += from->unused;
     to->unlabelled += from->unlabelled;
     to->duplicates += from->duplicates;
     to->leaks += from->leaks;
     to->held_out += from->held_out;
-    to->scrubbed += from->scrubbed;
+    kf_scrub_count_add(&to->scrubbed, &from->scrubbed);
 }
 
 /* Returns the number of processors for this process, 0 if they are too few for threads. */

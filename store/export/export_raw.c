@@ -177,13 +177,14 @@ static bool call_text(kf_exporter *e, const char *name, int which, int64_t blob,
         if (!text) return false;
         kept->blob = 0;
         kf_buffer_clear(&kept->json);
-        kept->scrubbed =
-            size ? kf_scrub_append(e->scrubber, &kept->json, text, size, false, true) : 0;
+        kept->scrubbed = (kf_scrub_count){0};
+        if (size)
+            kf_scrub_append(e->scrubber, &kept->json, text, size, false, true, &kept->scrubbed);
         kept->leaks = kf_leak_found(&e->prints, text, size);
         if (kept->json.failed) return kf_fail_memory(error, "an export");
         kept->blob = blob;
     }
-    e->report->scrubbed += kept->scrubbed;
+    kf_scrub_count_add(&e->report->scrubbed, &kept->scrubbed);
     kf_row_plain(e, name, kept->json.data ? kept->json.data : "", kept->json.size);
     *leaks |= kept->leaks;
     return true;
@@ -281,7 +282,7 @@ static bool emit(kf_exporter *e, sqlite3_stmt *row, family *f, kf_error *error)
     if (!source) return false;
     bool leaks = kf_leak_found(&e->prints, source, size),
          has_candidate = sqlite3_column_type(row, 15) != SQLITE_NULL;
-    int64_t scrubbed = e->report->scrubbed;
+    kf_scrub_count scrubbed = e->report->scrubbed;
     kf_row_begin(e);
     identify(e, row, task);
     if (!parents(e, f, sqlite3_column_int64(row, 1), error)) return false;

@@ -28,7 +28,7 @@ void kf_row_key(kf_exporter *e, const char *name)
 void kf_json_text(kf_exporter *e, const char *text, size_t size, bool paths)
 {
     kf_append(&e->row, "\"", 1);
-    if (size) e->report->scrubbed += kf_scrub_append(e->scrubber, &e->row, text, size, paths, true);
+    if (size) kf_scrub_append(e->scrubber, &e->row, text, size, paths, true, &e->report->scrubbed);
     kf_append(&e->row, "\"", 1);
 }
 

@@ -291,7 +291,7 @@ typedef struct scrubbing {
     const char *text;
     size_t size, at;
     bool paths, json;
-    int64_t count;
+    kf_scrub_count *count;
 } scrubbing;
 
 /* Scrubs from `at` to `end`, or to the end of a sequence that crosses it. The buffer has room at
@@ -330,17 +330,19 @@ static char *scrub_piece(scrubbing *w, char *to, size_t end)
             to = put(to, REPLACEMENT, 3);
         else
             to = put_control(to, c, w->json);
-        w->count += found.length != 0;
+        if (found.length && strstr(found.with, "[key]")) w->count->secrets++;
+        if (found.length && !strstr(found.with, "[key]")) w->count->paths++;
         start = at += found.length ? found.length : 1;
     }
     w->at = at;
     return put(to, w->text + start, at - start);
 }
 
-int64_t kf_scrub_append(const kf_scrubber *s, kf_buffer *out, const char *text, size_t size,
-                        bool paths, bool json)
+void kf_scrub_append(const kf_scrubber *s, kf_buffer *out, const char *text, size_t size,
+                     bool paths, bool json, kf_scrub_count *count)
 {
-    scrubbing w = {.scrubber = s, .text = text, .size = size, .paths = paths, .json = json};
+    scrubbing w = {
+        .scrubber = s, .text = text, .size = size, .paths = paths, .json = json, .count = count};
     while (w.at < size) {
         size_t piece = size - w.at < PIECE ? size - w.at : PIECE;
         char *to = kf_buffer_reserve(out, LONGEST * piece + SLACK);
@@ -349,20 +351,19 @@ int64_t kf_scrub_append(const kf_scrubber *s, kf_buffer *out, const char *text, 
         out->size = (size_t)(to - out->data);
         *to = '\0';
     }
-    return w.count;
 }
 
 char *kf_scrub_text(const kf_scrubber *scrubber, const char *text, size_t size, bool paths,
-                    int64_t *count, kf_error *error)
+                    kf_scrub_count *count, kf_error *error)
 {
     kf_autobuffer out = {0};
-    *count += kf_scrub_append(scrubber, &out, text, size, paths, false);
+    kf_scrub_append(scrubber, &out, text, size, paths, false, count);
     char *result = kf_buffer_take(&out);
     if (!result) kf_fail_memory(error, "a scrubbed text");
     return result;
 }
 
-char *kf_scrub(const char *text, size_t size, bool paths, int64_t *count, kf_error *error)
+char *kf_scrub(const char *text, size_t size, bool paths, kf_scrub_count *count, kf_error *error)
 {
     kf_auto(kf_scrubber) scrubber = kf_scrubber_new(NULL, 0, error);
     return scrubber ? kf_scrub_text(scrubber, text, size, paths, count, error) : NULL;

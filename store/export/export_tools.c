@@ -72,7 +72,8 @@ bool kf_export_tools_add(kf_export_tools *to, const kf_export_tools *from)
 static char *clean(const kf_exporter *e, const char *text)
 {
     kf_autobuffer out = {0};
-    kf_scrub_append(e->scrubber, &out, text, strlen(text), true, false);
+    kf_scrub_count ignored = {0};
+    kf_scrub_append(e->scrubber, &out, text, strlen(text), true, false, &ignored);
     return out.size ? kf_buffer_take(&out) : strdup("");
 }
 

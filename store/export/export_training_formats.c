@@ -273,7 +273,7 @@ static bool pair_group(kf_exporter *e, const group *g, kf_error *error)
         if (used[i])
             kf_fold_add(&e->seen, &g->folds[i]);
         else
-            e->report->filtered++;
+            e->report->unused++;
     }
     return true;
 }
@@ -321,7 +321,7 @@ static bool tells_apart(const kf_exporter *e, const group *g)
 static bool emit_group(kf_exporter *e, const group *g, kf_error *error)
 {
     if ((int64_t)g->count < e->options->least_group || !g->count)
-        return e->report->filtered += (int64_t)g->count, true;
+        return e->report->unused += (int64_t)g->count, true;
     kf_autofree double *figures = calloc(2 * g->count, sizeof *figures);
     kf_autofree const kf_item **members = calloc(g->count, sizeof *members);
     if (!figures || !members) return kf_fail_memory(error, "an export");

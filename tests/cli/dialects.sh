@@ -153,7 +153,7 @@ case $err in "kforge: the data set has no rows: "*) ;; *) fail "no message: $err
 case $err in *"of held-out tasks"*"--only cheating --task axpy"*) ;; *) fail "no reason: $err" ;; esac
 [ -e empty.jsonl ] && [ ! -s empty.jsonl ] || fail "an empty export"
 expect 0 export --format dpo --margin 1000000 --only correct -o none.jsonl --json
-complains "filtered"
+complains "in no pair"
 
 # export_memory.sh runs --check-memory.
 expect 2 export --format kto --check-memory -o x.jsonl

@@ -5,14 +5,14 @@ source "$(dirname "$0")/lib.sh"
 
 expect 0 doctor
 for subject in cpu g++ nvcc gpu judge sandbox store disk cache models settings; do
-    grep -q "^\(ok\|missing\|fault\) *$subject " <<<"$out" || fail "nothing on $subject"
+    grep -q "^\(ok\|warning\|missing\|fault\) *$subject " <<<"$out" || fail "nothing on $subject"
 done
 says "can judge kernels"
 OPENAI_API_KEY=sk-secret-value expect 0 doctor
 says "set: OPENAI_API_KEY"
 [[ $out$err == *sk-secret* ]] && fail "the key is shown"
 expect 0 doctor --json
-json 'o["can_judge"] is True and o["judges"][0]["name"].startswith("cpu") and {f["state"] for f in o["facts"]} <= {"ok", "missing", "fault"}'
+json 'o["can_judge"] is True and o["judges"][0]["name"].startswith("cpu") and {f["state"] for f in o["facts"]} <= {"ok", "warning", "missing", "fault"}'
 json 'all(f["hint"] for f in o["facts"] if f["state"] == "missing" and f["subject"] in ("gpu", "nvcc", "g++", "models"))'
 # Without compilers
 PATH=/nonexistent CUDA_HOME=/nonexistent "$program" doctor --json >out
@@ -27,9 +27,9 @@ gpu_noise() { json '[(f["state"], f["text"], f["hint"]) for f in o["facts"] if f
 LD_LIBRARY_PATH=$fake FAKE_THROTTLE=0x5 expect 0 doctor --json
 gpu_noise '[]'
 LD_LIBRARY_PATH=$fake FAKE_THROTTLE=0x44 expect 0 doctor --json
-gpu_noise '[("missing", "timing is noisy: GPU 0: the GPU was too hot", "cool it")]'
+gpu_noise '[("warning", "timing is noisy: GPU 0: the GPU was too hot", "cool it")]'
 LD_LIBRARY_PATH=$fake FAKE_THROTTLE=0x80 FAKE_LOAD=87 expect 0 doctor --json
-gpu_noise '[("missing", "timing is noisy: GPU 0: the power supply braked the GPU", "check the power supply"), ("missing", "timing is noisy: GPU 0: other programs use 87 % of its time", "end them, or choose another GPU with --device cuda:N")]'
+gpu_noise '[("warning", "timing is noisy: GPU 0: the power supply braked the GPU", "check the power supply"), ("warning", "timing is noisy: GPU 0: other programs use 87 % of its time", "end them, or choose another GPU with --device cuda:N")]'
 LD_LIBRARY_PATH=$fake FAKE_CUDA_ERROR=100 expect 0 doctor --json
 json '[f for f in o["facts"] if f["subject"] == "gpu" and f["text"] == "the CUDA driver does not start: no CUDA-capable device is detected (error 100)" and "/dev/nvidia" in f["hint"]]'
 LD_LIBRARY_PATH=$fake FAKE_CUDA_ERROR=7 expect 0 doctor --json
@@ -47,7 +47,7 @@ grep -q '^fault *store .*not a kforge store' <<<"$out" || fail "text.db: $out"
 expect 0 doctor --full
 says "checked completely"
 # The baseline of a task is timed against itself, and the line has the figure.
-grep -qE '^(ok|missing) +noise +on cpu (timing is noisy: )?the baseline over itself is [0-9.]+x|^missing +noise +the baseline of axpy could not be timed on cpu: ' <<<"$out" || fail "no baseline over itself: $out"
+grep -qE '^(ok|warning) +noise +on cpu (timing is noisy: )?the baseline over itself is [0-9.]+x|^warning +noise +the baseline of axpy could not be timed on cpu: ' <<<"$out" || fail "no baseline over itself: $out"
 expect 0 doctor
 [[ $out != *"over itself"* ]] || fail "timed without --full: $out"
 python3 - "$KFORGE_STORE" <<'END'
@@ -70,7 +70,7 @@ noisy() {
 words="timing is noisy: 9999 other programs run on .* processors.*, the processor is too hot and slowed down.*; remedy: cool the machine, or run fewer programs"
 if noisy true && [ $status = 0 ]; then
     noisy "$program" doctor
-    grep -q "^missing *noise .*9999 other programs run on" <<<"$out" || fail "doctor: $out"
+    grep -q "^warning *noise .*9999 other programs run on" <<<"$out" || fail "doctor: $out"
     noisy "$program" optimize "$root/tasks/axpy" --device cpu --candidates 1 --store noisy.db
     grep -q "^$words" err || fail "the start of a run: $err"
     grep -q "^noise *$words" out || fail "the result of a run: $out"
@@ -79,6 +79,9 @@ if noisy true && [ $status = 0 ]; then
 else
     echo "skipped: no namespace for files of another machine: $err"
 fi
+# A model that does not answer, in the last line
+expect 3 doctor --model 'exec:exit 3'
+[[ $out == *"here, and the model does not answer." ]] || fail "the last line: $out"
 expect 2 doctor extra
 complains "unexpected argument"
 finish

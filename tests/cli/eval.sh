@@ -297,7 +297,8 @@ complains "did you mean cuda?"
 
 # A selftest of nothing proves nothing.
 expect 2 selftest --device cpu --filter no_such_case
-complains '--filter: no case for this device has "no_such_case" in its path'
+complains '--filter: no case for this device has "no_such_case" in its path. Paths are hostile/TASK/NAME.cu and honest/TASK/NAME.cu in '
+complains '; each TASK is one of bincount, gemm, '
 # An unnoticed cheat is measured again, and the summary counts that.
 mkdir -p cases/hostile/vecadd cases/honest/vecadd
 cp -r "$root/tests/selftest" cases/selftest
@@ -307,6 +308,10 @@ KFORGE_SELFTEST=$PWD/cases expect 1 selftest --device cpu --json
 json 'o["measured_again"] == 1 and [c["measured_again"] for c in o["cases"]] == [False, True] and o["caught"] == 0'
 KFORGE_SELFTEST=$PWD/cases expect 0 selftest --device cpu --filter plain
 grep -q ', 0 measured again, ' out || fail "the summary counts no second measurements"
+# Progress, where the messages go to no terminal
+for i in {1..10}; do cp cases/honest/vecadd/plain.cu cases/honest/vecadd/many$i.cu; done
+KFORGE_SELFTEST=$PWD/cases expect 0 selftest --device cpu --filter many
+[ "$(grep -cE '^judged [1-9] of 10 cases in .*, about .* more$' err)" = 9 ] || fail "progress: $err"
 
 # A machine without namespaces judges, too: unshare makes a user that may create none. A case that needs them is skipped there.
 sed 's/^\/\/ rule: .*/&\n\/\/ needs: namespaces/' cases/honest/vecadd/plain.cu >cases/honest/vecadd/needy.cu

@@ -50,6 +50,17 @@ complains "no task named nonesuch"
 expect 2 export --run 0000
 complains "no run"
 
+# The last line says why attempts were left out, and what was removed from texts.
+expect 0 export --format sft --only faster -o faster.jsonl
+grep -qE "^[0-9]+ rows; left out: [0-9]+ not faster, [0-9]+ without a prompt, [0-9]+ without a label.*; removed from texts: [0-9]+ secrets, [0-9]+ paths$" err || fail "$err"
+expect 0 export --format grpo --only correct --least-group 1000 -o small.jsonl
+grep -qE "^kforge: the data set has no rows: [0-9]+ not correct, [0-9]+ in groups of fewer than 1000, .*; it took --only correct; try without --only correct; " err && grep -qx "0 rows" err || fail "$err"
+expect 0 export --format grpo -o card
+grep -q "0.3 + speedup; .*; a speedup counts as 1 if its interval contains 1 |" card/README.md || fail "$(cat card/README.md)"
+python3 -c 'import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute("update attempt set model_call = null where number = 2"); c.commit(); assert c.total_changes' "$(cp d.db tuner.db && echo tuner.db)"
+expect 0 export --store tuner.db --format sft -o tuner.jsonl --json
+json 'o["unprompted"] == 6 and o["secrets"] > 0 and o["paths"] > 0 and o["filtered"] > 0'
+
 # Near-duplicates: attempt 12 is attempt 5 in another layout
 expect 0 export --dedup on -o dedup.jsonl
 rows dedup.jsonl 'len(r) == 3 * 14 - 3 - 3 and not any(x["attempt"] == 12 for x in r)'

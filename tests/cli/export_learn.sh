@@ -211,7 +211,7 @@ for file in files:
     line = "| %s | %s | %d | %d | %s |" % (file.name, split, len(mine), file.stat().st_size, hashlib.sha256(file.read_bytes()).hexdigest())
     assert line in body, line
 assert "| rows | %d, %d of them to train and %d to test;" % (len(rows["train"] + rows["test"]), len(rows["train"]), len(rows["test"])) in body
-assert re.search(r"left out \| \d+ filtered, \d+ without a label, \d+ duplicates, 0 with code of test or held-out tasks, (?!0 )\d+ of held-out tasks", body), body
+assert re.search(r"left out \| \d+ filtered, \d+ in no pair, \d+ without a prompt, \d+ without a label, \d+ duplicates, 0 with code of test or held-out tasks, (?!0 )\d+ of held-out tasks", body), body
 kinds = {str: ("string", "string"), float: ("float", "float64"), int: ("integer", "int64"), bool: ("boolean", "bool")}
 names = []
 for name, value in rows["train"][0].items():

@@ -5,6 +5,11 @@ source "$(dirname "$0")/lib.sh"
 expect 0
 says "Usage: kforge COMMAND"
 overview=$out
+# Groups hold all commands, and a command comes before those that add a word to its name.
+says "Start: kforge optimize row_softmax"
+says "Search and judge:"
+[[ $out == *Other:* ]] && fail "commands in no group: $out"
+[ "$(sed -n 's/^  \(bench[a-z ]*\)   .*/\1/p' <<<"$overview" | sed 's/ *$//' | tr '\n' ,)" = "bench,bench report,bench compare," ] || fail "$overview"
 expect 0 --help
 [ "$out" = "$overview" ] || fail "--help differs from the overview"
 expect 0 help

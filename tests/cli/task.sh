@@ -115,6 +115,30 @@ oracle.cu|s/double \*y/float *y/|oracle.cu does not build: oracle.cu:[0-9:]* err
 baseline.cu|s/expf/expg/|baseline.cu does not build: baseline.cu:9:[0-9]+: error:
 END
 
+# Loops on the host work on the CPU device, and on no GPU. Lint and eval say so, and accuse none of ours.
+cp -r tasks/my-kernel hosted
+cat >hosted/oracle.cu <<'EOT'
+#include <cmath>
+#include <cstdint>
+#include <cuda_runtime.h>
+extern "C" void my_kernel_oracle(const float *x, double *y, int64_t n, cudaStream_t stream)
+{
+    for (int64_t i = 0; i < n; i++) y[i] = x[i] / (1.0 + exp(-(double)x[i]));
+}
+EOT
+sed 's/my_kernel_oracle/my_kernel/; s/double \*y/float *y/' hosted/oracle.cu >mine.cu
+expect 0 task lint --device cpu hosted
+says "hosted: warning (host.access): oracle.cu: line 6: the host accesses y, which is device memory on a GPU"
+says "hosted: good, with advice"
+expect 0 eval hosted mine.cu --device cpu --check-only --no-keep
+says "warning: line 6 accesses y on the host. On a GPU it is device memory"
+expect 0 eval hosted mine.cu --device cpu --check-only --no-keep --json
+json 'o["status"] == "correct" and "memory.host:6:y" in o["flags"]'
+expect 0 eval hosted hosted/baseline.cu --device cpu --check-only --no-keep --json
+json 'not any(f.startswith("memory.host") for f in o["flags"])'
+expect 0 scan --no-compile "$root"/tasks/*/*.cu "$root"/tests/selftest/*/*.cu
+case $out in *memory.host*) fail "honest files: $(grep memory.host <<<"$out")" ;; esac
+
 # A name that no task has: where it was looked for, and the nearest name.
 expect 2 task show row_sofmax
 complains "row_sofmax: no such file or folder, and no task of that name in tasks/ or $(dirname "$bin")/share/kforge/tasks; did you mean row_softmax?"

@@ -77,4 +77,15 @@ EOF
 done
 expect 0 task show twice
 says "unseen sizes"
+# Sizes that no signature in C passes are for Python.
+case $out in *"Python only"*) fail "sizes of the signature: $out" ;; esac
+python3 - twice/task.json <<'EOF'
+import json, sys
+task = json.load(open(sys.argv[1]))
+task["workloads"].append({"name": "wide", "unseen": "sizes", "shapes": {"x": [7], "y": [7]}})
+json.dump(task, open(sys.argv[1], "w"))
+EOF
+expect 0 task show twice
+[ "$(grep -c "^wide .*unseen sizes, Python only$" out)" = "$(grep -c "^wide " out)" ] || fail "$out"
+says "unseen sizes, Python only"
 finish

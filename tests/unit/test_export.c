@@ -11,11 +11,25 @@
 static void scrubbed(const char *text, bool paths, const char *expected)
 {
     kf_error error;
-    int64_t count = 0;
+    kf_scrub_count count = {0};
     char *got;
     assert_ok(&error, got = kf_scrub(text, strlen(text), paths, &count, &error));
     assert_string_equal(got, expected);
     free(got);
+}
+
+static void replacements_are_counted_by_kind(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "sk-ant-abcdefghij0123456789 /home/jane/x and http://a:b@c \"/data/x/a.cu\" "
+        "{\"host\":\"node17\"}";
+    kf_error error;
+    kf_scrub_count count = {1, 10};
+    kf_autofree char *clean = NULL;
+    assert_ok(&error, clean = kf_scrub(text, strlen(text), true, &count, &error));
+    assert_int_equal(count.secrets, 1 + 2);
+    assert_int_equal(count.paths, 10 + 3);
 }
 
 static void test_scrub(void **state)
@@ -48,7 +62,7 @@ static void test_scrub(void **state)
                               "sk-aaaaaaaaaaaaaaaaaaa1 \xf0\x9f\x9a\x80";
     for (size_t size = 0; size < sizeof all; size++) {
         kf_error error;
-        int64_t count = 0;
+        kf_scrub_count count = {0};
         char *exact = malloc(size ? size : 1), *got;
         memcpy(exact, all, size);
         assert_ok(&error, got = kf_scrub(exact, size, true, &count, &error));
@@ -263,7 +277,7 @@ static void test_rows(void **state)
     assert_int_equal(all.count, 40);
     assert_int_equal(correct.count, 30);
     const char *row = all.text.data, *kept = correct.text.data;
-    int64_t count = 0;
+    kf_scrub_count count = {0};
     for (int i = 0; i < 40; i++) {
         int number = i < 32 ? i + i / 4 : 5 * (i - 32) + 4; /* attempts, then the lone ones */
         const char *end = strchr(row, '\n'), *candidate = field_of(row, "parents");
@@ -418,6 +432,7 @@ static void test_columns(void **state)
 int test_program(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(replacements_are_counted_by_kind),
         cmocka_unit_test(test_scrub),
         cmocka_unit_test(test_scrub_long),
         cmocka_unit_test(test_normalised),

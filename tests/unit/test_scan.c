@@ -69,6 +69,47 @@ static void names_are_flagged_where_they_are(void **state)
                  "precision.low:__half:1:1 precision.low:__float2half:1:1 ");
 }
 
+#define ENTRY "extern \"C\" void f(const float *x, float *y, long n, cudaStream_t s)\n{\n"
+
+static void host_accesses_are_flagged(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *body, *flag;
+    } rows[] = {
+        {ENTRY "for (long i = 0; i < n; i++) y[i] = x[i];\n}", "memory.host:y:3:1 "},
+        {ENTRY "k<<<1, 1, 0, s>>>(x, y, n);\nfloat first = x[0];\n}", "memory.host:x:4:1 "},
+        {ENTRY "k<<<1, 1, 0, s>>>(y, *x > 0);\nif (n) return;\nfloat a = *x;\n}",
+         "memory.host:x:5:1 "},
+        {"void add(const float *, float *, long);\n" ENTRY "add(x, y, n);\n}",
+         "memory.host:x:4:1 "},
+        {"extern \"C\" {\nvoid f(float *x, cudaStream_t s)\n{\nx[0] = 1;\n}\n}",
+         "memory.host:x:4:1 "},
+        {ENTRY "auto g = [=] { y[0] = 1; };\ng();\n}", "memory.host:y:3:1 "},
+        {"# 1 \"c.cu\"\n# 1 \"cuda.h\" 1\nextern \"C\" int cudaFree(void *);\n# 2 \"c.cu\" "
+         "2\n" ENTRY "y[0] = 1;\n}",
+         "memory.host:y:4:1 "},
+        /* honest */
+        {ENTRY "k<<<1, 1, 0, s>>>(&x[3], y + 3, n * 2);\n}", ""},
+        {ENTRY "float h[4];\ncudaMemcpy(h, x, sizeof x[0] * 4, cudaMemcpyDefault);\nh[0] = "
+               "sizeof(x[0]) + sizeof(*x);\n}",
+         ""},
+        {ENTRY "thrust::for_each(p, p + n, [=] __device__(long i) { y[i] = x[i]; });\n}", ""},
+        {"#define KERNEL __device__\n" ENTRY "run(n, [=] KERNEL(long i) { y[i] = x[i]; });\n}", ""},
+        {ENTRY "struct { float x[4]; } a;\na.x[0] = 1;\nfloat *z[2];\nk<<<1, 1>>>(a);\n}", ""},
+        {"__global__ void k(float *x) { x[0] = 1; }\n" ENTRY "k<<<1, 1, 0, s>>>(y);\n}", ""},
+        {"extern \"C\" void lib(const float *, float *);\n" ENTRY "lib(x, y);\n}", ""},
+        {"static void f(float *host, cudaStream_t s)\n{\nhost[0] = 1;\n}", ""},
+        {ENTRY "}", ""},
+        {"extern \"C\" void f(float *x, cudaStream_t s);\nfloat g(float *x) { return x[0]; }", ""},
+        {"(cudaStream_t", ""},
+        {"extern \"C\" f(float *x, cudaStream_t s) {", ""},
+        {"cudaStream_t) {", ""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        source_gives(rows[i].body, rows[i].flag);
+}
+
 static void python_has_rules_of_its_own(void **state)
 {
     (void)state;
@@ -232,6 +273,7 @@ int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_flagged_where_they_are),
+        cmocka_unit_test(host_accesses_are_flagged),
         cmocka_unit_test(python_has_rules_of_its_own),
         cmocka_unit_test(cuda_is_not_taken_for_python),
         cmocka_unit_test(what_only_looks_like_it_is_not),
