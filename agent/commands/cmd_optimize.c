@@ -323,6 +323,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     bool reason_was_shown = !wanted->quiet && kf_progress_has_shown(&view, result.why.text);
     __attribute__((cleanup(kf_optimize_result_clear)))
     kf_optimize_result o = {.result = &result,
+                            .models = has_model(&p),
                             .quiet = wanted->quiet,
                             .reason_was_shown = reason_was_shown,
                             .task = kf_task_name(p.task),

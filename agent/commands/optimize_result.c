@@ -173,7 +173,7 @@ static void print_spent(const kf_optimize_result *o, FILE *out)
     if (p->known) fprintf(out, " and %lld known from earlier runs", (long long)p->known);
     fprintf(out, ", %lld correct\n", (long long)p->correct);
     fprintf(out, "took      %s", kf_figure_seconds(p->elapsed, figure));
-    if (p->calls) {
+    if (o->models || p->calls) {
         fprintf(out, ", %lld model repl%s", (long long)p->replies, p->replies == 1 ? "y" : "ies");
         if (p->useless) fprintf(out, " (%lld without code)", (long long)p->useless);
         fprintf(out, ", %s", kf_figure_cost(p->cost_usd, p->cost_unknown, figure));

@@ -20,6 +20,8 @@
 /* time that jobs get once the time is used up, as a share of it and in seconds at most */
 #define GRACE 0.1
 #define MOST_GRACE 3
+/* a time that may suffice for models if this one did not */
+#define LONGER 4
 /* number of latest verdicts for the usual time of one */
 #define LATEST 16
 /* time for further workers to start once the first one is connected */
@@ -181,20 +183,24 @@ static void keep_time(kf_search *s)
 static void note_open(const kf_search *s, kf_search_result *result)
 {
     kf_error *text = &result->left_out, verify = *text;
+    char counts[2][48] = {"", ""};
     int replies = 0, candidates = 0;
     for (size_t i = 0; i < s->sources.defaults; i++)
         candidates += candidates < s->jobs.defaults_open && !s->sources.items[i]->settled;
     for (const kf_call *c = s->calls.replies; c; c = c->next) replies++;
     for (const kf_proposal *p = s->jobs.retries; p; p = p->next) candidates++;
     result->open = candidates || replies;
-    const char *and = *verify.text ? "; " : "";
+    if (!result->open) return;
     if (candidates)
-        kf_fail(text, KF_ERROR_LIMIT, "%.300s%s%d candidate%s not judged: a resumed run judges %s",
-                verify.text, and, candidates, candidates == 1 ? " was" : "s were",
-                candidates == 1 ? "it" : "them");
-    else if (replies && !*verify.text)
-        kf_fail(text, KF_ERROR_LIMIT, "%d model %s not judged: the run had ended", replies,
-                replies == 1 ? "reply was" : "replies were");
+        snprintf(counts[0], sizeof counts[0], "%d candidate%s", candidates,
+                 candidates == 1 ? "" : "s");
+    if (replies)
+        snprintf(counts[1], sizeof counts[1], "%d model repl%s", replies,
+                 replies == 1 ? "y" : "ies");
+    bool one = candidates + replies == 1;
+    kf_fail(text, KF_ERROR_LIMIT, "%.300s%s%s%s%s %s not judged: a resumed run judges %s",
+            verify.text, *verify.text ? "; " : "", counts[0], candidates && replies ? " and " : "",
+            counts[1], one ? "was" : "were", one ? "it" : "them");
 }
 
 /* True if a run without models found nothing to judge but the baseline. */
@@ -301,6 +307,28 @@ static bool is_useless(kf_search *s)
            !s->selection.model_candidates && !(s->progress.best_speedup.low > 1);
 }
 
+/* Adds to `why` that the run ended before its first request to a model. */
+static void note_unasked(const kf_search *s, kf_search_result *result)
+{
+    kf_error why = result->why;
+    const char *took =
+        kf_defaults_settled(&s->sources) ? "baseline, seeds and tuner" : "baseline and seeds";
+    if (result->time_spent)
+        kf_fail(&result->why, KF_ERROR_NONE,
+                "%.400s; no model was asked: %s took it; give more, as in --time %.0fs", why.text,
+                took, ceil(LONGER * s->settings->budget.seconds));
+    else
+        kf_fail(&result->why, KF_ERROR_NONE, "%.400s; no model was asked", why.text);
+}
+
+/* True if the run has models, and ended by itself before it asked one. */
+static bool is_unasked(const kf_search *s, const kf_search_result *result)
+{
+    return (result->end == KF_SEARCH_SPENT || result->end == KF_SEARCH_CONVERGED) &&
+           s->models.count && !s->progress.calls && !s->models.gone && !s->models.budget_spent &&
+           !s->models.why.text[0];
+}
+
 /* Calls in flight at the end have been stored as failed ones by now. They are the models' fault if
  * the time was too short for them, and not if other candidates were enough. */
 static void note_silence(kf_search *s, kf_search_result *result)
@@ -311,6 +339,8 @@ static void note_silence(kf_search *s, kf_search_result *result)
         (result->end == KF_SEARCH_SPENT || result->end == KF_SEARCH_CONVERGED) && is_useless(s);
     if (result->models_silent && result->end == KF_SEARCH_SPENT)
         kf_fail(&result->why, KF_ERROR_NONE, "%.400s; no model has replied", why.text);
+    else if (is_unasked(s, result))
+        note_unasked(s, result);
     else if (useless)
         kf_fail(&result->why, KF_ERROR_NONE, "%.400s; no model reply held a usable source",
                 why.text);

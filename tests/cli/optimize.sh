@@ -118,7 +118,14 @@ json 'o["tokens"] == 18 and o["replies"] == 1 and o["best"]["speedup"]["value"] 
 # A program that is not there is an error before anything is judged.
 expect 2 optimize "$task" --workers "$fake" --model "exec:./nowhere.py --fast" --store nowhere.db
 complains "there is no program ./nowhere.py"
+expect 2 optimize "$task" --workers "$fake" --model "exec:python3 $work/nowhere.py" --store nowhere.db
+complains "python3 finds no script $work/nowhere.py: check its path"
 [ ! -e nowhere.db ] || fail "a store was made for a missing program"
+
+# The end says that no model was asked.
+expect 4 optimize "$task" --workers "$fake" --model "exec:exit 1" --candidates 1 --store unasked.db
+says ", 0 model replies"
+says "all candidates of the budget are judged; no model was asked"
 
 # Replies of models are a budget of their own. The summary has them, the time and the cost, and does
 # not call an unknown cost $0.00.

@@ -173,6 +173,37 @@ static void a_job_in_flight_is_stopped(void **state)
     assert_string_equal(f->result.left_out.text, "");
 }
 
+/* The end says that no model was asked, and what took the time. */
+static void time_without_a_request_is_told(void **state)
+{
+    fixture *f = *state;
+    char endless[300];
+    snprintf(endless, sizeof endless, "#pragma fake: speed 3\n#pragma fake: until %s/go\n",
+             f->folder);
+    make_task(f, (const char *const[]){"#pragma fake: speed 2\n", endless, NULL});
+    kf_search_settings settings = of_seconds(60);
+    settings.models = (const char *const[]){"exec:exit 1"};
+    settings.model_count = 1;
+    view.runs_after = 2;
+    search_timed(f, &settings, 5);
+    view.runs_after = 0;
+    assert_int_equal(f->result.progress.calls, 0);
+    assert_string_equal(f->result.why.text,
+                        "the time of the budget is used up; no model was asked: baseline and seeds "
+                        "took it; give more, as in --time 240s");
+    assert_false(f->result.models_silent);
+    /* Other budgets end a run before its first request, too. */
+    make_task(f, (const char *const[]){"#pragma fake: speed 2\n", NULL});
+    settings = of_seconds(0);
+    settings.models = (const char *const[]){"exec:exit 1"};
+    settings.model_count = 1;
+    settings.budget.candidates = 2;
+    settings.anew = true;
+    search_timed(f, &settings, 0);
+    assert_string_equal(f->result.why.text,
+                        "all candidates of the budget are judged; no model was asked");
+}
+
 /* The same for the candidate of a paid reply. The model is not asked again for it. */
 static void a_paid_candidate_stays_open(void **state)
 {
@@ -465,6 +496,7 @@ int test_program(void)
         TEST(says_what_the_time_left_out),
         TEST(time_is_spent_by_the_final_measurement),
         TEST(a_job_in_flight_is_stopped),
+        TEST(time_without_a_request_is_told),
         TEST(the_baseline_is_not_stopped),
         TEST(a_paid_candidate_stays_open),
         TEST(refuted_bests_are_named),
