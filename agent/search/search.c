@@ -8,6 +8,7 @@
 
 #include "kforge/file.h"
 #include "kforge/json.h"
+#include "kforge/store_maintenance.h"
 #include "search_internal.h"
 
 /* longest time until an interrupt is noticed */
@@ -338,7 +339,8 @@ static void note_silence(kf_search *s, kf_search_result *result)
     bool useless =
         (result->end == KF_SEARCH_SPENT || result->end == KF_SEARCH_CONVERGED) && is_useless(s);
     if (result->models_silent && result->end == KF_SEARCH_SPENT)
-        kf_fail(&result->why, KF_ERROR_NONE, "%.400s; no model has replied", why.text);
+        kf_fail(&result->why, KF_ERROR_NONE, "%.300s; no model has replied%s%s", why.text,
+                *kf_models_cause(&s->models) ? ": " : "", kf_models_cause(&s->models));
     else if (is_unasked(s, result))
         note_unasked(s, result);
     else if (useless)
@@ -477,6 +479,18 @@ static bool run_all(kf_search *s, const char *run, kf_search_result *result, boo
     return kf_best_refresh(s, false, error) && conclude(s, result, error);
 }
 
+/* Deletes a new run in which all models refused and nothing was judged. It has nothing to resume,
+ * and would only fill the list of runs. */
+static bool drop_refused(const kf_search *s, kf_search_result *result, kf_error *error)
+{
+    kf_store_deleted deleted;
+    if (result->end != KF_SEARCH_STOPPED || !result->models_silent || s->progress.attempts ||
+        s->progress.calls || s->settings->bench)
+        return true;
+    result->settled = true;
+    return kf_store_delete_run(s->store, s->progress.run, &deleted, error);
+}
+
 bool kf_search_run(kf_store *store, const kf_task *task, const char *run,
                    const kf_search_settings *settings, kf_workers *workers,
                    const volatile int *interrupted, const kf_search_observer *observer,
@@ -513,7 +527,7 @@ bool kf_search_run(kf_store *store, const kf_task *task, const char *run,
                      (!state || kf_store_save_state(store, s->progress.run, state, strlen(state),
                                                     ran ? error : NULL)) &&
                      kf_store_end_run(store, s->progress.run, status, ran ? error : NULL);
-        ran = ran && ended;
+        ran = ran && ended && (run || drop_refused(s, result, error));
         s->progress.elapsed = kf_search_elapsed(s);
         kf_search_event_end(s, ran ? kf_search_end_name(result->end) : "failed",
                             ran     ? result->why.text

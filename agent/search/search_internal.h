@@ -232,6 +232,10 @@ void kf_models_budget_spent(kf_models *models, int index, const kf_error *why);
 /* Counts a reply without a candidate, or a failed call. After too many the model gets no more
  * calls. */
 void kf_models_count_useless(kf_search *s, int index, const char *why);
+/* Returns the model's name as a user writes it: without "compatible:". */
+const char *kf_models_shown(const char *name);
+/* Returns why the last call or request of a model failed; "" if none did. */
+const char *kf_models_cause(const kf_models *models);
 void kf_models_count_failure(kf_search *s, int index, const kf_error *error, const char *why);
 /* Reports once why a model that has not answered yet keeps the search waiting. */
 void kf_models_note_trouble(kf_search *s, int index);
