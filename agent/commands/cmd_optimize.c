@@ -8,6 +8,7 @@
 #include "kforge/judge.h"
 #include "llm.h"
 #include "named_task.h"
+#include "noise.h"
 #include "optimize_result.h"
 #include "progress.h"
 #include "output.h"
@@ -306,7 +307,6 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_progress_view view = {
         .log = invocation->log,
         .news = &news,
-        .noise = here ? &noise : NULL,
         .terminal = invocation->terminal,
         .events = events,
         .note = alone ? "no model given (--model): the tuner works alone" : NULL,
@@ -330,7 +330,9 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
                             .store = wanted->store,
                             .output = wanted->output};
     kf_noise_read("", &later);
-    kf_noise_words(here ? &noise : NULL, here ? &later : NULL, result.progress.baseline, &o.noise);
+    if (result.progress.judged)
+        kf_noise_words(here ? &noise : NULL, here ? &later : NULL, result.progress.baseline,
+                       &o.noise);
     if (!ran) {
         /* Everything is in the store. Print the command that continues. */
         if (result.progress.run[0] && error->code != KF_ERROR_INPUT && kf_store_is_there(store) &&

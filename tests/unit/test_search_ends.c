@@ -360,7 +360,7 @@ static void earlier_intervals_that_say_nothing_do_not_count(void **state)
     assert_int_equal(f->result.progress.judged, 1);
 }
 
-/* A long job is announced, with the time that the task's jobs took before. */
+/* A log has a line each 30 s, with the time of a long job, and of those before. */
 static void long_builds_are_announced(void **state)
 {
     fixture *f = *state;
@@ -377,26 +377,34 @@ static void long_builds_are_announced(void **state)
     FILE *log = open_memstream(&text, &size);
     kf_progress_view shown = {.log = log};
     kf_search_progress progress = {.hardware = "cpu test",
-                                   .judging = 29,
+                                   .judging = 31,
                                    .usual = 119.6,
-                                   .baseline = {NAN, NAN, NAN},
+                                   .baseline = {1.68, 0.56, 6.23},
                                    .best_speedup = {NAN, NAN, NAN}};
-    kf_progress_notify(&shown, KF_SEARCH_TICK, &progress, "");
-    for (progress.judging = 30; progress.judging < 33; progress.judging++)
-        kf_progress_notify(&shown, KF_SEARCH_TICK, &progress, "");
-    /* Load and the baseline are one line each, and the first has the remedy. */
-    const kf_noise noise = {.busy = 24, .processors = 2};
-    shown.noise = &noise;
     kf_progress_notify(&shown, KF_SEARCH_STARTED, &progress, "1abc");
-    progress.baseline = (kf_interval){1.68, 0.56, 6.23};
-    for (int i = 0; i < 3; i++) kf_progress_notify(&shown, KF_SEARCH_TICK, &progress, "");
+    /* A line is printed after each 30 s without one. */
+    const double waits[] = {0, 29, 2, 1, 30};
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
+        view.ahead += waits[i];
+        kf_progress_notify(&shown, KF_SEARCH_TICK, &progress, "");
+    }
+    progress.attempts = progress.judged = progress.correct = 2;
+    progress.judging = 65;
+    progress.usual = 3.2;
+    kf_progress_notify(&shown, KF_SEARCH_NEWS, &progress, "news");
+    view.ahead += 29;
+    kf_progress_notify(&shown, KF_SEARCH_TICK, &progress, "");
+    view.ahead += 2;
+    kf_progress_notify(&shown, KF_SEARCH_TICK, &progress, "");
     fclose(log);
-    assert_string_equal(text,
-                        "building and judging for 30.0 s of about 2 min 00 s\n"
-                        "run 1abc on cpu test\n"
-                        "timing is noisy: 24 other programs run on 2 processors; remedy: end other "
-                        "programs, or measure longer with --seconds\n"
-                        "timing is noisy: the baseline over itself is 1.7x [0.6, 6.2]\n");
+    assert_string_equal(text, "run 1abc on cpu test\n"
+                              "0 judged, 0 correct, the baseline takes 31 s so far, usually 2 min "
+                              "00 s\n"
+                              "0 judged, 0 correct, the baseline takes 31 s so far, usually 2 min "
+                              "00 s\n"
+                              "     0 s  news\n"
+                              "2 judged, 2 correct, a candidate takes 65 s so far, usually "
+                              "3 s\n");
     free(text);
 }
 
