@@ -321,14 +321,15 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     /* before the first message: nothing runs then */
     kf_workers_close(kf_steal(&workers));
     bool reason_was_shown = !wanted->quiet && kf_progress_has_shown(&view, result.why.text);
-    __attribute__((cleanup(kf_optimize_result_clear)))
-    kf_optimize_result o = {.result = &result,
-                            .models = has_model(&p),
-                            .quiet = wanted->quiet,
-                            .reason_was_shown = reason_was_shown,
-                            .task = kf_task_name(p.task),
-                            .store = wanted->store,
-                            .output = wanted->output};
+    __attribute__((cleanup(kf_optimize_result_clear))) kf_optimize_result o = {
+        .result = &result,
+        .models = has_model(&p),
+        .quiet = wanted->quiet,
+        .reason_was_shown = reason_was_shown,
+        .task = kf_task_name(p.task),
+        .named = invocation->argument_count ? invocation->arguments[0] : kf_task_name(p.task),
+        .store = wanted->store,
+        .output = wanted->output};
     kf_noise_read("", &later);
     if (result.progress.judged)
         kf_noise_words(here ? &noise : NULL, here ? &later : NULL, result.progress.baseline,

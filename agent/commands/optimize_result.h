@@ -14,6 +14,8 @@ typedef struct kf_optimize_result {
     /* Set by the caller: */
     const kf_search_result *result;
     const char *task; /* name of the task */
+    /* the task as on the command line */
+    const char *named;
     /* as on the command line; NULL if not given */
     const char *store, *output;
     /* The run has models. */

@@ -349,6 +349,19 @@ static void note_silence(kf_search *s, kf_search_result *result)
     result->models_silent = result->models_silent || useless;
 }
 
+/* Counts the model replies whose candidates had been judged before. */
+static bool count_repeated(const kf_search *s, kf_search_result *result, kf_error *error)
+{
+    kf_auto(kf_store_cursor) cursor = kf_store_attempts(s->store, s->progress.run, 1, error);
+    kf_autoresult kf_store_attempt attempt = {0};
+    int row = cursor ? 1 : -1;
+    while ((row = row == 1 ? kf_store_next_attempt(cursor, &attempt, error) : row) == 1)
+        result->repeated +=
+            attempt.model_call && strcmp(attempt.step, kf_step_name(KF_STEP_TRY)) != 0 &&
+            (attempt.outcome == KF_ATTEMPT_KNOWN || attempt.outcome == KF_ATTEMPT_SAME_CODE);
+    return row == 0;
+}
+
 /* Fills in what the user should know of the end. */
 static bool conclude(kf_search *s, kf_search_result *result, kf_error *error)
 {
@@ -357,10 +370,11 @@ static bool conclude(kf_search *s, kf_search_result *result, kf_error *error)
     result->settled = result->end == KF_SEARCH_CONVERGED ||
                       (result->end == KF_SEARCH_SPENT && kf_selection_stop(s) &&
                        strcmp(kf_selection_stop(s), result->why.text) == 0);
+    if (!count_repeated(s, result, error)) return false;
     if (*s->selection.above_floor)
         kf_fail(&result->question, KF_ERROR_INPUT, "%s", s->selection.above_floor);
     if (ends_at_once(result)) return true;
-    if (!kf_verify_left_out(s, &result->left_out, error)) return false;
+    if (!kf_verify_left_out(s, result, error)) return false;
     /* Without more time a resumed run would leave it out again. */
     if (*result->left_out.text && kf_verify_lacks_time(s)) result->time_spent = true;
     result->settled = result->settled && !*result->left_out.text;

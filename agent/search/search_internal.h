@@ -206,8 +206,8 @@ bool kf_verify_note(kf_search *s, const kf_proposal *proposal, const kf_verdict 
                     kf_error *error);
 /* True if the rest of the time does not suffice to measure a candidate again. */
 bool kf_verify_lacks_time(const kf_search *s);
-/* Fills in which candidate should be measured again and was not, or "". */
-bool kf_verify_left_out(kf_search *s, kf_error *text, kf_error *error);
+/* Fills in which candidate should be measured again and was not, if there is one. */
+bool kf_verify_left_out(kf_search *s, kf_search_result *result, kf_error *error);
 /* Proposes to measure a candidate again before it is called best; *proposal NULL: no candidate
  * needs it. `final`: the search is over. */
 bool kf_verify_propose(kf_search *s, bool final, kf_proposal **proposal, kf_error *error);

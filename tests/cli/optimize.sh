@@ -122,6 +122,10 @@ expect 2 optimize "$task" --workers "$fake" --model "exec:python3 $work/nowhere.
 complains "python3 finds no script $work/nowhere.py: check its path"
 [ ! -e nowhere.db ] || fail "a store was made for a missing program"
 
+# Replies with nothing new are counted.
+printf 'cat >/dev/null\nprintf "\\140\\140\\140cuda\\n#pragma fake: speed 1.7\\nvoid axpy() {}\\n\\140\\140\\140\\n"\n' >same.sh
+expect 0 optimize "$task" --workers "$fake" --model "exec:sh $work/same.sh" --replies 3 --strategy sample --store same.db
+says ", 3 model replies (2 judged before), "
 # The end says that no model was asked.
 expect 4 optimize "$task" --workers "$fake" --model "exec:exit 1" --candidates 1 --store unasked.db
 says ", 0 model replies"

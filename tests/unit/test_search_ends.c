@@ -4,6 +4,7 @@
  * kf_now is wrapped. Each job takes f->seconds on this clock, however fast the machine is. */
 #include "test_search_common.h"
 
+#include "optimize_result.h"
 #include "progress.h"
 #include "search_internal.h"
 #include "test_main.h"
@@ -133,6 +134,23 @@ static void time_is_spent_by_the_final_measurement(void **state)
     assert_non_null(strstr(f->result.left_out.text,
                            "c3 with 2.00x was not measured again: the time did not suffice"));
     assert_true(f->result.time_spent);
+    /* The result has the command that does it. */
+    char *text = NULL;
+    size_t size;
+    kf_autofree char *output = kf_path_join(f->folder, "best.cu");
+    kf_optimize_result shown = {.result = &f->result,
+                                .task = "toy",
+                                .named = "my tasks/toy",
+                                .store = "k.db",
+                                .output = output};
+    FILE *out = open_memstream(&text, &size);
+    if (!kf_optimize_result_report(&shown, f->store, false, out, &f->error))
+        fail_msg("%s", f->error.text);
+    fclose(out);
+    assert_non_null(
+        strstr(text, "\n          kforge eval 'my tasks/toy' c3 --verify --store k.db\n"));
+    free(text);
+    kf_optimize_result_clear(&shown);
 }
 
 /* Without a stop a job of a run of 60 s gets a further minute. A busy machine needs some seconds.
