@@ -153,9 +153,9 @@ static void tell_sometimes(kf_progress_view *view, const kf_search_progress *pro
 {
     char line[200];
     double now = kf_now();
-    if (!view->told) view->told = now;
-    if (now - view->told < LOG_SECONDS) return;
-    view->told = now;
+    if (!view->printed) view->printed = now;
+    if (now - view->printed < LOG_SECONDS) return;
+    view->printed = now;
     word(progress, sizeof line, line, sizeof line);
     fprintf(view->log, "%s\n", line);
     fflush(view->log);
@@ -185,7 +185,7 @@ void kf_progress_notify(void *context, kf_search_event event, const kf_search_pr
         view->judged_told = progress->judged;
         word(progress, sizeof line, line, sizeof line);
         fprintf(view->log, "%s\n", line);
-        view->told = kf_now();
+        view->printed = kf_now();
         break;
     case KF_SEARCH_STARTED:
         kf_progress_clear(view);
@@ -196,7 +196,7 @@ void kf_progress_notify(void *context, kf_search_event event, const kf_search_pr
     default:
         kf_progress_clear(view);
         fprintf(view->log, "%8s  %s\n", kf_figure_seconds(progress->elapsed, figure), text);
-        view->told = kf_now();
+        view->printed = kf_now();
         if (event == KF_SEARCH_NEWS && view->news) kf_buffer_format(view->news, "%s\n", text);
     }
     fflush(view->log);

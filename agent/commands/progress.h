@@ -19,7 +19,7 @@ typedef struct kf_progress_view {
     /* of --events; or NULL */
     kf_event_stream *events;
     /* when the line was drawn, and when a line of a log was printed; kf_now, 0: not yet */
-    double drawn, waiting_since, told;
+    double drawn, waiting_since, printed;
     int width; /* of the present line */
     int64_t judged_told;
     /* The lines of news that were printed are appended here; or NULL. */

@@ -349,7 +349,7 @@ static void note_silence(kf_search *s, kf_search_result *result)
     result->models_silent = result->models_silent || useless;
 }
 
-/* Counts the model replies whose candidates had been judged before. */
+/* Counts the model replies with a candidate that had been judged before. */
 static bool count_repeated(const kf_search *s, kf_search_result *result, kf_error *error)
 {
     kf_auto(kf_store_cursor) cursor = kf_store_attempts(s->store, s->progress.run, 1, error);

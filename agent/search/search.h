@@ -161,7 +161,7 @@ typedef struct kf_search_result {
      * again; 0: none */
     kf_error left_out;
     int64_t unmeasured;
-    /* model replies whose candidates had been judged before */
+    /* model replies with a candidate that had been judged before */
     int64_t repeated;
     /* what to check in the task, since a candidate is faster than the bound allows; "": nothing */
     kf_error question;

@@ -192,7 +192,7 @@ static void a_job_in_flight_is_stopped(void **state)
 }
 
 /* The end says that no model was asked, and what took the time. */
-static void time_without_a_request_is_told(void **state)
+static void a_run_without_a_request_says_so(void **state)
 {
     fixture *f = *state;
     char endless[300];
@@ -522,7 +522,7 @@ int test_program(void)
         TEST(says_what_the_time_left_out),
         TEST(time_is_spent_by_the_final_measurement),
         TEST(a_job_in_flight_is_stopped),
-        TEST(time_without_a_request_is_told),
+        TEST(a_run_without_a_request_says_so),
         TEST(the_baseline_is_not_stopped),
         TEST(a_paid_candidate_stays_open),
         TEST(refuted_bests_are_named),
