@@ -88,11 +88,9 @@ static const char *text_of(const cJSON *object, const char *key)
     return cJSON_IsString(value) ? value->valuestring : "";
 }
 
-/* Appends which PyTorch raised an exception, since another version may not, and the Pythons that
- * come before it and are not used. */
-static void name_python(const char *what, kf_buffer *text)
+void kf_torch_tool_name_python(const char *reason, kf_buffer *text)
 {
-    const kf_python *python = strstr(what, "Error: ") ? kf_python_find(NULL) : NULL;
+    const kf_python *python = strstr(reason, "Error: ") ? kf_python_find(NULL) : NULL;
     if (!python) return;
     kf_buffer_format(text, " (PyTorch %s, %s%s%s)", python->torch, python->program,
                      *python->unused ? "; not used: " : "", python->unused);
@@ -107,7 +105,7 @@ static bool fail_as_described(const cJSON *described, const char *folder, kf_err
     const char *where = text_of(described, "where"), *todo = text_of(described, "todo");
     size_t length = strlen(folder);
     if (strncmp(where, folder, length) == 0 && where[length] == '/') where += length + 1;
-    name_python(text_of(described, "what"), &python);
+    kf_torch_tool_name_python(text_of(described, "what"), &python);
     return kf_fail(error, machine ? KF_ERROR_MACHINE : KF_ERROR_INPUT, "%s%s%s%s%s%s", where,
                    *where ? ": " : "", text_of(described, "what"), python.data ? python.data : "",
                    *todo ? "; " : "", todo);
