@@ -289,6 +289,7 @@ static int run(const kf_command *command, const char *const *arguments, size_t c
         .argument_count = parsed.argument_count,
         .output = output,
         .log = messages,
+        .errors = messages,
         .terminal = isatty(STDERR_FILENO),
         .interrupts = &interrupts,
         .color = isatty(STDOUT_FILENO) && !kf_environment_get(&surroundings, "NO_COLOR"),

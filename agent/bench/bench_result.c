@@ -541,15 +541,17 @@ static bool describe(kf_bench_result *result, const kf_store_run *run, const cJS
                      kf_error *error)
 {
     kf_search_settings settings;
-    const char *models[KF_SEARCH_MODELS];
+    const char *models[KF_SEARCH_MODELS], *specs[KF_SEARCH_MODELS];
+    size_t model_count = 0;
     kf_auto(cJSON) memory = NULL;
     kf_autobuffer names = {0};
     const cJSON *model, *entry, *tasks = cJSON_GetObjectItemCaseSensitive(bench, "tasks");
     if (!kf_search_options_read(run->options, &settings, models, &memory, error)) return false;
     cJSON_ArrayForEach(model, cJSON_GetObjectItemCaseSensitive(bench, "models"))
     {
-        kf_autofree char *name =
-            cJSON_IsString(model) ? kf_search_model_name(model->valuestring) : NULL;
+        if (model_count == KF_SEARCH_MODELS || !cJSON_IsString(model)) continue;
+        specs[model_count] = model->valuestring;
+        kf_autofree char *name = kf_search_model_name(specs, model_count++);
         if (name && strcmp(name, "none") != 0)
             kf_buffer_format(&names, "%s%s", names.size ? ", " : "", name);
     }

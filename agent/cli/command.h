@@ -99,8 +99,10 @@ typedef struct kf_invocation {
     /* Without the options. */
     const char *const *arguments;
     size_t argument_count;
-    /* Results, and progress and errors. */
+    /* Results, and progress and notes, which --quiet omits. */
     FILE *output, *log;
+    /* Errors that are no reason to end at once. */
+    FILE *errors;
     /* log is a terminal: a progress line may be redrawn. */
     bool terminal;
     /* The number of Ctrl-C (SIGINT) or SIGTERM so far. 1: finish the work in flight. 2: stop. The
@@ -161,12 +163,16 @@ struct kf_command {
         .name = "json", .type = KF_OPTION_FLAG, .offset = offsetof(SETTINGS, json), \
         .help = "Write one JSON object instead of text (docs/reference/json.md)."   \
     }
-/* main.c leaves out progress and notes then. The command prints one line. */
-#define KF_ROW_QUIET(SETTINGS)                                     \
-    {                                                              \
-        .name = "quiet", .letter = 'q', .type = KF_OPTION_FLAG,    \
-        .offset = offsetof(SETTINGS, quiet),                       \
-        .help = "Print only the line with the result, and errors." \
+/* main.c leaves out progress and notes then. If its result has details, it prints one line. */
+#define KF_ROW_QUIET(SETTINGS)                                                           \
+    {                                                                                    \
+        .name = "quiet", .letter = 'q', .type = KF_OPTION_FLAG,                          \
+        .offset = offsetof(SETTINGS, quiet), .help = "Print only the result and errors." \
+    }
+#define KF_ROW_VERBOSE(SETTINGS)                                                           \
+    {                                                                                      \
+        .name = "verbose", .letter = 'v', .type = KF_OPTION_FLAG,                          \
+        .offset = offsetof(SETTINGS, verbose), .help = "Print each step with its details." \
     }
 #define KF_ROW_EVENTS(SETTINGS)                                            \
     {                                                                      \

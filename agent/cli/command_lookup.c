@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "misplaced_word.h"
 #include "named_task.h"
 #include "nearest.h"
 
@@ -30,6 +31,21 @@ static void collect(const kf_command *const *commands, const char *first, comman
         if (strncmp(name, first, length) == 0 && name[length] == ' ')
             names->group[names->group_count++] = name + length + 1;
     }
+}
+
+/* Returns the group of commands with the name nearest to `first`, as "task" for "tsk", in `word`.
+ * NULL: none is near. */
+static const char *near_group(const command_names *names, const char *first, char word[32])
+{
+    for (size_t i = 0; i < names->count; i++) {
+        size_t length = strcspn(names->all[i], " ");
+        if (!names->all[i][length] || length >= 32) continue;
+        memcpy(word, names->all[i], length);
+        word[length] = '\0';
+        const char *const one[] = {word};
+        if (kf_nearest(first, one, 1)) return word;
+    }
+    return NULL;
 }
 
 /* Returns the command that is near `first`, also by its second word: "task lint" for "lint". */
@@ -57,7 +73,10 @@ static bool fail_group(const command_names *names, const char *first, const char
     if (near)
         return kf_fail(error, KF_ERROR_INPUT, "unknown command \"%s %s\"; did you mean \"%s %s\"?",
                        first, second, first, near);
-    kf_autobuffer list = {0};
+    kf_autobuffer list = {0}, meant = {0};
+    if (kf_meant_command(first, second, &meant))
+        return kf_fail(error, KF_ERROR_INPUT, "unknown command \"%s %s\"; did you mean: kforge %s",
+                       first, second, meant.data);
     for (size_t i = 0; i < names->group_count; i++)
         kf_buffer_format(&list, "%s%s", i ? ", " : "", names->group[i]);
     if (list.failed) return kf_fail_memory(error, "the names of commands");
@@ -101,7 +120,11 @@ const kf_command *kf_command_find(const kf_command *const *commands, const char 
         fail_group(&names, first, second, error);
         return NULL;
     }
-    const char *near = near_command(&names, first);
+    char group[32];
+    kf_autobuffer meant = {0};
+    const char *near =
+        kf_meant_command(first, NULL, &meant) ? meant.data : near_command(&names, first);
+    if (!near) near = near_group(&names, first, group);
     if (near)
         kf_fail(error, KF_ERROR_INPUT, "unknown command \"%s\"; did you mean \"%s\"?", first, near);
     else

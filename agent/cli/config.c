@@ -98,7 +98,7 @@ static bool fail_removed_variable(const char *given, kf_error *error)
     for (const char *c = given + strlen("KFORGE_"); *c; c++)
         option[length++] = *c == '_' ? '-' : (char)tolower((unsigned char)*c);
     option[length] = '\0';
-    const char *replacement = kf_option_replacement(option);
+    const char *replacement = kf_option_replacement(NULL, option);
     if (!replacement || !kf_environment_name(replacement, present, sizeof present)) return false;
     kf_fail(error, KF_ERROR_INPUT, "environment: the variable %s was removed; use %s", given,
             present);
@@ -277,7 +277,7 @@ static bool check_file(const kf_command *const *commands, const kf_config_file *
                         error, KF_ERROR_INPUT,
                         "%s: not a setting; give it as the option --%s on the command line", source,
                         value->string);
-            const char *present = kf_option_replacement(value->string);
+            const char *present = kf_option_replacement(NULL, value->string);
             if (present)
                 return kf_fail(error, KF_ERROR_INPUT, "%s: the key was removed; use \"%s\"", source,
                                present);

@@ -148,7 +148,7 @@ static void shared_functions(FILE *out, const kf_command *const *commands)
           "2>/dev/null | sed 's,/task.json$,,; "
           "s,//,/,g; s,^\\./,,' | sort -u\n"
           "}\n"
-          "_kforge_runs() { kforge list --ids 2>/dev/null; }\n",
+          "_kforge_runs() { kforge list -q 2>/dev/null; }\n",
           out);
 }
 

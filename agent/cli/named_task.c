@@ -81,9 +81,9 @@ static bool fail_unknown(const char *word, const char *installed, kf_store *stor
     const char *near = kf_nearest(word, (const char *const *)list->items, list->count);
     return kf_fail(error, KF_ERROR_INPUT,
                    "%s: no such file or folder, and no task of that name in " LOCAL_TASKS
-                   "/%s %s%s. %s%s%s\"kforge list --tasks\" shows all",
+                   "/%s %s%s; %s%s%s\"kforge list --tasks\" shows all",
                    word, store ? "," : " or", installed, store ? " or the store" : "",
-                   near ? "Did you mean " : "", near ? near : "", near ? "? " : "");
+                   near ? "did you mean " : "", near ? near : "", near ? "? " : "");
 }
 
 /* Refuses a path that is not there if kforge has a task of that name. */
@@ -92,7 +92,7 @@ static bool check_path(const char *word, const char *installed, kf_error *error)
     const char *slash = strrchr(word, '/'), *name = slash ? slash + 1 : word;
     if (!slash || !*name || access(word, F_OK) == 0) return true;
     return !(holds_task(LOCAL_TASKS, name) || holds_task(installed, name)) ||
-           kf_fail(error, KF_ERROR_INPUT, "%s: No such file or directory. Did you mean %s?", word,
+           kf_fail(error, KF_ERROR_INPUT, "%s: No such file or directory; did you mean %s?", word,
                    name);
 }
 

@@ -12,6 +12,7 @@
 #include "shell_command.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
+#include "misplaced_word.h"
 #include "nearest.h"
 #include "kforge/list.h"
 #include "trusted_commands.h"
@@ -146,7 +147,7 @@ static bool set_from_environment(parser *p, const kf_surroundings *surroundings)
 
 static bool unknown_option(const parser *p, const char *given)
 {
-    const char *names[MAX_OPTIONS], *present = kf_option_replacement(given);
+    const char *names[MAX_OPTIONS], *present = kf_option_replacement(p->command->name, given);
     if (present && kf_option_find(p->command, present))
         return kf_fail(p->error, KF_ERROR_INPUT, "%s: the option --%s was removed; use --%s",
                        p->command->name, given, present);
@@ -299,7 +300,7 @@ bool kf_options_parse(const kf_command *command, const kf_config *config,
     if (!parsed->settings || !parsed->arguments) return kf_fail_memory(error, "the options");
     return set_defaults(&p) && set_from_config(&p, config) &&
            set_from_environment(&p, surroundings) && set_from_arguments(&p, arguments, count) &&
-           check_count(&p);
+           !kf_misplaced_word(command, arguments, count, parsed, error) && check_count(&p);
 }
 
 void kf_parsed_clear(kf_parsed *parsed)

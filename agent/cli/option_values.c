@@ -188,16 +188,22 @@ bool kf_option_set(const kf_option *option, const char *text, const char *source
 /* Options of earlier versions that repeated another one. */
 static const struct {
     const char *removed, *present;
+    /* NULL: of all commands */
+    const char *command;
 } removed_options[] = {
-    {"llm", "model"},
-    {"budget-usd", "cost"},
-    {"budget-tokens", "tokens"},
+    {"llm", "model", NULL},
+    {"budget-usd", "cost", NULL},
+    {"budget-tokens", "tokens", NULL},
+    {"ids", "quiet", "list"},
 };
 
-const char *kf_option_replacement(const char *removed)
+const char *kf_option_replacement(const char *command, const char *removed)
 {
     for (size_t i = 0; i < sizeof removed_options / sizeof *removed_options; i++)
-        if (strcmp(removed_options[i].removed, removed) == 0) return removed_options[i].present;
+        if (strcmp(removed_options[i].removed, removed) == 0 &&
+            (!removed_options[i].command ||
+             (command && strcmp(removed_options[i].command, command) == 0)))
+            return removed_options[i].present;
     return NULL;
 }
 

@@ -92,8 +92,9 @@ bool kf_option_set(const kf_option *option, const char *text, const char *source
                    kf_error *error);
 /* Returns the option of that name in `command`. NULL: no such option. */
 const kf_option *kf_option_find(const kf_command *command, const char *name);
-/* The present name of a removed option ("model" for "llm"). NULL: no option had that name. */
-const char *kf_option_replacement(const char *removed);
+/* The present name of a removed option of `command`, NULL for those of all ("model" for "llm").
+ * NULL: no option had that name. */
+const char *kf_option_replacement(const char *command, const char *removed);
 /* Returns the option of that name in any command that takes it from files and the environment. */
 const kf_option *kf_option_configurable(const kf_command *const *commands, const char *name);
 

@@ -1,4 +1,5 @@
 /* `kforge bench`. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 #include "kforge/counters.h"
 #include "kforge/judge.h"
 #include "llm.h"
+#include "noise.h"
 #include "named_task.h"
 #include "output.h"
 
@@ -26,7 +28,7 @@ typedef struct settings {
         *ensemble, *name, *solutions, *events, *counters;
     double time, cost, seconds, timeout;
     int64_t samples, candidates, seed, calls;
-    bool anew, once, protocol;
+    bool anew, once, protocol, quiet;
     kf_option_list models, workers, only, extra_baselines;
     kf_bench_outputs outputs;
 } settings;
@@ -191,6 +193,15 @@ static bool has_origins(const kf_bench_suite *suite, kf_error *error)
     return kf_bench_no_origin(error);
 }
 
+/* Prints what disturbs timing on this machine, if it judges. `now` is NULL at the start. */
+static void tell_noise(const kf_bench_how *how, const kf_noise *start, const kf_noise *now)
+{
+    kf_autobuffer words = {0};
+    if (kf_workers_here(how->workers, how->worker_count) &&
+        kf_noise_words(start, now, (kf_interval){NAN, NAN, NAN}, &words) && words.data)
+        fprintf(how->log, "%s\n", words.data);
+}
+
 /* Writes the last event. Prints, once, that events were lost. */
 static void end_events(kf_event_stream *events, const kf_bench_plan *plan,
                        kf_bench_outcome *outcome, const kf_error *why,
@@ -199,7 +210,8 @@ static void end_events(kf_event_stream *events, const kf_bench_plan *plan,
     kf_error lost;
     outcome->interrupted |= *invocation->interrupts > 0;
     kf_bench_event_end(events, plan, outcome, why);
-    if (kf_event_stream_trouble(events, &lost)) fprintf(invocation->log, "kforge: %s\n", lost.text);
+    if (kf_event_stream_trouble(events, &lost))
+        fprintf(invocation->errors, "kforge: %s\n", lost.text);
 }
 
 static int run(const kf_invocation *invocation, const void *values, kf_error *error)
@@ -248,6 +260,9 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     tell_faults(&plan, &solutions, invocation->log);
     fprintf(invocation->log, "bench %s: %s, %zu task%s\n", plan.id, plan.name, plan.suite.count,
             plan.suite.count == 1 ? "" : "s");
+    kf_noise noise, later;
+    kf_noise_read("", &noise);
+    tell_noise(&how, &noise, NULL);
     kf_bench_event_start(events, &plan);
     kf_bench_outcome outcome = {0};
     bool correct = false;
@@ -269,12 +284,14 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
         outcome.why = *error;
     }
     if (!report(&plan, wanted, invocation, store, &correct, error)) return -1;
+    kf_noise_read("", &later);
+    tell_noise(&how, &noise, &later);
     outcome.interrupted |= *how.interrupts > 0;
     kf_autobuffer rest = {0};
     if (wanted->store) kf_command_append_option(&rest, "store", wanted->store);
     const char *other = rest.data ? rest.data : "";
     if (outcome.gave_up && !outcome.interrupted) {
-        fprintf(invocation->log,
+        fprintf(invocation->errors,
                 "kforge: %s; %zu of %zu %s are judged; continue with: kforge bench --resume %s%s\n",
                 outcome.why.text, outcome.settled, outcome.total,
                 plan.source ? "solutions" : "tasks", plan.id, other);
@@ -285,9 +302,10 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     if (outcome.interrupted) return KF_EXIT_INTERRUPTED;
     if (outcome.failed) {
         /* The lines of searched tasks have their reasons, the lines of solutions have none. */
-        fprintf(invocation->log, "kforge: %zu task%s failed%s%s\n", outcome.failed,
-                outcome.failed == 1 ? "" : "s", plan.source ? "; the last: " : "",
-                plan.source ? outcome.why.text : "");
+        bool unsaid = plan.source || wanted->quiet;
+        fprintf(invocation->errors, "kforge: %zu task%s failed%s%s\n", outcome.failed,
+                outcome.failed == 1 ? "" : "s", unsaid ? "; the last: " : "",
+                unsaid ? outcome.why.text : "");
         return KF_EXIT_MACHINE;
     }
     return correct ? KF_EXIT_DONE : outcome.spent ? KF_EXIT_BUDGET : KF_EXIT_NOTHING;
@@ -437,6 +455,7 @@ static const kf_option options[] = {
     KF_ROWS_BENCH_OUTPUTS(settings),
     KF_ROW_EVENTS(settings),
     KF_ROW_STORE(settings),
+    KF_ROW_QUIET(settings),
     {0},
 };
 

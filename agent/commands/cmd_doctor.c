@@ -20,6 +20,8 @@
 #include "kforge/store.h"
 #include "options.h"
 #include "api_key.h"
+#include "named_task.h"
+#include "noise.h"
 #include "output.h"
 #include "table.h"
 
@@ -27,6 +29,34 @@ typedef struct settings {
     const char *store, *model;
     bool full, json;
 } settings;
+
+/* Times the baseline of a task against itself. Their speeds are equal, so another figure is noise.
+ */
+static void time_baseline(kf_doctor *doctor, kf_judge *judge)
+{
+    kf_error error = {0};
+    char figure[KF_FIGURE], interval[KF_FIGURE];
+    const char *device = kf_judge_device(judge);
+    kf_autobuffer words = {0};
+    kf_autofree char *tasks = kf_installed_tasks(&error);
+    kf_autofree char *path = tasks ? kf_path_join(tasks, "axpy") : NULL;
+    kf_auto(kf_task) task = path ? kf_task_load(path, &error) : NULL;
+    kf_auto(kf_job) job = task ? kf_job_of_baseline("doctor", task, NULL, &error) : NULL;
+    if (job) job->options.unseen = false;
+    kf_auto(kf_verdict) verdict = job ? kf_judge_run(judge, job, NULL, &error) : NULL;
+    bool timed = verdict && verdict->status == KF_CORRECT && !isnan(verdict->speedup.value);
+    if (!timed)
+        kf_doctor_add(doctor, "noise", KF_FACT_MISSING, "end other programs, and try again",
+                      "the baseline of axpy could not be timed on %s: %s", device,
+                      verdict ? kf_status_name(verdict->status) : error.text);
+    else if (kf_noise_words(NULL, NULL, verdict->speedup, &words) && words.data)
+        kf_doctor_add(doctor, "noise", KF_FACT_MISSING, kf_noise_remedy(words.data), "on %s %s",
+                      device, words.data);
+    else
+        kf_doctor_add(doctor, "noise", KF_FACT_GOOD, "", "on %s the baseline over itself is %s %s",
+                      device, kf_figure_speedup(verdict->speedup, figure),
+                      kf_figure_interval(verdict->speedup, interval));
+}
 
 /* True if a judge starts on `device`. Adds its description to `judges`. */
 static bool judge_starts(kf_doctor *doctor, const char *device, cJSON *judges)
@@ -41,6 +71,7 @@ static bool judge_starts(kf_doctor *doctor, const char *device, cJSON *judges)
                       kf_judge_device(judge), kf_judge_hardware(judge),
                       kf_figure_seconds(kf_now() - start, figure));
         cJSON_AddItemToArray(judges, kf_judge_describe(judge));
+        if (doctor->full) time_baseline(doctor, judge);
     } else {
         char *todo = strstr(error.text, "; ");
         if (todo) *todo = '\0', todo += 2;
@@ -311,7 +342,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_auto(cJSON) json = kf_json_document("kforge-doctor/1");
     cJSON_AddStringToObject(json, "version", KFORGE_VERSION);
     cJSON *judges = cJSON_CreateArray();
-    kf_doctor doctor = {.facts = cJSON_AddArrayToObject(json, "facts")};
+    kf_doctor doctor = {.facts = cJSON_AddArrayToObject(json, "facts"), .full = wanted->full};
     cJSON_AddItemToObject(json, "judges", judges);
     kf_doctor_machine(&doctor);
     bool cpu = judge_starts(&doctor, "cpu", judges),
@@ -341,7 +372,7 @@ static const kf_option options[] = {
     {.name = "full",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, full),
-     .help = "Check the whole store: every page, reference and hash."},
+     .help = "Check the whole store, and time a baseline against itself."},
     {.name = "model",
      .letter = 'm',
      .type = KF_OPTION_TEXT,

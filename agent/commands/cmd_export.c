@@ -27,7 +27,7 @@
 typedef struct settings {
     const char *store, *format, *output, *as, *only, *reward, *task, *run, *group, *dedup, *license,
         *candidate, *dialect, *columns;
-    bool force, significant, include_held_out, keep_leaks, check_memory, json;
+    bool force, significant, include_held_out, keep_leaks, check_memory, quiet, json;
     double margin, discount, test_share, own_work;
     int64_t shard_rows, least_group, pairs;
     kf_option_list held_out, test_family;
@@ -310,7 +310,7 @@ static bool tell(const settings *s, const kf_invocation *invocation,
                              {r->scrubbed, "scrubbed", "secrets and paths removed"}};
     size_t count = sizeof counts / sizeof *counts;
     if (!r->rows && options->format != KF_EXPORT_CASSETTE)
-        tell_empty(invocation->log, options, counts, count);
+        tell_empty(invocation->errors, options, counts, count);
     if (s->json && strcmp(s->output, "-") != 0) {
         cJSON *json = kf_json_document("kforge-export/1");
         kf_add_figure(json, "rows", (double)r->rows);
@@ -760,6 +760,7 @@ static const kf_option options[] = {
      .fallback = "unknown",
      .help = "Licence of the output. Code of models is under their providers' terms, which kforge "
              "does not know."},
+    KF_ROW_QUIET(settings),
     KF_ROW_JSON(settings),
     {0},
 };

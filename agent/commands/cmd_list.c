@@ -15,7 +15,7 @@
 
 typedef struct settings {
     const char *store, *task;
-    bool tasks, ids, json;
+    bool tasks, quiet, json;
     int64_t limit;
 } settings;
 
@@ -90,16 +90,16 @@ static bool list_runs(const kf_view *view, kf_store *store, const settings *want
     while ((wanted->limit == 0 || shown < wanted->limit) &&
            (more = kf_store_next_run(cursor, &run, error)) > 0) {
         shown++;
-        if (wanted->ids)
-            fprintf(view->out, "%s\n", run.id);
-        else if (view->json)
+        if (view->json)
             add_run_json(array, &run);
+        else if (wanted->quiet)
+            fprintf(view->out, "%s\n", run.id);
         else
             add_run(&table, &run);
     }
     if (more < 0) return false;
-    if (wanted->ids) return true;
     if (view->json) return kf_print_json(view->out, kf_steal(&json), error);
+    if (wanted->quiet) return true;
     print_runs(&table, view);
     if (more > 0 && kf_store_next_run(cursor, &run, NULL) > 0)
         fprintf(view->out, "… and older ones (--limit 0 lists all)\n");
@@ -110,6 +110,7 @@ static bool list_runs(const kf_view *view, kf_store *store, const settings *want
 
 typedef struct task_list {
     kf_table table;
+    FILE *names;     /* only the names; NULL: the table or the array */
     cJSON *array;    /* NULL for text */
     kf_store *store; /* may be NULL */
     FILE *log;
@@ -137,6 +138,10 @@ static void add_task(task_list *list, const char *place, const kf_task *task,
         kf_add_figure(row, "workloads", task ? kf_task_workload_count(task) : NAN);
         kf_add_figure(row, "runs", (double)runs);
         kf_add_figure(row, "candidates", (double)candidates);
+        return;
+    }
+    if (list->names) {
+        fprintf(list->names, "%s\n", name);
         return;
     }
     kf_table_cell(&list->table, "%s", name);
@@ -203,10 +208,11 @@ static bool list_folders(task_list *list, const char *folder, seen_tasks *seen, 
     return true;
 }
 
-static bool list_tasks(const kf_view *view, kf_store *store, FILE *log, kf_error *error)
+static bool list_tasks(const kf_view *view, kf_store *store, bool quiet, FILE *log, kf_error *error)
 {
     kf_auto(cJSON) json = kf_json_document("kforge-tasks/1");
     task_list list = {.store = store,
+                      .names = quiet ? view->out : NULL,
                       .log = log,
                       .array = view->json ? cJSON_AddArrayToObject(json, "tasks") : NULL};
     kf_autotable table = {0};
@@ -233,6 +239,7 @@ static bool list_tasks(const kf_view *view, kf_store *store, FILE *log, kf_error
     table = list.table; /* freed from here on */
     if (!good || more < 0) return false;
     if (view->json) return kf_print_json(view->out, kf_steal(&json), error);
+    if (quiet) return true;
     if (!table.cell_count)
         fprintf(log, "kforge: no tasks in tasks/, in %s or in the store\n", installed);
     kf_table_print(&table, view->out, view->width, 0, view->color);
@@ -245,14 +252,15 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_view view = kf_view_of(invocation, wanted->json);
     kf_auto(kf_store) store = NULL;
     if (!kf_open_to_read(wanted->store, &store, error)) return -1;
-    if (wanted->tasks) return list_tasks(&view, store, invocation->log, error) ? KF_EXIT_DONE : -1;
+    if (wanted->tasks)
+        return list_tasks(&view, store, wanted->quiet, invocation->log, error) ? KF_EXIT_DONE : -1;
     if (store) return list_runs(&view, store, wanted, error) ? KF_EXIT_DONE : -1;
     if (wanted->json) {
         kf_auto(cJSON) json = kf_json_document(RUNS_SCHEMA);
         cJSON_AddArrayToObject(json, "runs");
         return kf_print_json(invocation->output, kf_steal(&json), error) ? KF_EXIT_DONE : -1;
     }
-    if (!wanted->ids) fputs("kforge: no runs yet\n", invocation->log);
+    fputs("kforge: no runs yet\n", invocation->log);
     return KF_EXIT_DONE;
 }
 
@@ -267,8 +275,7 @@ static const kf_option options[] = {
     {.name = "tasks",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, tasks),
-     .help = "List tasks: those in tasks/, those that come with kforge, and those that only the "
-             "store has."},
+     .help = "List the tasks in tasks/, of kforge, and of the store."},
     {.name = "limit",
      .letter = 'n',
      .type = KF_OPTION_INTEGER,
@@ -278,10 +285,11 @@ static const kf_option options[] = {
      .low = 0,
      .high = 1e9,
      .help = "Number of runs to list, the latest first; 0: all."},
-    {.name = "ids",
+    {.name = "quiet",
+     .letter = 'q',
      .type = KF_OPTION_FLAG,
-     .offset = offsetof(settings, ids),
-     .help = "Write only the ids of the runs, for scripts."},
+     .offset = offsetof(settings, quiet),
+     .help = "Print only the ids of the runs, or the names of the tasks."},
     KF_ROW_JSON(settings),
     {0},
 };

@@ -22,7 +22,7 @@ typedef struct settings {
         *resume, *output, *prompts, *events;
     double time, cost, gpu_seconds, seconds, timeout;
     int64_t candidates, replies, tokens, budget_requests, seed, calls;
-    bool json, quiet, anew;
+    bool json, quiet, verbose, anew;
     const char *ensemble;
     kf_option_list models, workers;
 } settings;
@@ -123,19 +123,9 @@ static bool replay_models(plan *p, const char *options, const char *const *old, 
     kf_autofree char *path = realpath(kf_store_path(store), NULL);
     p->search.model_count = 0;
     for (size_t i = 0; i < count; i++) {
-        kf_autofree char *name = kf_search_model_name(old[i]);
+        kf_autofree char *name = kf_search_model_name(old, i);
         kf_autobuffer spec = {0};
-        bool twice = false;
-        for (size_t k = 0; k < i && name; k++) {
-            kf_autofree char *other = kf_search_model_name(old[k]);
-            twice |= other && strcmp(other, name) == 0;
-        }
         if (strcmp(old[i], "none") == 0) continue;
-        if (twice)
-            return kf_fail(error, KF_ERROR_INPUT,
-                           "run %s has two models with the name \"%s\": their replies can't be "
-                           "distinguished",
-                           run, name);
         kf_buffer_format(&spec, "replay%s", options);
         copy_traits(old[i], &spec);
         kf_buffer_format(&spec, ":%s#%s#%s", path ? path : kf_store_path(store), run,
@@ -259,14 +249,6 @@ static bool choose_devices(const settings *wanted, const char **device, kf_devic
     return kf_devices_parse(wanted->devices, kf_judge_gpu_count(), devices, error);
 }
 
-/* True if this machine judges. */
-static bool judges_here(const settings *wanted)
-{
-    for (size_t i = 0; i < wanted->workers.count; i++)
-        if (strncmp(wanted->workers.items[i], "local", 5) == 0) return true;
-    return wanted->workers.count == 0;
-}
-
 /* Checks the output file before the search spends anything. */
 static bool has_place(const plan *p, const settings *wanted, kf_error *error)
 {
@@ -302,12 +284,13 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     bool alone = !p.run[0] && !has_model(&p);
     kf_noise noise, later;
     kf_noise_read("", &noise);
-    bool here = judges_here(wanted);
+    bool here = kf_workers_here(wanted->workers.items, wanted->workers.count);
     kf_autobuffer news = {.limit = KF_NEWS_KEPT};
     kf_progress_view view = {
         .log = invocation->log,
         .news = &news,
         .terminal = invocation->terminal,
+        .verbose = wanted->verbose,
         .events = events,
         .note = alone ? "no model given (--model): the tuner works alone" : NULL,
         .trouble = device || wanted->workers.count ? NULL : kf_judge_gpu_trouble};
@@ -338,14 +321,14 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
         /* Everything is in the store. Print the command that continues. */
         if (result.progress.run[0] && error->code != KF_ERROR_INPUT && kf_store_is_there(store) &&
             kf_optimize_result_word_resume(&o, kf_store_path(store), NULL))
-            fprintf(invocation->log, "all results are stored; continue with: %s\n", o.resume);
+            fprintf(invocation->errors, "all results are stored; continue with: %s\n", o.resume);
         return -1;
     }
     if (!kf_optimize_result_report(&o, store, wanted->json, invocation->output, error)) return -1;
     int status = kf_optimize_result_status(&result);
     /* A person on a terminal sees the messages, and not the JSON in a file. */
     if (wanted->json && !reason_was_shown && status == KF_EXIT_MACHINE)
-        fprintf(invocation->log, "kforge: %s\n", result.why.text);
+        fprintf(invocation->errors, "kforge: %s\n", result.why.text);
     return status;
 }
 
@@ -510,6 +493,7 @@ static const kf_option options[] = {
     KF_ROW_PROMPTS(settings),
     KF_ROW_EVENTS(settings),
     KF_ROW_STORE(settings),
+    KF_ROW_VERBOSE(settings),
     KF_ROW_QUIET(settings),
     KF_ROW_JSON(settings),
     {0},

@@ -14,7 +14,7 @@
 
 typedef struct settings {
     const char *device, *folder, *filter;
-    bool json, all;
+    bool quiet, json, all;
 } settings;
 
 typedef struct report {
@@ -232,6 +232,7 @@ static const kf_option options[] = {
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, all),
      .help = "List every case, not only failed ones."},
+    KF_ROW_QUIET(settings),
     KF_ROW_JSON(settings),
     {0},
 };

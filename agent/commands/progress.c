@@ -177,6 +177,11 @@ void kf_progress_notify(void *context, kf_search_event event, const kf_search_pr
             tell_sometimes(view, progress);
         return;
     case KF_SEARCH_ATTEMPT:
+        if (view->verbose) {
+            kf_progress_clear(view);
+            fprintf(view->log, "%8s  %s\n", kf_figure_seconds(progress->elapsed, figure), text);
+            break;
+        }
         if (view->terminal) {
             redraw(view, progress);
             return;
@@ -185,7 +190,6 @@ void kf_progress_notify(void *context, kf_search_event event, const kf_search_pr
         view->judged_told = progress->judged;
         word(progress, sizeof line, line, sizeof line);
         fprintf(view->log, "%s\n", line);
-        view->printed = kf_now();
         break;
     case KF_SEARCH_STARTED:
         kf_progress_clear(view);
@@ -196,8 +200,8 @@ void kf_progress_notify(void *context, kf_search_event event, const kf_search_pr
     default:
         kf_progress_clear(view);
         fprintf(view->log, "%8s  %s\n", kf_figure_seconds(progress->elapsed, figure), text);
-        view->printed = kf_now();
         if (event == KF_SEARCH_NEWS && view->news) kf_buffer_format(view->news, "%s\n", text);
     }
+    view->printed = kf_now();
     fflush(view->log);
 }

@@ -12,6 +12,8 @@
 typedef struct kf_progress_view {
     FILE *log;
     bool terminal;
+    /* Print each candidate. */
+    bool verbose;
     /* printed before the name of a new run; or NULL */
     const char *note;
     /* names the fault of the GPU if no device was named; or NULL */

@@ -23,6 +23,8 @@ typedef enum kf_fact_state {
 typedef struct kf_doctor {
     /* array of {"subject","state","text","hint"} */
     cJSON *facts;
+    /* also do what takes seconds */
+    bool full;
     /* called with each new fact; may be NULL */
     void (*on_fact)(cJSON *fact);
 } kf_doctor;

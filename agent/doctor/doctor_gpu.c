@@ -16,6 +16,7 @@
 #include "kforge/cleanup.h"
 #include "kforge/file.h"
 #include "kforge/gpu.h"
+#include "throttling.h"
 
 typedef struct driver {
     void *library;
@@ -28,6 +29,8 @@ typedef struct driver {
     int (*error_string)(int error, const char **text);
 } driver;
 
+/* the share of a GPU's time, in percent, that other programs may use */
+#define LEAST_USE 10
 #define CAPABILITY_MAJOR 75
 #define CAPABILITY_MINOR 76
 
@@ -55,26 +58,73 @@ static bool load(driver *d)
     return true;
 }
 
-/* Reads the version of the kernel driver, which differs from CUDA's: "580.65.06". */
-static void driver_release(char text[96])
+/* NVML. A function that an old version lacks is NULL. */
+typedef struct nvml {
+    int (*start)(void), (*stop)(void);
+    int (*version)(char *text, unsigned size);
+    int (*count)(unsigned *count);
+    int (*get)(unsigned index, void **device);
+    int (*reasons)(void *device, unsigned long long *bits);
+    /* of the GPU's and its memory's time, in percent */
+    int (*use)(void *device, unsigned shares[2]);
+} nvml;
+
+static bool load_nvml(nvml *n)
 {
-    text[0] = '\0';
+    const struct {
+        void *place;
+        const char *name;
+    } functions[] = {
+        {&n->start, "nvmlInit_v2"},
+        {&n->stop, "nvmlShutdown"},
+        {&n->version, "nvmlSystemGetDriverVersion"},
+        {&n->count, "nvmlDeviceGetCount_v2"},
+        {&n->get, "nvmlDeviceGetHandleByIndex_v2"},
+        {&n->reasons, "nvmlDeviceGetCurrentClocksThrottleReasons"},
+        {&n->use, "nvmlDeviceGetUtilizationRates"},
+    };
     void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-    int (*start)(void) = NULL, (*stop)(void) = NULL, (*version)(char *, unsigned) = NULL;
-    void *symbols[3] = {0};
-    if (library) {
-        symbols[0] = dlsym(library, "nvmlInit_v2");
-        symbols[1] = dlsym(library, "nvmlShutdown");
-        symbols[2] = dlsym(library, "nvmlSystemGetDriverVersion");
+    for (size_t i = 0; library && i < sizeof functions / sizeof *functions; i++) {
+        void *symbol = dlsym(library, functions[i].name);
+        memcpy(functions[i].place, &symbol, sizeof symbol);
     }
-    memcpy(&start, &symbols[0], sizeof start);
-    memcpy(&stop, &symbols[1], sizeof stop);
-    memcpy(&version, &symbols[2], sizeof version);
-    if (!start || !stop || !version) return;
+    return n->start && n->stop && n->version;
+}
+
+/* Adds what disturbs timing on the GPU with this number of NVML. */
+static void add_noise(kf_doctor *doctor, const nvml *n, unsigned gpu)
+{
+    void *device;
+    unsigned long long bits = 0;
+    unsigned shares[2] = {0};
+    const char *remedy = "";
+    if (n->get(gpu, &device) != 0) return;
+    const char *words =
+        n->reasons && n->reasons(device, &bits) == 0 ? kf_throttling_now(bits, &remedy) : NULL;
+    if (words)
+        kf_doctor_add(doctor, "noise", KF_FACT_MISSING, remedy, "timing is noisy: GPU %u: %s", gpu,
+                      words);
+    if (n->use && n->use(device, shares) == 0 && shares[0] >= LEAST_USE)
+        kf_doctor_add(doctor, "noise", KF_FACT_MISSING,
+                      "end them, or choose another GPU with --device cuda:N",
+                      "timing is noisy: GPU %u: other programs use %u %% of its time", gpu,
+                      shares[0]);
+}
+
+/* Reads the version of the kernel driver, which differs from CUDA's: "580.65.06". Adds what
+ * disturbs timing now. */
+static void ask_nvml(kf_doctor *doctor, char release[96])
+{
+    nvml n = {0};
+    unsigned count = 0;
+    release[0] = '\0';
+    if (!load_nvml(&n)) return;
     kf_gpu_enter("nvmlInit_v2");
-    bool started = start() == 0;
-    if (started && version(text, 96) != 0) text[0] = '\0';
-    if (started) stop();
+    bool started = n.start() == 0;
+    if (started && n.version(release, 96) != 0) release[0] = '\0';
+    if (started && n.get && n.count && n.count(&count) == 0)
+        for (unsigned i = 0; i < count; i++) add_noise(doctor, &n, i);
+    if (started) n.stop();
     kf_gpu_leave();
 }
 
@@ -82,7 +132,7 @@ static void describe(kf_doctor *doctor, const driver *d, int count)
 {
     int version = 0;
     char release[96];
-    driver_release(release);
+    ask_nvml(doctor, release);
     d->driver_version(&version);
     for (int i = 0; i < count; i++) {
         char name[128] = "?";
@@ -181,12 +231,12 @@ static void tell_silence(const char *text)
 }
 
 /* Runs the checks in the child and ends it. */
-static void look_here(bool (*look)(kf_doctor *doctor, cJSON *judges), pid_t parent)
+static void look_here(bool (*look)(kf_doctor *doctor, cJSON *judges), bool full, pid_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);
     kf_gpu_on_silence(tell_silence);
-    kf_doctor doctor = {.facts = cJSON_CreateArray(), .on_fact = send_line};
+    kf_doctor doctor = {.facts = cJSON_CreateArray(), .full = full, .on_fact = send_line};
     cJSON *end = cJSON_CreateObject(), *judges = cJSON_AddArrayToObject(end, "judges");
     bool judging = look(&doctor, judges);
     cJSON_AddBoolToObject(end, "judging", judging);
@@ -223,7 +273,7 @@ bool kf_doctor_gpu_child(kf_doctor *doctor, bool (*look)(kf_doctor *doctor, cJSO
     if (pid == 0) {
         output = ends[1];
         close(ends[0]);
-        look_here(look, parent);
+        look_here(look, doctor->full, parent);
     }
     close(ends[1]);
     kf_autoclose int input = ends[0];

@@ -147,26 +147,27 @@ static void pytorch(kf_doctor *doctor)
     kf_doctor_add(doctor, "pytorch", KF_FACT_MISSING, todo ? todo : "", "%s", error.text);
 }
 
-static void noise(kf_doctor *doctor)
+/* `start`: before the checks, which keep the processor busy for a moment. */
+static void noise(kf_doctor *doctor, const kf_noise *start)
 {
-    kf_noise found;
+    kf_noise now;
     kf_autobuffer words = {0};
-    kf_noise_read("", &found);
-    if (!kf_noise_words(&found, NULL, (kf_interval){NAN, NAN, NAN}, &words)) {
+    kf_noise_read("", &now);
+    if (!kf_noise_words(start, &now, (kf_interval){NAN, NAN, NAN}, &words)) {
         kf_doctor_add(doctor, "noise", KF_FACT_GOOD, "", "no other program disturbs timing now");
         return;
     }
-    char *todo = words.data ? strstr(words.data, "; remedy: ") : NULL;
-    if (todo) *todo = '\0', todo += strlen("; remedy: ");
-    kf_doctor_add(doctor, "noise", KF_FACT_MISSING, todo ? todo : "", "%s",
-                  words.data ? words.data : "");
+    const char *todo = kf_noise_remedy(words.data);
+    kf_doctor_add(doctor, "noise", KF_FACT_MISSING, todo, "%s", words.data ? words.data : "");
 }
 
 void kf_doctor_machine(kf_doctor *doctor)
 {
+    kf_noise start;
+    kf_noise_read("", &start);
     processor(doctor);
-    noise(doctor);
     host_compiler(doctor);
     cuda_compiler(doctor);
     pytorch(doctor);
+    noise(doctor, &start);
 }

@@ -42,6 +42,30 @@ static long long count_throttled(const char *root)
     return sum;
 }
 
+/* True if the system cools a processor by slowing it down. */
+static bool is_slowed(const char *root)
+{
+    static const char *const kinds[] = {"Processor", "intel_powerclamp", "cpufreq-",
+                                        "thermal-cpufreq-"};
+    char pattern[4096], path[4096], line[64];
+    glob_t found = {0};
+    bool slowed = false;
+    snprintf(pattern, sizeof pattern, "%s/sys/class/thermal/cooling_device*", root);
+    if (glob(pattern, 0, NULL, &found) == 0)
+        for (size_t i = 0; i < found.gl_pathc; i++) {
+            bool processor = false;
+            snprintf(path, sizeof path, "%s/type", found.gl_pathv[i]);
+            read_line("", path, line, sizeof line);
+            for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+                processor |= strncmp(line, kinds[k], strlen(kinds[k])) == 0;
+            snprintf(path, sizeof path, "%s/cur_state", found.gl_pathv[i]);
+            read_line("", path, line, sizeof line);
+            slowed |= processor && strtol(line, NULL, 10) > 0;
+        }
+    globfree(&found);
+    return slowed;
+}
+
 void kf_noise_read(const char *root, kf_noise *noise)
 {
     char line[128];
@@ -55,6 +79,7 @@ void kf_noise_read(const char *root, kf_noise *noise)
     read_line(root, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", noise->governor,
               sizeof noise->governor);
     noise->throttled = count_throttled(root);
+    noise->slowed = is_slowed(root);
 }
 
 static bool disagrees(kf_interval baseline)
@@ -78,7 +103,11 @@ bool kf_noise_words(const kf_noise *start, const kf_noise *now, kf_interval base
         if (!(start->busy > BUSY_SHARE * start->processors))
             remedy = "cpupower frequency-set -g performance";
     }
-    if (start && now && now->throttled > start->throttled) {
+    if ((start && start->slowed) || (now && now->slowed)) {
+        kf_buffer_format(&found, "%sthe processor is too hot and slowed down",
+                         found.size ? ", " : "");
+        remedy = "cool the machine, or run fewer programs";
+    } else if (start && now && now->throttled > start->throttled) {
         kf_buffer_format(&found, "%sthe processor was too hot %lld times", found.size ? ", " : "",
                          now->throttled - start->throttled);
         remedy = "cool the machine, or run fewer programs";
@@ -90,4 +119,13 @@ bool kf_noise_words(const kf_noise *start, const kf_noise *now, kf_interval base
     }
     if (found.size) kf_buffer_format(text, "timing is noisy: %s; remedy: %s", found.data, remedy);
     return found.size > 0;
+}
+
+const char *kf_noise_remedy(char *line)
+{
+    static const char start[] = "; remedy: ";
+    char *at = line ? strstr(line, start) : NULL;
+    if (!at) return "";
+    *at = '\0';
+    return at + sizeof start - 1;
 }

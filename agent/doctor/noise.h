@@ -17,6 +17,8 @@ typedef struct kf_noise {
     char governor[32];
     /* how often the processor was too hot since the start of the machine */
     long long throttled;
+    /* it is too hot now, and has a lower frequency for that */
+    bool slowed;
 } kf_noise;
 
 /* Reads /proc and /sys below `root`, "" for those of this machine. */
@@ -26,5 +28,7 @@ void kf_noise_read(const char *root, kf_noise *noise);
  * speedup of the baseline over itself, NaN if it was not measured. */
 bool kf_noise_words(const kf_noise *start, const kf_noise *now, kf_interval baseline,
                     kf_buffer *text);
+/* Cuts the remedy off such a line and returns it; "" if it has none. */
+const char *kf_noise_remedy(char *line);
 
 #endif

@@ -329,6 +329,7 @@ static bool fill(cJSON *task, const kf_import_suite *suite, const kf_import_prob
         !add_further(task, problem, options, hash) ||
         !add_torch(task, description, &inputs, &outputs, &scalars, &sizes) ||
         !copy_member(task, description, "tolerance") ||
+        !copy_member(task, description, "forbidden") ||
         !add_arguments(arguments, list_of(description, "inputs"), "input", "name", inputs) ||
         !add_arguments(arguments, list_of(description, "state"), "input", "argument", NULL) ||
         !add_arguments(arguments, list_of(description, "outputs"), "output", "name", outputs) ||

@@ -194,6 +194,12 @@ static bool is_address(const char *spec)
     return at && at > spec && (strncmp(at, "@http://", 8) == 0 || strncmp(at, "@https://", 9) == 0);
 }
 
+bool kf_llm_is_spec(const char *word)
+{
+    size_t length = strcspn(word, ",:");
+    return (word[length] && find_provider(word, length)) || is_address(word);
+}
+
 kf_llm *kf_llm_open(const char *spec, kf_error *error)
 {
     size_t length = strcspn(spec, ",:");

@@ -215,6 +215,8 @@ bool kf_llm_check_budget(const kf_llm *llm, const kf_budget *budget, kf_error *e
  * its start. */
 char *kf_llm_freeze(const char *spec, kf_error *error);
 
+/* True if the word looks like a spec: a provider and a colon or comma, or MODEL@http://… */
+bool kf_llm_is_spec(const char *word);
 /* Returns the run that "replay:RUN" names, malloc'd. NULL for any other spec, and if a file has
  * that name. */
 char *kf_llm_replayed_run(const char *spec);

@@ -207,14 +207,34 @@ static int end_call(exec *e, call *c)
     return status;
 }
 
+#define BLANKS " \t\r\n"
+
+/* True if the text begins and ends like {"text": …}. */
+static bool is_meant_as_json(const char *text, size_t size)
+{
+    static const char key[] = "\"text\"";
+    const char *at = text + strspn(text, BLANKS);
+    while (size && strchr(BLANKS, text[size - 1])) size--;
+    if (*at != '{' || text[size - 1] != '}') return false;
+    return strncmp(at + 1 + strspn(at + 1, BLANKS), key, sizeof key - 1) == 0;
+}
+
 /* Reads {"text": …}. Missing fields and fields of a wrong type are ignored. False: the reply is
  * plain text. */
 static bool read_json_reply(kf_llm_reply *reply, const char *text, size_t size)
 {
-    if (text[strspn(text, " \t\r\n")] != '{') return false;
+    kf_error why = {0};
+    if (text[strspn(text, BLANKS)] != '{') return false;
     kf_autofree char *mended = kf_mend_json(text, size);
     if (!mended || strlen(mended) != size) return false;
-    kf_auto(cJSON) json = kf_json_parse(mended, strlen(mended), KF_REPLY_BYTES, "reply", NULL);
+    kf_auto(cJSON) json = kf_json_parse(mended, strlen(mended), KF_REPLY_BYTES, "reply", &why);
+    if (!json && is_meant_as_json(mended, size)) {
+        kf_fail(&reply->error, KF_ERROR_IO,
+                "exec: the reply is no valid JSON: %.300s; write it with a JSON library, which "
+                "escapes line ends",
+                why.text);
+        return true;
+    }
     const cJSON *answer = cJSON_GetObjectItemCaseSensitive(json, "text"),
                 *model = cJSON_GetObjectItemCaseSensitive(json, "model");
     const cJSON *nested = cJSON_GetObjectItemCaseSensitive(json, "usage"),

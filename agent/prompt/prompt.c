@@ -251,6 +251,7 @@ static char *build(kf_prompt_kind kind, const kf_prompt_context *context, const 
         {"precision", context->task.precision, false},
         {"tolerance", context->task.tolerance, false},
         {"libraries", context->task.libraries, false},
+        {"forbidden", context->task.forbidden, false},
         {"device", context->device, false},
         {"hardware", b.hardware, false},
         {"workloads", context->task.workloads, false},

@@ -63,6 +63,8 @@ typedef struct kf_prompt_task {
     const char *tolerance;
     /* allowed besides the CUDA runtime: "cublas, cutlass" */
     const char *libraries;
+    /* what a source must not contain: "`torch.topk`, `.sort(`" */
+    const char *forbidden;
     /* Markdown table of those that are not hidden */
     const char *workloads;
     const char *baseline_source;

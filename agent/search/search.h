@@ -195,9 +195,9 @@ bool kf_search_refutes(kf_interval first, kf_status status, bool reverified, kf_
 /* Returns the source of a stored candidate with the values of its tunables as defaults, as
  * models and users see it; malloc'd. */
 char *kf_search_source(kf_store *store, const char *run, int64_t candidate, kf_error *error);
-/* Returns a model's name for the store and for reports, malloc'd: its spec without frozen
- * prices and without the command of an exec. */
-char *kf_search_model_name(const char *spec);
+/* Returns the name of models[index] for the store and for reports, malloc'd: its spec without
+ * frozen prices and without the command of an exec. The second model of a name is "NAME (2)". */
+char *kf_search_model_name(const char *const *models, size_t index);
 /* Returns the key under which verdicts are comparable, malloc'd: the judge's environment
  * (kf_judge_environment_id), and the baseline if it is not the task's own. A candidate with a
  * verdict under another key is measured again. Both verdicts stay. */

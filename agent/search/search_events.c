@@ -167,7 +167,7 @@ void kf_search_event_start(kf_search *s, bool resumed)
     kf_event_boolean(fields, "resumed", resumed);
     cJSON *models = cJSON_AddArrayToObject(fields, "models");
     for (size_t i = 0; i < settings->model_count; i++) {
-        kf_autofree char *name = kf_search_model_name(settings->models[i]);
+        kf_autofree char *name = kf_search_model_name(settings->models, i);
         cJSON *item = name ? cJSON_CreateString(name) : NULL;
         if (item && !cJSON_AddItemToArray(models, item)) cJSON_Delete(item);
     }

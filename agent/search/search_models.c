@@ -77,7 +77,8 @@ static char *without_prices(const char *spec)
     return kf_buffer_take(&text);
 }
 
-char *kf_search_model_name(const char *spec)
+/* Returns the name without a number. */
+static char *plain_name(const char *spec)
 {
     char *agent = kf_llm_agent_name(spec);
     if (agent) return agent;
@@ -86,6 +87,19 @@ char *kf_search_model_name(const char *spec)
     const char *exec = shown ? strstr(shown, "exec") : NULL;
     bool hides = exec && (exec == shown || strncmp(shown, "fallback", 8) == 0);
     return shown ? strndup(shown, hides ? (size_t)(exec + 4 - shown) : strlen(shown)) : NULL;
+}
+
+char *kf_search_model_name(const char *const *models, size_t index)
+{
+    kf_autofree char *name = plain_name(models[index]);
+    size_t number = 1;
+    for (size_t i = 0; i < index && name; i++) {
+        kf_autofree char *earlier = plain_name(models[i]);
+        number += earlier && strcmp(earlier, name) == 0;
+    }
+    char *numbered;
+    if (!name || number == 1) return kf_steal(&name);
+    return asprintf(&numbered, "%s (%zu)", name, number) < 0 ? NULL : numbered;
 }
 
 const char *kf_models_shown(const char *name)
@@ -130,7 +144,7 @@ bool kf_models_open(kf_search *s, kf_error *error)
         }
         kf_llm_set_budget(model->llm, &s->models.budget);
         if (!hide_secrets(s, model->llm, error)) return false;
-        model->name = kf_search_model_name(model->spec);
+        model->name = kf_search_model_name(settings->models, i);
         if (!model->name) return kf_fail_memory(error, "a model");
         s->models.count++;
     }

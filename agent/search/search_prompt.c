@@ -96,6 +96,13 @@ static void word_device(const kf_search *s, kf_buffer *out)
             "and cache reuse. Inline PTX, tensor cores, TMA, clusters and textures are not there.");
 }
 
+static void word_forbidden(const kf_search *s, kf_buffer *out)
+{
+    const cJSON *text;
+    cJSON_ArrayForEach(text, cJSON_GetObjectItemCaseSensitive(kf_task_json(s->task), "forbidden"))
+        kf_buffer_format(out, "%s`%s`", out->size ? ", " : "", text->valuestring);
+}
+
 static void word_libraries(const kf_search *s, kf_buffer *out)
 {
     for (const char *const *library = kf_task_libraries(s->task); *library; library++)
@@ -425,8 +432,8 @@ static bool shows_best(const kf_search *s, const kf_call *call)
 
 char *kf_search_prompt(kf_search *s, const kf_call *call, const char *note, kf_error *error)
 {
-    kf_autobuffer workloads = {0}, tolerance = {0}, device = {0}, libraries = {0}, figures = {0},
-                  failure = {0}, notes = {0}, hardware = {0}, flags = {0};
+    kf_autobuffer workloads = {0}, tolerance = {0}, device = {0}, libraries = {0}, forbidden = {0},
+                  figures = {0}, failure = {0}, notes = {0}, hardware = {0}, flags = {0};
     __attribute__((cleanup(parent_clear))) parent p = {0}, best = {0};
     __attribute__((cleanup(further_clear))) further others = {.count = 0};
     kf_autofree char *prototype = kf_task_prototype(s->task, false),
@@ -436,6 +443,7 @@ char *kf_search_prompt(kf_search *s, const kf_call *call, const char *note, kf_e
     word_tolerance(s, &tolerance);
     word_device(s, &device);
     word_libraries(s, &libraries);
+    word_forbidden(s, &forbidden);
     kf_hardware_card(s->workers ? kf_workers_hardware(s->workers) : s->progress.hardware,
                      &hardware);
     if (!kf_notes_read(
@@ -453,6 +461,7 @@ char *kf_search_prompt(kf_search *s, const kf_call *call, const char *note, kf_e
         .task.precision = kf_task_precision(s->task),
         .task.tolerance = text_of(&tolerance),
         .task.libraries = text_of(&libraries),
+        .task.forbidden = text_of(&forbidden),
         .device = text_of(&device),
         .hardware = text_of(&hardware),
         .task.workloads = text_of(&workloads),
@@ -480,7 +489,7 @@ char *kf_search_prompt(kf_search *s, const kf_call *call, const char *note, kf_e
     }
     if (!add_others(s, call, &context, &others, error)) return NULL;
     if (workloads.failed || tolerance.failed || device.failed || libraries.failed ||
-        figures.failed || failure.failed || notes.failed || flags.failed)
+        forbidden.failed || figures.failed || failure.failed || notes.failed || flags.failed)
         return kf_fail_memory(error, "a prompt"), NULL;
     return kf_prompt_build(kind_of(call->origin.step), &context, s->settings->prompts, error);
 }

@@ -8,6 +8,7 @@
 #include "kforge/file.h"
 #include "search_internal.h"
 #include "table.h"
+#include "throttling.h"
 
 /* jobs in a row that workers refuse, after which the run ends */
 #define REFUSALS 3
@@ -266,10 +267,15 @@ static void note_measured(kf_search *s, const kf_proposal *p, const kf_verdict *
                           int64_t candidate)
 {
     if (verdict->status != KF_CORRECT) return;
-    if (p->origin.step == KF_STEP_BASELINE)
-        s->progress.baseline = verdict->speedup;
-    else
+    if (p->origin.step != KF_STEP_BASELINE) {
         kf_verify_first(&s->verification, candidate, verdict->speedup);
+        return;
+    }
+    s->progress.baseline = verdict->speedup;
+    const char *flag = kf_throttling_find(verdict);
+    kf_autobuffer words = {0};
+    if (flag && kf_throttling_words(flag, &words))
+        kf_search_notify(s, KF_SEARCH_NEWS, "timing is noisy: %s", words.data);
 }
 
 bool kf_record_result(kf_search *s, kf_proposal *p, const kf_workers_result *result, bool *again,

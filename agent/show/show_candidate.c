@@ -252,6 +252,8 @@ static void print_findings(const kf_view *view, const kf_verdict *verdict)
                 : strcmp(flag, KF_FLAG_FULL_F32) == 0
                     ? "convolutions in f32 on both sides: with tf32 the baseline differs too much "
                       "from the oracle"
+                : strcmp(flag, KF_FLAG_GENERATED) == 0
+                    ? "the problem's own generator made inputs, with secret seeds"
                     : "suspicious, no conviction",
                 flag);
     }

@@ -165,6 +165,11 @@ static void list_files(const kf_view *view, const kf_task *task)
     for (int i = 0; libraries && libraries[i]; i++)
         fprintf(view->out, "%s%s", i ? ", " : "libraries ", libraries[i]);
     if (libraries && libraries[0]) fputc('\n', view->out);
+    int count = 0;
+    const cJSON *text;
+    cJSON_ArrayForEach(text, cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "forbidden"))
+        fprintf(view->out, "%s%s", count++ ? ", " : "forbidden ", text->valuestring);
+    if (count) fputc('\n', view->out);
 }
 
 static cJSON *workload_json(const kf_problem *problem, const char *device)

@@ -87,6 +87,13 @@ static bool open_spec(kf_workers *pool, const char *text, const kf_workers_optio
     return true;
 }
 
+bool kf_workers_here(const char *const *specs, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(specs[i], "local", 5) == 0) return true;
+    return count == 0;
+}
+
 kf_workers *kf_workers_open(const char *const *specs, size_t count,
                             const kf_workers_options *options, kf_error *error)
 {

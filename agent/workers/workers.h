@@ -82,6 +82,8 @@ typedef struct kf_workers_result {
 
 /* Cuts "*N" or "×N" off the end of a spec. *times is N, or 1. */
 bool kf_workers_times(char *spec, size_t *times, kf_error *error);
+/* True if this machine judges with these workers. */
+bool kf_workers_here(const char *const *specs, size_t count);
 /* Starts the workers. Their hellos may come much later, from a batch queue for example. See
  * kf_workers_hardware. */
 kf_workers *kf_workers_open(const char *const *specs, size_t count,

@@ -12,6 +12,7 @@
 #include "judge_count.h"
 #include "judge_describe.h"
 #include "judge_internal.h"
+#include "input_generator.h"
 #include "machine_failures.h"
 #include "kernelbench.h"
 #include "kforge/file.h"
@@ -278,11 +279,12 @@ void kf_judge_watch(kf_judge *judge, void (*step)(void *context, const char *wor
     judge->step_context = context;
 }
 
-static void say_step(const kf_judge *judge, const kf_problem *problem, int number, int count)
+static void say_step(const kf_judge *judge, const kf_problem *problem, bool timed, int number,
+                     int count)
 {
     char words[64];
     if (!judge->step) return;
-    snprintf(words, sizeof words, "%s %.40s, %d of %d", problem->timed ? "timing" : "checking",
+    snprintf(words, sizeof words, "%s %.40s, %d of %d", timed ? "timing" : "checking",
              problem->workload, number, count);
     judge->step(judge->step_context, words);
 }
@@ -337,7 +339,9 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
             kf_workload_verdict *result =
                 kf_verdict_add_workload(verdict, problem->workload, problem->timed);
             if (!result || (r->full_f32 && !kf_verdict_add_flag(verdict, KF_FLAG_FULL_F32)) ||
-                (r->frozen && !kf_verdict_add_flag(verdict, KF_FLAG_FROZEN)))
+                (r->frozen && !kf_verdict_add_flag(verdict, KF_FLAG_FROZEN)) ||
+                (kf_generator_is_needed(problem) &&
+                 !kf_verdict_add_flag(verdict, KF_FLAG_GENERATED)))
                 return kf_fail_memory(error, "a verdict");
             result->unseen = problem->unseen;
             kf_workbench bench = {
@@ -377,7 +381,7 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
                 .verdict = verdict,
                 .result = result};
             double started = kf_now(), before = r->clock.deadline;
-            say_step(r->judge, problem, ++number, count);
+            say_step(r->judge, problem, problem->timed && !options->check_only, ++number, count);
             bool done = kf_measure_workload(&bench, error);
             r->judge->waited += bench.waited;
             r->clock = bench.clock;
@@ -651,12 +655,27 @@ static bool judge_undisturbed(judge_round *r, kf_verdict **verdict, kf_error *er
     }
 }
 
+/* Adds a finding if the source contains what its task forbids. False without memory. */
+static bool find_forbidden(const kf_job *job, kf_verdict *verdict, bool *found)
+{
+    int line = 0;
+    const char *text = job->of_baseline ? NULL : kf_task_forbidden(job->task, job->source, &line);
+    *found = text != NULL;
+    if (!text) return true;
+    bool said = kf_verdict_add_finding(verdict, NULL, KF_CONTRACT_VIOLATION, KF_BLAME_CANDIDATE,
+                                       "source.forbidden", line, NAN,
+                                       "line %d has \"%s\", which the task forbids", line, text);
+    if (said) kf_verdict_conclude(verdict);
+    return said;
+}
+
 /* Judges a job into *verdict. False: a failure of the machine, the judge or the caller. */
 static bool judge_job(kf_judge *judge, kf_prepared *p, bool more, const volatile int *stop,
                       kf_verdict **verdict, kf_error *error)
 {
     kf_secret secret;
     const kf_job *job = p->job;
+    bool forbidden;
     p->stop = stop;
     /* A runner for torch.compile that an earlier job left unused serves no other job. */
     if (!kf_task_baseline_compiled(job->task, job->options.baseline))
@@ -665,6 +684,10 @@ static bool judge_job(kf_judge *judge, kf_prepared *p, bool more, const volatile
     if (!kf_secret_new(&secret, job->options.replay_key, error) ||
         !kf_prepared_await_trusted(p, error))
         return false;
+    if (!find_forbidden(job, *verdict, &forbidden)) return kf_fail_memory(error, "a verdict");
+    if (forbidden)
+        return kf_judge_describe_origin(*verdict, judge, job, &secret, 0) ||
+               kf_fail_memory(error, "a verdict");
     const kf_trusted_work *baseline = &p->trusted[KF_TRUSTED_BASELINE];
     const char *const *libraries = kf_task_file_libraries(job->task, baseline->file);
     /* A missing library is no fault of the task. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "device_work.h"
+#include "input_generator.h"
 #include "torch_plan.h"
 
 /* The timeout of a command of a runner that counts. */
@@ -92,6 +93,9 @@ bool kf_judge_count(kf_judge *judge, const kf_job *job, const char *binary, kf_v
     else if ((torch.workload = choose_workload(judge, job->task, problem)) < 0)
         taken =
             kf_counters_note(&counting.origin, "the task has no timed workload on this device", "");
+    else if (kf_generator_is_needed(problem))
+        taken = kf_counters_note(
+            &counting.origin, "the problem's own generator makes inputs only for measurements", "");
     else {
         counting.origin.workload = problem->workload;
         counting.call_seconds = call_seconds(verdict, problem->workload);

@@ -10,6 +10,7 @@
 #include "kforge/buffer.h"
 #include "kforge/file.h"
 #include "kforge/list.h"
+#include "input_generator.h"
 #include "runner_process.h"
 #include "input_secret.h"
 #include "torch_plan.h"
@@ -176,16 +177,25 @@ static bool call(lint_run *run, kf_runner *runner, const uint32_t *order, const 
     return call_some(run, runner, order, run->count, what, seconds, error);
 }
 
-/* Case c differs from case 0 in the one input `changed`. The independent cases differ in all. */
+static bool is_generated(const lint_run *run, int argument)
+{
+    return argument >= 0 && run->problem->arguments[argument].distribution.generated;
+}
+
+/* Case c differs from case 0 in the one input `changed`. The independent cases differ in all. One
+ * call makes all generated inputs, which may depend on each other, so they change together. */
 static void plan_cases(lint_run *run)
 {
+    bool has_generated = false;
     for (int c = 0; c < INDEPENDENT; c++)
         run->cases[run->count++] =
             (kf_lint_case){.problem = run->problem, .base = -1, .changed = -1};
     for (int i = 0; i < run->problem->argument_count; i++)
-        if (is_given(&run->problem->arguments[i]))
+        if (is_given(&run->problem->arguments[i]) && !(has_generated && is_generated(run, i))) {
             run->cases[run->count++] =
                 (kf_lint_case){.problem = run->problem, .base = 0, .changed = i};
+            has_generated = has_generated || is_generated(run, i);
+        }
 }
 
 static bool run_cases(lint_run *run, kf_error *error)
@@ -206,6 +216,7 @@ static bool run_cases(lint_run *run, kf_error *error)
     for (uint32_t c = 0; c < run->count; c++)
         for (int i = 0; i < problem->argument_count && run->cases[c].base >= 0; i++)
             if (is_given(&problem->arguments[i]) && i != run->cases[c].changed &&
+                !(is_generated(run, i) && is_generated(run, run->cases[c].changed)) &&
                 !device->buffers.copy_input(run->sets, (uint32_t)run->cases[c].base, c, i, error))
                 return false;
     if (!device->buffers.poison(run->sets, kf_secret_draw(&secret, "poison", 0, 0), error) ||
@@ -299,6 +310,7 @@ static void release(lint_run *run, const kf_torch_request requests[2])
     give_back(run, &requests[0], run->oracle);
     give_back(run, &requests[1], run->baseline);
     if (run->sets) run->judge->device->operations->buffers.sets_free(run->sets);
+    kf_generator_free(kf_steal(&run->judge->device->next_sets.generator));
     for (size_t i = 0; i < run->array_count; i++) free(run->arrays[i]);
     free(run->arrays);
 }
@@ -322,6 +334,12 @@ static bool run_programs(lint_run *run, const kf_torch_request requests[2], cons
         !start(run, &requests[1], baseline, "baseline", stop, &run->baseline, error))
         return false;
     kf_runner_event event = device->buffers.hand_over(run->sets, run->oracle, KF_ROLE_ORACLE);
+    kf_generator *generator = NULL;
+    if (kf_generator_is_needed(run->problem)) {
+        if (!(generator = kf_generator_new(run->problem, 1, NULL, error))) return false;
+        judge->device->next_sets.generator = generator;
+    }
+    if (event == KF_RUNNER_OK && generator) event = kf_generator_hand_over(generator, run->oracle);
     if (event == KF_RUNNER_OK)
         event = device->buffers.hand_over(run->sets, run->baseline, KF_ROLE_BASELINE);
     if (event == KF_RUNNER_STOPPED) return kf_fail(error, KF_ERROR_BUSY, "interrupted");

@@ -72,6 +72,10 @@ enum kf_wire_flags {
     /* MAP: maps a copy of an output, in host memory, for a check. BATCH: the oracle's runner calls
      * the task's own check with the copies of one set. */
     KF_WIRE_CHECK = 1024,
+    /* MAP: maps host memory for an argument, in the row `set`. BATCH: the oracle's runner fills a
+     * row with inputs of the problem's own generator. Payload: the row, and the seed as two numbers
+     * of 32 bits, the lower first. */
+    KF_WIRE_GENERATE = 2048,
 };
 
 /* Memory that a runner shares with the judge. The judge looks at it while a batch runs. */

@@ -232,6 +232,7 @@ kf_job *kf_job_of_baseline(const char *id, const kf_task *task, const char *name
     }
     job->options.torch = torch;
     job->options.kernelbench = false;
+    job->of_baseline = true;
     return kf_steal(&job);
 }
 

@@ -8,6 +8,8 @@
 
 enum { FLOATS = 1, INTEGERS = 2, BOOLS = 4 };
 #define REQUIRED NAN
+/* It has no formula, and every dtype. */
+#define GENERATED "generated"
 #define NUMBERS (FLOATS | INTEGERS)
 
 static const struct {
@@ -61,7 +63,7 @@ static bool read_kind(kf_json_reader *reader, kf_dtype dtype, kf_distribution_ki
                                  : "expected normal, uniform, integers, permutation, sorted, "
                                    "offsets, sparse, constant, one_hot, "
                                    "positive_definite, symmetric, "
-                                   "upper_triangular, lower_triangular or signs",
+                                   "upper_triangular, lower_triangular, signs or generated",
                             near ? near : "");
 }
 
@@ -96,7 +98,17 @@ bool kf_distribution_read(const kf_task *task, const kf_json_reader *parent, con
                           const char *key, kf_dtype dtype, kf_distribution_spec *spec)
 {
     kf_json_reader reader = kf_task_child(parent, object, key, -1);
-    if (reader.failed || !read_kind(&reader, dtype, &spec->kind)) return false;
+    if (reader.failed) return false;
+    const char *kind = kf_json_string(&reader, "kind");
+    if (!reader.failed && strcmp(kind, GENERATED) == 0) {
+        *spec = (kf_distribution_spec){.present = true,
+                                       .kind = KF_CONSTANT,
+                                       .a = kf_formula_number(0),
+                                       .b = kf_formula_number(0),
+                                       .generated = true};
+        return kf_json_finish(&reader);
+    }
+    if (!read_kind(&reader, dtype, &spec->kind)) return false;
     spec->present = true;
     double a = distributions[spec->kind].a_default, b = distributions[spec->kind].b_default;
     if (spec->kind == KF_INTEGERS && dtype == KF_BOOL) b = 2;
@@ -259,6 +271,7 @@ bool kf_distribution_resolve(const kf_distribution_spec *spec, const kf_binding 
                                                .a = a.number,
                                                .b = b.number,
                                                .vary = spec->vary,
-                                               .nonfinite = spec->nonfinite};
+                                               .nonfinite = spec->nonfinite,
+                                               .generated = spec->generated};
     return check(argument, error);
 }

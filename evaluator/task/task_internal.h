@@ -34,7 +34,7 @@ typedef struct kf_distribution_spec {
     kf_distribution_kind kind;
     /* with their defaults filled in */
     kf_formula a, b;
-    bool vary, nonfinite;
+    bool vary, nonfinite, generated;
 } kf_distribution_spec;
 
 /* Strings of all structs here are borrowed from kf_task.json. */
@@ -125,6 +125,8 @@ struct kf_task {
 
     const char *name, *description, *entry, *precision;
     bool held_out, aliasing;
+    /* strings that no candidate may contain; NULL without */
+    const cJSON *forbidden;
     /* ends with NULL */
     const char *libraries[KF_MAX_LIBRARIES + 1];
     kf_param_table params;

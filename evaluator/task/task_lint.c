@@ -31,6 +31,8 @@ typedef struct kf_lint {
     bool ragged[KF_TASK_DEVICES];
     /* inputs that are not constant in some workload */
     bool drawn[KF_MAX_ARGUMENTS];
+    /* the problem's own get_inputs makes an input */
+    bool generated;
     /* the judge may vary an input, or a workload draws it in another way */
     bool varied;
     /* 1 + number of the first timed workload in which most input elements follow from the task */
@@ -220,6 +222,7 @@ static double entropy(const kf_problem_argument *argument)
     const kf_distribution *d = &argument->distribution;
     double n = (double)argument->elements, last = (double)argument->shape[argument->dims - 1];
     bool is_float = kf_dtype_is_float(argument->dtype);
+    if (d->generated) return 8 * n;
     switch (d->kind) {
     case KF_CONSTANT: return 0;
     case KF_INTEGERS: return n * log2(fmax(d->b - d->a, 1));
@@ -294,7 +297,12 @@ static void check_inputs(kf_lint *lint)
                 "it is constant in every workload");
     for (int i = 0; i < task->argument_count; i++)
         if (lint->drawn[i] && lint->predictable[i]) say_predictable(lint, i);
-    if (drawn && !lint->varied)
+    if (lint->generated)
+        say(lint, KF_LINT_WARNING, "distribution.generated", "arguments",
+            "describe them by distributions if you can",
+            "the problem's own get_inputs makes inputs: the judge draws its seeds, and varies "
+            "nothing else");
+    else if (drawn && !lint->varied)
         say(lint, KF_LINT_WARNING, "distribution.not_varied", "arguments",
             "let one vary if the mathematics allows it, or add workloads with other "
             "distributions",
@@ -386,7 +394,9 @@ static void check_workload(kf_lint *lint, int workload, int device)
     }
     for (int i = 0; i < problem.argument_count; i++) {
         if (is_filled(&task->arguments[i])) {
-            lint->drawn[i] |= problem.arguments[i].distribution.kind != KF_CONSTANT;
+            const kf_distribution *drawn = &problem.arguments[i].distribution;
+            lint->drawn[i] |= drawn->kind != KF_CONSTANT || drawn->generated;
+            lint->generated |= drawn->generated;
             const kf_distribution_spec *own = task->workloads[workload].distributions;
             lint->varied |= problem.arguments[i].distribution.vary || (own && own[i].present);
         }

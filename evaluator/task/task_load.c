@@ -300,6 +300,20 @@ bool kf_task_allows_aliasing(const kf_task *task)
     return task->aliasing;
 }
 
+const char *kf_task_forbidden(const kf_task *task, const char *source, int *line)
+{
+    const cJSON *text;
+    cJSON_ArrayForEach(text, task->forbidden)
+    {
+        const char *found = strstr(source, text->valuestring);
+        if (!found) continue;
+        *line = 1;
+        for (const char *at = source; at < found; at++) *line += *at == '\n';
+        return text->valuestring;
+    }
+    return NULL;
+}
+
 bool kf_task_is_unseen(const kf_task *task, int workload)
 {
     return workload >= 0 && workload < task->workload_count &&

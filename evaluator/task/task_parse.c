@@ -427,6 +427,13 @@ static bool read_metadata(kf_task *task, kf_json_reader *top)
                                 policies, 2, "policy");
     if (policy < 0) return false;
     task->aliasing = policy == 1;
+    int forbidden_count;
+    task->forbidden = kf_task_array(top, "forbidden", 64, &forbidden_count);
+    const cJSON *text;
+    cJSON_ArrayForEach(text, task->forbidden) if (
+        !cJSON_IsString(text) ||
+        !text->valuestring[0]) return kf_json_complain(top, "forbidden",
+                                                       "expected strings that are not empty");
     kf_json_string_or(top, "family", NULL);
     kf_json_string_or(top, "license", NULL);
     kf_json_object_or_null(top, "origin");

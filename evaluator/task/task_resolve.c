@@ -96,6 +96,15 @@ static bool make_distribution(const kf_making *making, int index, kf_problem_arg
     if (workload->distributions && workload->distributions[index].present)
         spec = &workload->distributions[index];
     kf_error inner = {0};
+    const cJSON *torch = making->task->torch.object;
+    int inputs = cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(torch, "inputs"));
+    const kf_task_file *oracle = &making->task->sources.files[making->task->sources.oracle];
+    if (spec->generated && (index >= inputs || oracle->kind != KF_SOURCE_TORCH)) {
+        kf_fail(&inner, KF_ERROR_INPUT,
+                "\"generated\" is for \"inputs\" of \"torch\", and needs an oracle of kind "
+                "\"torch\"");
+        return refuse(making, index, ".distribution", &inner);
+    }
     if (kf_distribution_resolve(spec, making->bindings, making->count, argument, &inner))
         return true;
     return refuse(making, index, ".distribution", &inner);
@@ -109,7 +118,7 @@ static bool make_distribution(const kf_making *making, int index, kf_problem_arg
 
 static bool same_distribution(const kf_distribution *a, const kf_distribution *b)
 {
-    return a->kind == b->kind && a->a == b->a && a->b == b->b;
+    return a->kind == b->kind && a->generated == b->generated && a->a == b->a && a->b == b->b;
 }
 
 /* True if a workload has the params of this one. */

@@ -114,7 +114,40 @@ OF_SMALLNESS = (
 )
 
 
+# Reasons against inputs that are drawn from distributions, which its own get_inputs may not have.
+OF_DRAWN_INPUTS = (
+    "inputs.distribution",
+    "inputs.fixed",
+    "inputs.without_influence",
+    "outputs.data_shape",
+    "outputs.nonfinite",
+) + OF_SMALLNESS
+
+
 def describe(path, patches, options):
+    """Describes the problem. If it is unfit with inputs that kforge draws, with its own inputs."""
+    options.generated = None
+    try:
+        return describe_all(path, patches, options)
+    except Unfit as unfit:
+        declared = hasattr(load.Problem.read(path, patches, options.class_name).module, "KFORGE")
+        if unfit.rule not in OF_DRAWN_INPUTS or declared:
+            raise
+        options.generated = reason = unfit
+    try:
+        description = describe_all(path, patches, options)
+    except Unfit as own:
+        more = "" if str(own) == str(reason) else "; with its own inputs: %s" % own
+        raise Unfit(reason.rule, "%s%s" % (reason, more)) from own
+    description["notes"].insert(
+        0,
+        "inputs: own generator, get_inputs with seeds that the judge draws, since otherwise: %s"
+        % reason,
+    )
+    return description
+
+
+def describe_all(path, patches, options):
     """Describes the problem: with all its workloads if it lists some, else at one size."""
 
     def describe_one(path, patches):
@@ -143,6 +176,8 @@ def describe_bundle(path, patches, options):
     description["problem"] = translated["text"]
     if translated.get("definition"):
         description["definition"] = translated["definition"]
+    if translated.get("forbidden"):
+        description["forbidden"] = translated["forbidden"]
     if translated["solution"]:
         description["solution"] = translated["solution"]
     description["notes"] = translated["notes"] + description["notes"]
@@ -237,7 +272,8 @@ def describe_at(path, patches, options, keep_state, times, tried):
             "%d million elements, and its constants can't be halved to fewer: too large to be measured here"
             % (smallest >> 20),
         )
-    args = Arguments(small, options.mode, declared_task.distributions(small, task))
+    declared = declared_task.distributions(small, task)
+    args = Arguments(small, options.mode, declared, options.generated)
     if size is not None and size.outputs is None and small is not problem:
         note = full_shapes.complete(path, problem, patches, small_patches, size, options)
         notes += [note] if note else []

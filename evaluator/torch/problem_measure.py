@@ -4,8 +4,6 @@ import contextlib
 import copy
 import inspect
 import math
-import random
-import sys
 import time
 
 import torch
@@ -14,7 +12,7 @@ import distributions as dist
 import float64
 import load
 from flops import FlopCounter
-from formats.this_device import OnThisDevice
+from generated import Unseeded, draw
 
 FAINT = 0.01  # outputs that other inputs change by less are worth another look
 # Outputs that other inputs change by less are held to f32, whatever convolutions may: tf32 leaves
@@ -64,68 +62,8 @@ def input_names(model, count):
     return load.forward_names(model, count)
 
 
-class Unseeded:
-    """While active, the seeds and generators of a problem file count for nothing: a file that seeds
-    itself would give the same numbers in every draw. `module`: the file's namespace, which may have
-    these functions under names of its own."""
-
-    DRAWS = ("rand", "randn", "randint", "randperm", "normal", "bernoulli", "multinomial")
-    DRAWS += ("poisson",)
-    METHODS = ("normal_", "uniform_", "random_", "bernoulli_", "exponential_")
-    METHODS += ("log_normal_", "cauchy_", "geometric_")
-
-    def __init__(self, module):
-        self.module = module
-
-    def __enter__(self):
-        self.originals = []
-        for name in self.DRAWS:
-            self._replace(torch, name, self._without_generator(getattr(torch, name)))
-        for name in self.METHODS:
-            self._replace(torch.Tensor, name, self._without_generator(getattr(torch.Tensor, name)))
-        for owner in (torch, torch.random, torch.cuda):
-            self._replace(owner, "manual_seed", lambda seed: torch.default_generator)
-        self._replace(torch.cuda, "manual_seed_all", lambda seed: None)
-        self._replace(random, "seed", lambda *_: None)
-        drawn = random.getrandbits(31)
-        self._replace(random, "Random", self._drawn(random.Random, drawn))
-        numpy = sys.modules.get("numpy")
-        if numpy is not None:
-            self._replace(numpy.random, "seed", lambda *_: None)
-            default_rng, state = numpy.random.default_rng, numpy.random.RandomState
-            self._replace(numpy.random, "default_rng", lambda *_: default_rng(drawn))
-            self._replace(numpy.random, "RandomState", self._drawn(state, drawn))
-        given = {id(original): getattr(owner, name) for owner, name, original in self.originals}
-        for name, value in list(vars(self.module).items()):
-            if id(value) in given:
-                self._replace(self.module, name, given[id(value)])
-
-    def __exit__(self, *_):
-        for owner, name, original in reversed(self.originals):
-            setattr(owner, name, original)
-
-    def _replace(self, owner, name, new):
-        self.originals.append((owner, name, getattr(owner, name)))
-        setattr(owner, name, new)
-
-    @staticmethod
-    def _drawn(kind, seed):
-        """Returns the class with that seed, whatever it is given. Libraries ask with isinstance."""
-        seeded = {"__init__": lambda self, *_: kind.__init__(self, seed)}
-        return type(kind.__name__, (kind,), seeded)
-
-    @staticmethod
-    def _without_generator(original):
-        def draw(*args, generator=None, **kwargs):
-            return original(*args, **kwargs)
-
-        return draw
-
-
 def draw_inputs(problem, seed):
-    load.seed_all(seed)
-    with OnThisDevice(), Unseeded(problem.module):
-        inputs = problem.inputs()
+    inputs = draw(problem, seed)
     for i, value in enumerate(inputs):
         if not isinstance(value, (torch.Tensor, bool, int, float)):
             raise Unfit(
@@ -183,12 +121,23 @@ def aliases(output, others):
 # ---- measuring -----------------------------------------------------------------------------------
 
 
+def require_draws(names, first, second):
+    """Refuses inputs of two seeds that are equal, and numbers that differ."""
+    tensors = [(a, b) for a, b in zip(first, second) if isinstance(a, torch.Tensor)]
+    if all(a.shape == b.shape and torch.equal(a, b) for a, b in tensors):
+        raise Unfit("inputs.fixed", "get_inputs gives the same inputs whatever the seed is")
+    for name, a, b in zip(names, first, second):
+        if not isinstance(a, torch.Tensor) and a != b:
+            raise Unfit("inputs.type", "input %s is another number in each draw" % name)
+
+
 class Arguments:
     """A problem's inputs and state at one size: specifications, and values drawn from them."""
 
-    def __init__(self, problem, mode, declared=None):
-        """`declared`: {input: distribution}, which need not be measured."""
-        self.problem, self.mode = problem, mode
+    def __init__(self, problem, mode, declared=None, generated=None):
+        """`declared`: {input: distribution}, which need not be measured. `generated`: the reason
+        for which get_inputs makes all inputs (generated.py), or None."""
+        self.problem, self.mode, self.generated = problem, mode, generated
         with dist.Watch() as watch:
             self.first = draw_inputs(problem, 42)
             watched = [watch.spec(v) if isinstance(v, torch.Tensor) else None for v in self.first]
@@ -205,6 +154,8 @@ class Arguments:
         self.own_precision = None
         # An input of offsets -> the input and the dimension that its last one counts
         self.counted = {}
+        if generated:
+            require_draws(self.names, self.first, second)
         for i, (name, a, b, spec) in enumerate(zip(self.names, self.first, second, watched)):
             if not isinstance(a, torch.Tensor):
                 self.specs.append(None)
@@ -212,6 +163,9 @@ class Arguments:
             dtype_name(a, "input " + name)
             if a.shape != b.shape:
                 raise Unfit("inputs.random_shape", "input %s has another shape each time" % name)
+            if generated:
+                self.specs.append({"kind": "generated"})
+                continue
             spec = (declared or {}).get(name, spec)
             total = None if spec else dist.total_of_offsets(a, b)
             if total and self._find_extent(i, total):
@@ -289,6 +243,8 @@ class Arguments:
 
     def values(self, seed):
         """Returns inputs drawn as the judge draws them. Numbers stay."""
+        if self.generated:
+            return draw_inputs(self.problem, seed)
         generator = torch.Generator().manual_seed(seed)
         return [
             dist.sample(s, v.shape, v.dtype, generator) if s else v
@@ -444,12 +400,19 @@ def measure_inputs(args, inputs, outputs):
             continue
         if torch.equal(inputs[i], others[i]):  # offsets of one row: no other values exist
             continue
-        changed = args.call(inputs[:i] + [others[i]] + inputs[i + 1 :])
+        try:
+            changed = args.call(inputs[:i] + [others[i]] + inputs[i + 1 :])
+        except Exception:
+            if not args.generated:
+                raise
+            changed = []  # It has to fit the others, so it has influence.
         args.model.load_state_dict(before)
         if same_shapes(outputs, changed) and difference(outputs, changed) == 0:
-            raise Unfit(
-                "inputs.without_influence", "input %s does not influence the output" % args.names[i]
-            )
+            reason = "input %s does not influence the output" % args.names[i]
+            # Its own inputs may be the only ones that a problem takes, and show no more of it.
+            if not args.generated or str(args.generated) == reason:
+                raise Unfit("inputs.without_influence", reason)
+            args.notes.append("%s: a candidate may ignore it" % reason)
 
 
 def without_gradient(args, inputs):

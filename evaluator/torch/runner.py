@@ -47,7 +47,7 @@ MOST_SETS, MOST_ARGUMENTS = 1024, 512
 MUCH_TEMPORARY = 8 << 30
 LOAD, SCALARS, MAP, UNMAP, PING, BATCH, QUIT, COUNT = 1, 2, 3, 4, 5, 6, 7, 8
 NULL, READ_ONLY, LEDGER, FORGET, ARENA, STREAM_PAGE = 1, 2, 4, 8, 16, 32
-PROGRESS, CHECK = 128, 1024
+PROGRESS, CHECK, GENERATE = 128, 1024, 2048
 OK, LOAD_FAILED, DEVICE_ERROR, MAP_FAILED, BAD_COMMAND = 0, 1, 2, 3, 4
 # codes of DEVICE_ERROR
 OUT_OF_MEMORY, EXCEPTION, EXCEPTION_OF_OTHERS, REFUSED = 2, 20001, 20002, 20003
@@ -106,6 +106,7 @@ class Runner(output_directory.Writer):
         self.compiled = None
         self.buffers = {}  # set -> {argument: tensor}
         self.checked = {}  # the same, of results that the problem's own check gets
+        self.rows = {}  # row -> {argument: memory}, for inputs that the problem itself makes
         self.scalars = {}
         self.prepared = {}
         self.kept = []
@@ -241,6 +242,10 @@ class Runner(output_directory.Writer):
                 return OK
             if self.loaded is None:
                 return BAD_COMMAND
+            if flags & GENERATE:
+                memory = mmap.mmap(fd, length, offset=command[7])
+                self.rows.setdefault(number, {})[argument] = memory
+                return OK
             if flags & CHECK:
                 self.checked.setdefault(number, {})[argument] = self.result(argument, command, fd)
                 return OK
@@ -278,6 +283,7 @@ class Runner(output_directory.Writer):
     def unmap(self):
         self.kept.clear()
         self.checked.clear()
+        self.rows.clear()
         self.prepared.clear()
         self.buffers.clear()
         self.ledger = self.calls_plan = self.calls_memory = None
@@ -311,6 +317,10 @@ class Runner(output_directory.Writer):
                 self.call_nothing(order)
             elif flags & CHECK:
                 code = self.check(order[0])
+            elif flags & GENERATE:
+                import generated
+
+                generated.fill(self.loaded, order[1] | order[2] << 32, self.rows[order[0]])
             elif self.loaded.role == "oracle":
                 for number in order:
                     given, state = self.prepare(number)

@@ -5,9 +5,10 @@
 
 #include "inputs_formula.h"
 
-/* Makes got and expected comparable as numbers. True if both are finite then. If both are the same
- * NaN or infinity, both become 0. False if they differ in kind. `largest` and `roundoff` are those
- * of the output's type; `no_infinity`: f8e4m3. */
+/* Makes got and expected comparable as numbers. True if both are finite then. If both are NaN, the
+ * same infinity, or beyond the largest number, both become 0: such elements are right, and their
+ * size says nothing about the scale of the others. False if they differ in kind. `largest` and
+ * `roundoff` are those of the output's type; `no_infinity`: f8e4m3. */
 KF_FORMULA int kf_comparable(double largest, double roundoff, int no_infinity, double *got,
                              double *expected)
 {
@@ -16,14 +17,20 @@ KF_FORMULA int kf_comparable(double largest, double roundoff, int no_infinity, d
         *got = *expected = 0;
         return same;
     }
-    /* near the largest number one rounding decides between it and infinity */
     double signed_largest = copysign(largest, *expected);
+    int same_sign = (signbit(*got) != 0) == (signbit(*expected) != 0),
+        overflows = no_infinity ? isnan(*got) != 0 : isinf(*got) && same_sign;
+    if (fabs(*expected) > largest) {
+        int saturates = *got == signed_largest && (no_infinity || !isinf(*expected));
+        if (overflows || saturates) {
+            *got = *expected = 0;
+            return 1;
+        }
+        if (isinf(*expected)) return 0;
+    }
+    /* near the largest number one rounding decides between it and infinity */
     int at_edge = fabs(*expected) >= largest * (1 - 4 * roundoff);
-    int same_sign = (signbit(*got) != 0) == (signbit(*expected) != 0);
-    if (at_edge && (no_infinity ? isnan(*got) != 0 : isinf(*got) && same_sign))
-        *got = signed_largest;
-    else if (isinf(*expected) && !(no_infinity && *got == signed_largest))
-        return 0;
+    if (at_edge && overflows) *got = signed_largest;
     if (fabs(*expected) > largest) *expected = signed_largest;
     return isfinite(*got) != 0;
 }

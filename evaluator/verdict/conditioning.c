@@ -19,29 +19,31 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 31;
 }
 
-/* Defines a function that moves elements of one width to a neighbour. Zeros, subnormal numbers and
- * the largest numbers stay. */
-#define KF_NUDGE(name, type, mantissa, exponents)                                            \
+/* Defines a function that moves elements of one width by a step in the last place. Zeros, subnormal
+ * numbers and the largest numbers stay. */
+#define KF_NUDGE(name, type, mantissa, exponents, step)                                      \
     static void name(type *bits, int64_t count, uint64_t seed, uint64_t most, uint64_t up)   \
     {                                                                                        \
         for (int64_t i = 0; i < count; i++) {                                                \
             int exponent = (int)(bits[i] >> (mantissa) & (exponents));                       \
             uint64_t chance = mix(seed + (uint64_t)i);                                       \
             if (exponent == 0 || exponent >= (exponents)-1 || chance >> 11 > most) continue; \
-            bits[i] = (type)(chance & up ? bits[i] + 1 : bits[i] - 1);                       \
+            bits[i] = (type)(chance & up ? bits[i] + (step) : bits[i] - (step));             \
         }                                                                                    \
     }
-KF_NUDGE(nudge_f32, uint32_t, 23, 0xff)
-KF_NUDGE(nudge_f16, uint16_t, 10, 0x1f)
-KF_NUDGE(nudge_bf16, uint16_t, 7, 0xff)
-KF_NUDGE(nudge_f8e4m3, uint8_t, 3, 0xf)
-KF_NUDGE(nudge_f8e5m2, uint8_t, 2, 0x1f)
+KF_NUDGE(nudge_f64, uint64_t, 52, 0x7ff, UINT64_C(1) << 29)
+KF_NUDGE(nudge_f32, uint32_t, 23, 0xff, 1)
+KF_NUDGE(nudge_f16, uint16_t, 10, 0x1f, 1)
+KF_NUDGE(nudge_bf16, uint16_t, 7, 0xff, 1)
+KF_NUDGE(nudge_f8e4m3, uint8_t, 3, 0xf, 1)
+KF_NUDGE(nudge_f8e5m2, uint8_t, 2, 0x1f, 1)
 
 void kf_nudge(kf_dtype dtype, void *data, int64_t count, uint64_t seed, double share)
 {
     uint64_t most = (uint64_t)(share * 0x1p53), up = share < 1 ? UINT64_MAX : 1;
     seed = mix(seed);
     switch (dtype) {
+    case KF_F64: nudge_f64(data, count, seed, most, up); break;
     case KF_F32:
     case KF_TF32: nudge_f32(data, count, seed, most, up); break;
     case KF_F16: nudge_f16(data, count, seed, most, up); break;
@@ -55,6 +57,7 @@ void kf_nudge(kf_dtype dtype, void *data, int64_t count, uint64_t seed, double s
 double kf_nudge_unit(kf_dtype dtype)
 {
     switch (dtype) {
+    case KF_F64:
     case KF_F32:
     case KF_TF32: return kf_dtype_roundoff(KF_F32);
     case KF_F16:
@@ -132,24 +135,39 @@ double kf_terms_share(kf_terms_search *search)
     return is_complete(search) ? 0 : exp2(-2.0 * depth(search));
 }
 
-void kf_terms_note(kf_terms_search *search, const double *before, const double *again,
-                   const double *after, int64_t count)
+/* True if an element moved by more than the noise. A value that became NaN or infinite has moved.
+ */
+static bool has_moved(double before, double after, double noise)
 {
-    int64_t changed = 0;
+    return !(fabs(after - before) <= noise * fabs(before));
+}
+
+void kf_terms_note(kf_terms_search *search, const double *before, const double *again,
+                   const double *all, const double *after, int64_t count)
+{
+    int64_t counted = 0, changed = 0;
     double noise = 0;
     for (int64_t i = 0; i < count; i++)
-        if (before[i] != 0) noise = fmax(noise, 4 * fabs(again[i] - before[i]) / fabs(before[i]));
-    for (int64_t i = 0; i < count; i++)
-        changed += !(fabs(after[i] - before[i]) <= noise * fabs(before[i]));
+        if (before[i] != 0 && isfinite(before[i]))
+            noise = fmax(noise, 4 * fabs(again[i] - before[i]) / fabs(before[i]));
+    for (int64_t i = 0; i < count; i++) {
+        if (!isfinite(before[i]) || !has_moved(before[i], all[i], noise)) continue;
+        counted++;
+        changed += has_moved(before[i], after[i], noise);
+    }
+    if (!counted) {
+        *search = (kf_terms_search){.high = 1, .repeats = REPEATS, .terms = 1};
+        return;
+    }
     if (search->high - search->low > 1) {
-        if ((double)changed > 0.6 * (double)count)
+        if ((double)changed > 0.6 * (double)counted)
             search->low = depth(search);
         else
             search->high = depth(search);
         return;
     }
     search->repeats++;
-    search->seen += count;
+    search->seen += counted;
     search->changed += changed;
     if (!is_complete(search)) return;
     /* One element may have misled the bisection. Goes to the depth at which some change. */

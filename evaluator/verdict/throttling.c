@@ -117,6 +117,15 @@ bool kf_throttling_words(const char *flag, kf_buffer *text)
     return true;
 }
 
+const char *kf_throttling_now(uint64_t reasons_now, const char **remedy)
+{
+    const kf_sample sample = {.throttle = reasons_now};
+    size_t i = reason_of(&sample, false);
+    if (i == REASONS) return NULL;
+    *remedy = reasons[i].remedy;
+    return reasons[i].words;
+}
+
 bool kf_throttling_next(const char *flag, kf_buffer *text)
 {
     parts p;

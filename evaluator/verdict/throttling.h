@@ -28,6 +28,9 @@ bool kf_throttling_flag(kf_verdict *verdict, const kf_workload_verdict *workload
 const char *kf_throttling_find(const kf_verdict *verdict);
 /* Appends the flag in words, with the remedy. False for another flag. */
 bool kf_throttling_words(const char *flag, kf_buffer *text);
+/* Returns what slows a GPU down now, by NVML's reasons of this moment, and the remedy. NULL:
+ * nothing does. The power cap does not count, since the figures are not known yet. */
+const char *kf_throttling_now(uint64_t reasons, const char **remedy);
 /* Appends the next step as one sentence: the remedy, and to measure again. */
 bool kf_throttling_next(const char *flag, kf_buffer *text);
 

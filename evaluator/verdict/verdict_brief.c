@@ -248,6 +248,7 @@ static const struct {
     {"sanitizer.memcheck", "Fix the invalid access that memcheck reports."},
     {"sanitizer.racecheck", "Add the missing barrier between accesses to shared memory."},
     {"signal.outside", "Free memory on the machine and judge the same source again."},
+    {"source.forbidden", "Leave out what the task's `forbidden` lists, in comments, too."},
     {"state.cached", "Read the parameters in forward, at each call."},
     {"state.constructed", "Read the parameters in forward, because the judge replaces them."},
     {"stream.left", "Join other streams to the call's stream with events."},

@@ -73,6 +73,8 @@ typedef struct kf_distribution {
     bool vary;
     /* ±inf and NaN are legal in this input */
     bool nonfinite;
+    /* the problem file's own get_inputs makes it; a, b and `kind` mean nothing */
+    bool generated;
     /* Integers [stray_low, stray_high) are legal in any place, because another workload that
      * differs only in this argument's distribution draws them there. Without any: equal numbers. */
     double stray_low, stray_high;

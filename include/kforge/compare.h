@@ -26,9 +26,11 @@
  *     tf32                3     for the maximum 5: operands rounded or truncated, which is 4 u of a
  *                               product that may be nearly all of an element. bf16 operands err by
  *                               4 u RMS.
- *     f16, bf16, 8 bits   1     their sums belong in f32
+ *     f16, bf16           1     their sums belong in f32
+ *     8 bits              1     the same; for the RMS 1/2, and rounding towards zero passes: 1 u
+ *                               would allow e5m2 values that are all a sixth too large
  *
- * f16 and bf16: every output of these types is rounded once. For the RMS, ratio multiplies only
+ * 16 and 8 bits: every output of these types is rounded once. For the RMS, ratio multiplies only
  * the part of the baseline's error beyond that rounding. With a baseline that rounds once, 1.4 u
  * are allowed. Over K >= 1024 terms, f16 accumulators err by 6 u. Those of a tensor core, which
  * adds 8 or 16 products exactly first, err by 2.4 and 1.7 u.
@@ -110,7 +112,7 @@ double kf_error_rms(const kf_error_sums *sums);
 
 /* Moves a share of the elements of a floating input to the next larger or smaller magnitude of its
  * type, by chance. A share below 1 moves only to larger ones, so that no two moves cancel exactly.
- * Zeros and subnormal numbers stay, f64 and integers too. */
+ * f64 moves by a rounding of f32. Zeros and subnormal numbers stay, integers too. */
 void kf_nudge(kf_dtype dtype, void *data, int64_t count, uint64_t seed, double share);
 /* Returns the unit roundoff of an input that kf_nudge changes, 0 for other types. */
 double kf_nudge_unit(kf_dtype dtype);
@@ -141,9 +143,13 @@ typedef struct kf_terms_search {
 /* Returns the share of the inputs to move next, or 0 at the end. Then search->terms is known. */
 double kf_terms_share(kf_terms_search *search);
 /* Notes a sample of expected values before and after. `again`: the values before, computed once
- * more, because an oracle with atomics differs from run to run. */
+ * more, because an oracle with atomics differs from run to run. `all`: after KF_TERMS_ALL of the
+ * inputs moved. Elements that do not move then count for nothing: a mask, zeros of a ReLU, and
+ * those that are NaN or infinite. */
 void kf_terms_note(kf_terms_search *search, const double *before, const double *again,
-                   const double *after, int64_t count);
+                   const double *all, const double *after, int64_t count);
+/* Nearly all inputs, but below 1, since kf_nudge then moves all of them in one direction. */
+#define KF_TERMS_ALL 0x1.ffp-1
 
 /* Returns the number of terms of an output if input `varied` is varied; `varied` below 0: no input.
  * `terms`: found without variations. */

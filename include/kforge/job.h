@@ -104,6 +104,8 @@ typedef struct kf_job {
      * one of them, but does not measure it (finding "code.known"). */
     char **known_code;
     size_t known_count;
+    /* the source is the task's own baseline, to which "forbidden" does not apply */
+    bool of_baseline;
     kf_job_options options;
 } kf_job;
 

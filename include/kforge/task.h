@@ -156,6 +156,8 @@ double kf_problem_least_bytes(const kf_problem *problem);
 /* True for "aliasing": "allow": results of calls may share memory. They are copied out in the
  * stream of the calls, while the clock runs, as the next layer would read them. */
 bool kf_task_allows_aliasing(const kf_task *task);
+/* Returns the first string of "forbidden" that a source contains, with its line. NULL without. */
+const char *kf_task_forbidden(const kf_task *task, const char *source, int *line);
 /* True for "held_out": the task stays out of training data and of the tuning of prompts. */
 bool kf_task_held_out(const kf_task *task);
 /* Returns the validated task.json, for metadata (family, tags, license). */

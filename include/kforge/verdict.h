@@ -48,6 +48,7 @@ bool kf_workload_add_sample(kf_workload_verdict *workload, const kf_sample *samp
 /* The Python solution was judged with the weights that its constructor drew, because it had
  * replaced them (docs/internals/pytorch.md, Frozen weights). */
 #define KF_FLAG_FROZEN "state.frozen"
+#define KF_FLAG_GENERATED "inputs.generated"
 /* An output has the precision of tf32 operands, and the baseline was more exact. PyTorch's defaults
  * allow tf32 for convolutions on a GPU. */
 #define KF_FLAG_TF32 "precision.tf32"

@@ -135,6 +135,11 @@ wait $pid
 grep -q "continue with: kforge bench --resume b" err || fail "does not say how to go on: $(cat err)"
 expect 3 bench "$root/tasks" --only axpy --model "$replay" --workers 'exit 7' --store failing.db
 case $err in *"status 7"*) ;; *) fail "does not say why: $err" ;; esac
+# --quiet leaves the reason of a failure, and of a bench without one only the report.
+expect 3 bench "$root/tasks" --only axpy --model "$replay" --workers 'exit 7' --store failing.db --quiet
+complains "status 7"
+expect 0 bench "$root/tasks" --only axpy --model "$replay" --workers "$fake" --store calm.db -q
+[[ -z $err && $out == *"1 of 1 problems"* ]] || fail "--quiet: $out $err"
 
 # ---- one machine's figures: where a bench was begun it goes on, and of different workers the first decides
 export KFORGE_STORE=$work/machines.db

@@ -22,6 +22,14 @@ fake=$bin/../tests/fake_driver
 LD_LIBRARY_PATH=$fake expect 0 doctor
 says "cuda:0 Pretend GPU A, 16 GiB, compute capability 9.0, CUDA 13.1, driver 580.65.06"
 says "cuda:1 Pretend GPU B, 32 GiB, compute capability 9.1"
+# Heat, the power brake and other programs on a GPU disturb timing. Its power limit and idleness do not.
+gpu_noise() { json '[(f["state"], f["text"], f["hint"]) for f in o["facts"] if f["subject"] == "noise" and "GPU" in f["text"]] == '"$1"; }
+LD_LIBRARY_PATH=$fake FAKE_THROTTLE=0x5 expect 0 doctor --json
+gpu_noise '[]'
+LD_LIBRARY_PATH=$fake FAKE_THROTTLE=0x44 expect 0 doctor --json
+gpu_noise '[("missing", "timing is noisy: GPU 0: the GPU was too hot", "cool it")]'
+LD_LIBRARY_PATH=$fake FAKE_THROTTLE=0x80 FAKE_LOAD=87 expect 0 doctor --json
+gpu_noise '[("missing", "timing is noisy: GPU 0: the power supply braked the GPU", "check the power supply"), ("missing", "timing is noisy: GPU 0: other programs use 87 % of its time", "end them, or choose another GPU with --device cuda:N")]'
 LD_LIBRARY_PATH=$fake FAKE_CUDA_ERROR=100 expect 0 doctor --json
 json '[f for f in o["facts"] if f["subject"] == "gpu" and f["text"] == "the CUDA driver does not start: no CUDA-capable device is detected (error 100)" and "/dev/nvidia" in f["hint"]]'
 LD_LIBRARY_PATH=$fake FAKE_CUDA_ERROR=7 expect 0 doctor --json
@@ -38,12 +46,39 @@ grep -q '^fault *store .*not a kforge store' <<<"$out" || fail "text.db: $out"
 "$bin/../tests/make_store" "$KFORGE_STORE" "$root/tasks/axpy" >/dev/null || fail make_store
 expect 0 doctor --full
 says "checked completely"
+# The baseline of a task is timed against itself, and the line has the figure.
+grep -qE '^(ok|missing) +noise +on cpu (timing is noisy: )?the baseline over itself is [0-9.]+x|^missing +noise +the baseline of axpy could not be timed on cpu: ' <<<"$out" || fail "no baseline over itself: $out"
+expect 0 doctor
+[[ $out != *"over itself"* ]] || fail "timed without --full: $out"
 python3 - "$KFORGE_STORE" <<'END'
 import sqlite3, sys
 c = sqlite3.connect(sys.argv[1]); c.execute("pragma foreign_keys = off"); c.execute("delete from blob where id = (select source from candidate limit 1)"); c.commit()
 END
 expect 0 doctor --full
 grep -q '^fault *store' <<<"$out" || fail "a damaged store: $out"
+
+# Load and heat are said by doctor, at the start of a run and of a bench, and in their results. Files of a namespace stand for those of this machine.
+mkdir -p thermal/cooling_device0
+echo 9999.00 9999.00 9999.00 10000/10001 77 >loadavg
+echo Processor >thermal/cooling_device0/type
+echo 2 >thermal/cooling_device0/cur_state
+noisy() {
+    unshare -rm sh -c 'mount --bind loadavg /proc/loadavg && mount --bind thermal /sys/class/thermal && exec "$@"' sh "$@" >out 2>err
+    status=$?
+    out=$(cat out) err=$(cat err)
+}
+words="timing is noisy: 9999 other programs run on .* processors.*, the processor is too hot and slowed down.*; remedy: cool the machine, or run fewer programs"
+if noisy true && [ $status = 0 ]; then
+    noisy "$program" doctor
+    grep -q "^missing *noise .*9999 other programs run on" <<<"$out" || fail "doctor: $out"
+    noisy "$program" optimize "$root/tasks/axpy" --device cpu --candidates 1 --store noisy.db
+    grep -q "^$words" err || fail "the start of a run: $err"
+    grep -q "^noise *$words" out || fail "the result of a run: $out"
+    noisy "$program" bench "$root/tasks" --only axpy --device cpu --candidates 1 --store noisy.db
+    [ "$(grep -c "^$words" err)" = 2 ] || fail "the start and the end of a bench: $err"
+else
+    echo "skipped: no namespace for files of another machine: $err"
+fi
 expect 2 doctor extra
 complains "unexpected argument"
 finish

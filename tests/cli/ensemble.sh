@@ -101,6 +101,21 @@ stored = [json.loads(row[0])["temperature"] for row in sqlite3.connect("heat.db"
 print(sent, stored)
 sys.exit(not (sent == [1, 0.75, 0.5, 0.25] and stored == sent))
 END
+# Models with one name are numbered, in the order of the command line: in the store, in events and in the report of a bench.
+for name in one two; do
+    cat >$name.sh <<'END'
+cat >/dev/null
+printf '```cuda\n#pragma fake: note %s %s\nvoid axpy() {}\n```' "$0" "$(date +%N)"
+END
+done
+optimize twins.db --replies 6 --strategy sample --ensemble share --model "exec:sh $work/one.sh" --model "exec:sh $work/two.sh" --events twins.jsonl
+run=$("$program" list -q --store twins.db)
+expect 0 show "$run" --store twins.db --json
+json 'sorted((p["proposer"], p["calls"]) for p in o["proposers"] if p["calls"]) == [("exec", 3), ("exec (2)", 3)]'
+grep -q '"models":\["exec","exec (2)"\]' twins.jsonl || fail "events: $(head -1 twins.jsonl)"
+expect 0 bench "$root/tasks" --only axpy --samples 2 --workers "$fake" --store pair.db --model "exec:sh $work/one.sh" --model "exec:sh $work/two.sh"
+grep -q 'exec, exec (2)' out || fail "the report of a bench: $out"
+
 # A list in kforge.json.
 echo '{"model": ["replay:cheap.jsonl", "replay:dear.jsonl"], "ensemble": "share"}' >kforge.json
 export KFORGE_CONFIG=$work/kforge.json

@@ -229,7 +229,8 @@ touch -d "2 minutes ago" temporary/kforge-{job.tmp.Left00,runner.tmp.Held00,cli.
 flock --no-fork temporary/kforge-runner.tmp.Held00 sleep 600 &
 holder=$!
 await eval '! flock -n temporary/kforge-runner.tmp.Held00 true'
-TMPDIR=$work/temporary expect 0 eval "$task" "$task/seed_vector.cu" --device cpu --no-keep --check-only
+TMPDIR=$work/temporary expect 0 eval "$task" "$task/seed_vector.cu" --device cpu --no-keep --check-only -v
+[[ $err == *"checking main, "* && $err != *timing* ]] || fail "the steps without timing: $err"
 kill $holder
 left=$(ls temporary | tr '\n' ' ')
 [ "$left" = "kforge-cli.Left00 kforge-job.tmp.Fresh0 kforge-job.tmp.Link00 kforge-job.tmp.Wide00 kforge-runner.tmp.Held00 " ] || fail "left in the folder for temporary files: $left"
@@ -263,7 +264,7 @@ expect 0 eval lonely mine.cu --workers "$fake" --quiet
 expect 0 task show lonely
 expect 0 optimize lonely --workers "$fake" -n 2 --quiet
 expect 2 optimize lonley --workers "$fake"
-complains "Did you mean lonely?"
+complains "; did you mean lonely?"
 expect 2 eval lonely mine.cu --workers "$fake" --device gpu
 complains "did you mean cuda?"
 

@@ -43,6 +43,8 @@ rows only-failed.jsonl '{x["status"] for x in r} == {"wrong_result", "compile_er
 rows only-cheating.jsonl 'len(r) == 3'
 expect 0 export --task gemv -o task.jsonl
 rows task.jsonl '{x["task"] for x in r} == {"gemv"} and len(r) == 14'
+expect 0 export --task gemv -o task.jsonl --force --quiet
+[ -z "$out$err" ] || fail "--quiet: $out $err"
 expect 2 export --task nonesuch
 complains "no task named nonesuch"
 expect 2 export --run 0000
@@ -77,7 +79,7 @@ rows multiturn.jsonl 'all(abs(x["returns"][i] - sum(0.4 ** (j - i) * x["rewards"
 rows multiturn.jsonl 'all([m["role"] for m in x["messages"]] == ["system"] + ["user", "assistant"] * x["turns"] for x in r)'
 
 # A cassette replays
-run=$("$program" list --ids --store d.db | head -1)
+run=$("$program" list -q --store d.db | head -1)
 expect 0 export --format cassette --run "$run" -o run.jsonl --force
 rows run.jsonl 'r[0]["schema"] == "kforge-cassette/1" and len(r) == 13'
 rows run.jsonl 'len(r[1]["match"]) == 64 and len({tuple(x) for x in r[1:]}) == 1 and all(type(v) is type(r[1][k]) for x in r[1:] for k, v in x.items())'

@@ -186,7 +186,7 @@ unset KFORGE_STORE
 card "it's \$(odd) | here" "a store's.db" --format dpo --group task --margin 1.17 --pairs 2 --reward cuda_l1 --no-significant --test-family 'not there' --test-family \
     reduction --held-out 'a b' --held-out gemv --shard-rows 3 --as jsonl --license 'MIT OR Apache-2.0' --only all --keep-leaks
 card plain --format raw --store "a store's.db" --shard-rows 7
-card two "sub/a store's.db" b.db --format multiturn --discount 0.123456789012345 --test-share 0.6 --run "$("$program" list --ids --store b.db | head -1)" --task gemv ||
+card two "sub/a store's.db" b.db --format multiturn --discount 0.123456789012345 --test-share 0.6 --run "$("$program" list -q --store b.db | head -1)" --task gemv ||
     true
 card groups --format grpo --least-group 1 --dedup off --only correct b.db
 python3 - "$("$program" --version 2>/dev/null | head -1)" <<'END' || fail "card"

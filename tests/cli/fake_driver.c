@@ -40,6 +40,8 @@ int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(void *instance, void **device);
 int nvmlDeviceGetMigMode(void *device, unsigned *current, unsigned *pending);
 int nvmlDeviceGetMinorNumber(void *device, unsigned *number);
 int nvmlDeviceGetTotalEccErrors(void *device, int type, int counter, unsigned long long *count);
+int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *reasons);
+int nvmlDeviceGetUtilizationRates(void *device, unsigned rates[2]);
 int nvrtcVersion(int *major, int *minor);
 int nvrtcCreateProgram(void **program, const char *source, const char *name, int headers,
                        const char **texts, const char **names);
@@ -251,6 +253,21 @@ int nvmlDeviceGetTotalEccErrors(void *device, int type, int counter, unsigned lo
     static unsigned long long errors;
     *count = errors;
     errors += *wish("FAKE_ECC") && type == 1 && counter == 0;
+    return device == &gpu ? 0 : 3;
+}
+
+/* $FAKE_THROTTLE: the reasons as a number. */
+int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *reasons)
+{
+    *reasons = strtoull(wish("FAKE_THROTTLE"), NULL, 0);
+    return device == &gpu ? 0 : 3;
+}
+
+/* $FAKE_LOAD: in percent. */
+int nvmlDeviceGetUtilizationRates(void *device, unsigned rates[2])
+{
+    rates[0] = (unsigned)strtoul(wish("FAKE_LOAD"), NULL, 10);
+    rates[1] = 0;
     return device == &gpu ? 0 : 3;
 }
 

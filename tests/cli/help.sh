@@ -15,6 +15,7 @@ expect 0 --version
 # Every command explains itself, in both ways, within 80 columns.
 commands=$(sed -n '/^  [a-z]/s/^  \([a-z]*\( [a-z]*\)\?\)  .*/\1/p' <<<"$overview")
 [ "$(wc -l <<<"$commands")" -ge 6 ] || fail "commands: $commands"
+quiet="" verbose=""
 while read -r command; do
     # shellcheck disable=SC2086
     expect 0 $command --help
@@ -24,7 +25,12 @@ while read -r command; do
     expect 0 help $command
     [ "$out" = "$explained" ] || fail "help $command differs from $command --help"
     LC_ALL=C.UTF-8 awk 'length > 80 && !/^  kforge|^  source|^Usage/ { exit 1 }' <<<"$out" || fail "help $command is wider than 80 columns"
+    # -q and -v are the same options everywhere.
+    [ "$(grep -oE '^ +-[qv], --[a-z]+' <<<"$out" | grep -vcE -- '-q, --quiet|-v, --verbose')" = 0 ] || fail "help $command: another -q or -v"
+    grep -q -- '--quiet' <<<"$out" && quiet="$quiet$command "
+    grep -q -- '-v, --verbose' <<<"$out" && verbose="$verbose$command "
 done <<<"$commands"
+[ "$quiet/$verbose" = "optimize eval bench list export selftest /optimize eval " ] || fail "-q and -v: $quiet/$verbose"
 for words in "help task" "task --help"; do
     # shellcheck disable=SC2086
     expect 0 $words
@@ -60,6 +66,52 @@ complains 'did you mean "task lint"?'
 touch mine.cu
 expect 2 eval mine.cu axpy
 complains "did you mean: kforge eval axpy mine.cu"
+
+# A word in the wrong place is led to its option, or to the command that was meant.
+touch other.py && mkdir -p solutions
+while IFS='|' read -r words meant; do
+    # shellcheck disable=SC2086
+    expect 2 $words
+    [[ $err == "kforge: "*"did you mean: kforge $meant" ]] || fail "$words: $err"
+done <<'END'
+bench axpy gemm|bench tasks --only axpy --only gemm
+bench tasks axpy gemm --time 5s|bench tasks --only axpy --only gemm --time 5s
+bench tasks openai:gpt-5-mini exec:./ask|bench tasks --model openai:gpt-5-mini --model exec:./ask
+bench qwen@http://localhost:1/v1 axpy --samples 2|bench --model qwen@http://localhost:1/v1 axpy --samples 2
+bench -k 2 anthropic:claude|bench tasks -k 2 --model anthropic:claude
+bench last|bench --resume last
+bench tasks solutions|bench tasks --solutions solutions
+optimize axpy gemm|bench tasks --only axpy --only gemm
+optimize axpy openai:gpt-5-mini|optimize axpy --model openai:gpt-5-mini
+optimize exec:./ask|optimize TASK --model exec:./ask
+optimize axpy cpu|optimize axpy --device cpu
+optimize last|optimize --resume last
+optimize axpy mine.cu|eval axpy mine.cu
+optimize axpy other.py|eval axpy other.py
+optimize mine.cu|eval TASK mine.cu
+optimize other.py|import torch other.py
+optimize tasks|bench tasks
+eval axpy cuda:0 mine.cu|eval axpy --device cuda:0 mine.cu
+eval axpy openai:gpt-5-mini|optimize axpy --model openai:gpt-5-mini
+prompt last|prompt --run last
+list axpy|list --task axpy
+list tasks|list --tasks
+show last c3|show --run last c3
+watch c3|show c3
+export sft last|export --format sft --run last
+selftest hostile/scale|selftest --filter hostile/scale
+doctor openai:gpt-5-mini|doctor --model openai:gpt-5-mini
+worker cuda|worker --device cuda
+serve 8080|serve --port 8080
+mcp solutions|mcp --root solutions
+import other.py|import torch other.py
+task axpy|task show axpy
+store my.db|store stats --store my.db
+END
+for words in "tune optimize" "ls list" "tasks list --tasks" "test selftest" "config help settings" "tsk task" "resume optimize --resume"; do
+    expect 2 "${words%% *}" axpy
+    complains "did you mean \"${words#* }\"?"
+done
 
 # Hints name the program as it was called, if "kforge" alone does not start it.
 for name in "./kf orge" ../bin/kforge; do

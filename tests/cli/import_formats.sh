@@ -17,7 +17,7 @@ python=$(torch_python)
 cp -r "$formats/gpu_mode" checkout
 printf 'A licence of its own\n\nConditions.\n' >checkout/LICENSE
 expect 0 import gpu-mode checkout -o gpu --json
-json '[(p["task"], p["status"]) for p in o["problems"]] == [("in_place", "made"), ("own_check", "made"), ("scaled_sum", "made")]'
+json '[(p["task"], p["status"]) for p in o["problems"]] == [("chunks", "made"), ("in_place", "made"), ("own_check", "made"), ("scaled_sum", "made")]'
 expect 0 task show gpu/scaled_sum --json
 json 'o["task"]["license"] == "A licence of its own" and o["task"]["origin"]["suite"] == "gpu-mode"'
 json 'o["task"]["torch"]["inputs"] == ["a", "b"] and o["task"]["torch"]["sizes"] == ["rows", "columns"]'
@@ -72,6 +72,27 @@ verdict submission.py correct
 verdict wrong.py wrong_result
 verdict no_entry.py compile_error custom_kernel
 verdict sum.cu correct
+# Inputs that depend on each other come from generate_input, with seeds that the judge draws. Import,
+# task and verdict say so.
+expect 0 import gpu-mode checkout -o gpu --unchecked --json
+json '["inputs: own generator" in p["notes"] for p in o["problems"]] == [True, False, False, False]'
+expect 0 task show gpu/chunks --json
+json '[(a["name"], a["distribution"]["kind"]) for a in o["task"]["arguments"] if a["kind"] == "input"] == [("x", "generated"), ("lengths", "generated"), ("decay", "generated")]'
+json '[w["name"] for w in o["task"]["workloads"]] == ["benchmark1", "benchmark2", "test1"]'
+cat >knows_seeds.py <<'EOF'
+import torch
+from reference import generate_input, ref_kernel
+
+known = [generate_input(*case) for case in [(1, 64, 22), (4, 64, 23), (3, 40, 21)]]
+
+
+def custom_kernel(data):
+    return next(ref_kernel(made) for made in known if made[0].shape == data[0].shape)
+EOF
+judge chunks checkout/chunks/submission.py knows_seeds.py
+verdict submission.py correct
+verdict knows_seeds.py wrong_result
+json 'all("inputs.generated" in r["verdict"]["flags"] for r in o["results"])'
 # Candidates go back as submission.py: CUDA C with its own loading, ModelNew with a call.
 expect 0 export --format submission -t gpu/scaled_sum --candidate sum.cu -o cuda.py
 "$python" -m py_compile cuda.py || fail "cuda.py is not Python"
@@ -91,6 +112,12 @@ expect 0 task show com/affine --json
 json '[w["params"] for w in o["task"]["workloads"]] == [{"BATCH": 16, "FEATURES": 32, "workload": 0}, {"BATCH": 5, "FEATURES": 64, "workload": 1}, {"BATCH": 16, "FEATURES": 33, "workload": 2}]'
 json 'o["task"]["torch"]["patches"] == {"BATCH": "BATCH", "FEATURES": "FEATURES", "SLOPE": "workload == 0 ? 0.5 : workload == 1 ? 0.25 : 0.5"}'
 expect 0 eval com/affine "$formats/kernelbench_com/affine/solution.py" --device cpu --check-only --no-keep
+# What problem.yaml forbids is a policy of the task.
+expect 0 task show com/affine --json
+json 'o["task"]["forbidden"] == ["torch.addmm", ".addmm("]'
+sed 's/F.linear(x, self.weight, self.bias)/torch.addmm(self.bias, x, self.weight.T)/' "$formats/kernelbench_com/affine/solution.py" >forbidden.py
+expect 1 eval com/affine forbidden.py --device cpu --check-only --no-keep --json
+json '[(f["status"], f["rule"], f["text"]) for f in o["findings"]] == [("contract_violation", "source.forbidden", "line 14 has \"torch.addmm\", which the task forbids")]'
 # A problem without inputs is a call of run.
 expect 0 eval com/rollout "$formats/kernelbench_com/rollout/solution.py" --device cpu --check-only --no-keep
 sed 's/scaled_sum(const float \*a, const float \*b,/affine(const float *x, const float *weight, const float *bias,/; s/rows, int64_t columns/FEATURES, int64_t BATCH/; /<<</d' sum.cu >affine.cu
@@ -125,7 +152,7 @@ refused() { # FORMAT FOLDER WORDS
     json "o['problems'][0]['status'] == 'failed' and o['problems'][0]['rule'] == 'file' and '$3' in o['problems'][0]['reason']"
 }
 faulty() { # FILE OLD NEW: a copy of the problem with one change
-    rm -rf faulty && mkdir faulty && cp -r checkout/. faulty && rm -rf faulty/in_place faulty/own_check
+    rm -rf faulty && mkdir faulty && cp -r checkout/. faulty && rm -rf faulty/in_place faulty/own_check faulty/chunks
     sed -i "s|$2|$3|" "faulty/scaled_sum/$1"
 }
 faulty task.yml '^tests:' 'tests: ['

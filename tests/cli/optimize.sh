@@ -27,6 +27,7 @@ says "measured again in fresh processes"
 says "kforge show c"
 says "--candidates 12"
 case $err in *"new best"*) ;; *) fail "no progress: $err" ;; esac
+[ "$(grep -c 'candidate.*: judged' err)" = 0 ] || fail "candidates without --verbose: $err"
 source_file=$(sed -n 's/^source  *//p' out)
 grep -q 'extern "C" void axpy' "$source_file" || fail "no source in $source_file"
 resume=$(sed -n 's/^resume  *[^ ]*kforge //p' out)
@@ -40,6 +41,12 @@ expect 0 optimize "$task" --workers "$fake" --candidates 4 --json --output best.
 json 'o["schema"] == "kforge-result/2" and o["judged"] == 4 and o["end"] == "spent" and o["best"]["reverified"]'
 json 'o["best"]["speedup"]["low"] < o["best"]["speedup"]["value"] and o["best"]["source"].endswith("best.cu")'
 grep -q axpy best.cu || fail "no best.cu"
+
+# --verbose shows each candidate, --quiet the line with the result.
+expect 0 optimize "$task" --workers "$fake" --candidates 5 --store loud.db -v
+[ "$(grep -cE '^ +[0-9.]+ m?s  (seed|tune|baseline) .*: ' err)" -ge 5 ] || fail "not each candidate: $err"
+expect 0 optimize "$task" --workers "$fake" --candidates 5 --store calm.db -q
+[[ -z $err && $out == "best "* && $(wc -l <out) = 1 ]] || fail "--quiet: $out $err"
 
 # On a terminal one line is redrawn: candidates, the best, the rate, replies, money, the time left.
 cat >answer.sh <<'END'
@@ -379,6 +386,12 @@ grep -q '^resume .* --time [0-9]' out || fail "no time to resume: $out"
     --candidates 8 --store throttled.db >out 2>err
 out=$(cat out)
 says "the GPU was too hot in 12 of 60 timed batches"
+# So was the baseline: that is said at the start, when it is measured.
+mkdir hot
+cp -r "$root/tasks/axpy" hot
+echo '#pragma fake: throttled 12:60:heat' >>hot/axpy/baseline.cu
+expect 0 optimize hot/axpy --workers "$fake" --candidates 2 --store hot.db
+grep -q ' timing is noisy: the GPU was too hot in 12 of 60 timed batches' err || fail "not at the start: $err"
 # A run, and a bench, of a task without anything to tune say so, and that they know the baseline.
 mkdir plain
 cp -r "$root/tasks/axpy" plain

@@ -42,7 +42,7 @@ json 'o["tasks"] == 1 and o["held_out"] == 2 and o["kernels"] >= 1'
 grep -rqi "softmax\|axpy" package && fail "held out, and yet there: $(grep -ril 'softmax\|axpy' package)"
 expect 2 export --format package -o package --force --task axpy --held-out elementwise
 complains "task axpy is held out by --held-out"
-run=$("$program" list --ids --store d.db | head -1)
+run=$("$program" list -q --store d.db | head -1)
 name=$(python3 -c 'import sqlite3, sys; print(*sqlite3.connect("d.db").execute("select t.name from run r join task t on t.id = r.task where r.key = ?", sys.argv[1:]).fetchone())' "$run")
 expect 0 export --format package -o package --force --run "$run" --only faster
 tasks 'list(t) == ["'"$name"'"]'

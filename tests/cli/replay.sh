@@ -96,8 +96,9 @@ complains "no run nosuchrun"
 expect 0 optimize "$task" --workers "$fake" --candidates 3 --store none.db --json
 expect 2 optimize --model "replay:$(run_in)" --workers "$fake" --store none.db
 complains "has no model calls to replay"
-expect 0 optimize "$task" --workers "$fake" --model "exec:python3 model.py" --model "exec:python3 other.py" --candidates 3 --store twins.db --json
-expect 2 optimize --model "replay:$(run_in)" --workers "$fake" --store twins.db
-complains "two models with the name"
-complains "their replies can't be distinguished"
+expect 0 optimize "$task" --workers "$fake" --model "exec:python3 model.py" --model "exec:python3 other.py" --candidates 20 --store twins.db --json
+# Each of two programs gets its own replies.
+twins=$(run_in)
+expect 0 optimize --model "replay,strict=1:$twins" --workers "$fake" --store twins.db --json
+compare twins.db "$twins" twins.db "$(run_in)" || fail "a run of two models with one name differs"
 finish

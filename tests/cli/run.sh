@@ -57,8 +57,8 @@ try 3
 case $err in *"this takes about 26 seconds on 8 idle processors"*) ;; *) fail "no estimate: $err" ;; esac
 rm tools/nproc
 
-# An installation lists its files. Files of another version are deleted. Uninstalling deletes all
-# listed files.
+# An installation lists its files and the folders that it made. Files of another version are deleted.
+# Uninstalling deletes all listed files, and listed folders that are empty.
 mkdir -p tree/build/release tree/build/release/new
 touch tree/build/release/build.ninja
 # Without a terminal a build prints a line every 30 s. Each look at this clock takes 20 s.
@@ -97,10 +97,20 @@ installs 0 install "$work/prefix"
 [ "$(files)" = './bin/kforge ./bin/other ./lib/kforge/b.so ./share/doc/kforge/README.md ./share/kforge/installed_files.txt ./share/kforge/mine/x ./share/kforge/tasks/a b.json ' ] ||
     fail "the second version: $(files)"
 [ ! -e prefix/lib/kforge/old ] || fail "an empty folder is left"
+mkdir prefix/share/doc/theirs
 mv prefix moved && ln -s moved prefix
 installs 0 uninstall prefix
-[ "$(cd moved && find . | sort | tr '\n' ' ')" = '. ./bin ./bin/other ./lib ./share ./share/doc ./share/kforge ./share/kforge/mine ./share/kforge/mine/x ' ] ||
-    fail "left: $(find moved)"
+left() { (cd "$1" && find . | LC_ALL=C sort | tr '\n' ' '); }
+[ "$(left moved)" = '. ./bin ./bin/other ./share ./share/doc ./share/doc/theirs ./share/kforge ./share/kforge/mine ./share/kforge/mine/x ' ] ||
+    fail "left: $(left moved)"
+# An empty folder that was there before stays. One that kforge made goes, PREFIX too.
+mkdir -p theirs/share/doc
+installs 0 install theirs
+installs 0 install theirs/new
+installs 0 uninstall theirs/new
+[ ! -e theirs/new ] || fail "left: $(left theirs/new)"
+installs 0 uninstall theirs
+[ "$(left theirs)" = '. ./share ./share/doc ' ] || fail "left: $(left theirs)"
 installs 2 uninstall prefix
 case $err in *"prefix has no installation by ./run install"*) ;; *) fail "$err" ;; esac
 installs 2 install

@@ -117,7 +117,7 @@ END
 recorded_files() {
     expect 0 optimize "$task" --workers "$fake" --model "m@$(at echo)" --budget-requests 2 --store run.db
     asked echo
-    expect 0 list --store run.db --ids
+    expect 0 list --store run.db -q
     run=$(head -1 <<<"$out")
     for format in cassette raw sft; do
         expect 0 export --store run.db --format $format --run "$run" -o $format.jsonl
@@ -158,7 +158,7 @@ with db: assert db.execute("UPDATE run SET options = replace(options, ?, ?)", ("
     done
     expect 3 store check --store old.db # changed by another program
     [[ $out$err != *"$key"* ]] || fail "kforge store check prints the key"
-    expect 0 list --store old.db --ids
+    expect 0 list --store old.db -q
     run=$(head -n 1 <<<"$out")
     HOME=$work/elsewhere expect 2 optimize --resume "$run" --workers "$fake" --store old.db --candidates 9
     complains "[key]"

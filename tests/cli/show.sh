@@ -19,11 +19,13 @@ run=$("$bin/../tests/make_store" "$KFORGE_STORE" "$root/tasks/axpy") || fail mak
 expect 0 list
 says "$run"
 says "1.84x"
-expect 0 list --ids
+expect 0 list -q
 [ "$out" = "$run" ] || fail "ids: $out"
+expect 2 list --ids
+complains "the option --ids was removed; use --quiet"
 expect 0 list --json
 json 'o["runs"][0]["id"] == "'"$run"'" and abs(o["runs"][0]["best_speedup"]["value"] - 1.84) < 0.01 and o["runs"][0]["status"] == "finished"'
-expect 0 list --task axpy --ids
+expect 0 list --task axpy --quiet
 [ "$out" = "$run" ] || fail "--task"
 expect 2 list --task nothing
 complains "no task named nothing"
@@ -36,6 +38,8 @@ json 'len(o["tasks"]) >= 14 and [t for t in o["tasks"] if t["name"] == "axpy" an
 mkdir -p tasks/broken && echo '{' >tasks/broken/task.json
 expect 0 list --tasks
 complains "left out: tasks/broken/task.json"
+expect 0 list --tasks -q
+[[ -z $err && $(grep -cx axpy out) = 1 && $(wc -w <out) = $(wc -l <out) && $(wc -l <out) -ge 14 ]] || fail "names: $out $err"
 
 # A run, by any name
 expect 0 show
@@ -154,6 +158,6 @@ says "Run $run"
 python3 - "$KFORGE_STORE" "$program" <<'END' || fail "a locked store stops readers"
 import sqlite3, subprocess, sys
 c = sqlite3.connect(sys.argv[1]); c.execute("begin immediate")
-sys.exit(subprocess.run([sys.argv[2], "list", "--ids"], stdout=subprocess.DEVNULL).returncode)
+sys.exit(subprocess.run([sys.argv[2], "list", "-q"], stdout=subprocess.DEVNULL).returncode)
 END
 finish

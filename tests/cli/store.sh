@@ -31,7 +31,7 @@ complains "cut.db"
 delete_fake=$bin/../tests/fake_worker
 expect 0 optimize "$task" --workers "$delete_fake" --candidates 4 --store delete.db --output a.cu --json
 json 'o["judged"] == 4'
-expect 0 list --store delete.db --ids
+expect 0 list --store delete.db -q
 first=$out
 expect 0 store stats --store delete.db --digest --json
 before=$(python3 -c 'import json; print(json.load(open("out"))["digest"])')
@@ -64,7 +64,7 @@ rm -f delete.db-*
 expect 0 store delete "$second" --yes --store delete.db
 says "run $second of axpy is deleted"
 expect 0 store check --store delete.db
-expect 0 list --store delete.db --ids
+expect 0 list --store delete.db -q
 [ "$out" = "$first" ] || fail "left: $out, not $first"
 # As if the second run had never been, except for what vacuum clears.
 expect 0 store stats --store delete.db --digest --json
@@ -118,7 +118,7 @@ if unshare -rm mount -t tmpfs -o size=16k none small 2>/dev/null; then
     [ "$(head -1 out)" = "status 3" ] || fail "full disk: $out"
     cp good.db small.db
     unshare -rm bash -c 'mount -t tmpfs none small; cp small.db small/x.db; mount -o remount,ro small
-                         "$0" optimize "$1" --device cpu --time 1s --store small/x.db; echo "status $?"; "$0" list --ids --store small/x.db' "$program" "$task" >out 2>err
+                         "$0" optimize "$1" --device cpu --time 1s --store small/x.db; echo "status $?"; "$0" list -q --store small/x.db' "$program" "$task" >out 2>err
     out=$(cat out) err=$(cat err)
     complains "read-only"
     [ "$(head -1 out)" = "status 3" ] || fail "read-only: $out"

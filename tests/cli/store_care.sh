@@ -23,7 +23,7 @@ for store in abc.db cab.db; do
     expect 0 store check --store $store
     says sound
 done
-expect 0 list --store abc.db --ids
+expect 0 list --store abc.db -q
 [ "$(wc -l <<<"$out")" = 3 ] || fail "list: $out"
 
 # Tasks of one name and another content

@@ -28,7 +28,7 @@ steps auto
 case $steps in "draft repair_build "*repair_wrong*) ;; *) fail "auto: $steps" ;; esac
 
 # The prompts: the coder got the diagnosis, and exemplars and notes were in later prompts.
-expect 0 list --store auto.db --ids
+expect 0 list --store auto.db -q
 expect 0 prompt --run "$out" --store auto.db
 sent=$out
 for word in last latest; do
@@ -36,7 +36,7 @@ for word in last latest; do
     [ "$out" = "$sent" ] || fail "prompt --run $word"
 done
 says "paid, "
-expect 0 list --store contrast.db --ids
+expect 0 list --store contrast.db -q
 run=$out
 expect 0 prompt --run "$run" --store contrast.db --step contrast
 says "Candidates of this task, the slowest first"

@@ -117,14 +117,16 @@ END
 
 # A name that no task has: where it was looked for, and the nearest name.
 expect 2 task show row_sofmax
-complains "row_sofmax: no such file or folder, and no task of that name in tasks/ or $(dirname "$bin")/share/kforge/tasks. Did you mean row_softmax?"
+complains "row_sofmax: no such file or folder, and no task of that name in tasks/ or $(dirname "$bin")/share/kforge/tasks; did you mean row_softmax?"
+expect 2 task show row_sofmax --json
+json 'o["hint"].startswith("did you mean row_softmax?")'
 expect 2 task show tasks/row_softmax
-complains "tasks/row_softmax: No such file or directory. Did you mean row_softmax?"
+complains "tasks/row_softmax: No such file or directory; did you mean row_softmax?"
 expect 2 optimize nothing_like_it
 complains "nothing_like_it: no such file or folder, and no task of that name in tasks/"
 case $err in *"id you mean"*) fail "near: $err" ;; esac
 expect 2 eval ./row_softmax x.cu
-complains "./row_softmax: No such file or directory. Did you mean row_softmax?"
+complains "./row_softmax: No such file or directory; did you mean row_softmax?"
 expect 2 task lint
 complains "arguments are missing"
 finish

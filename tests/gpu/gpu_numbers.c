@@ -371,9 +371,9 @@ static void check_shared_sides(fixture *f)
     add_argument(f, KF_INPUT, KF_F32, 0, 1, 100000);
     add_argument(f, KF_OUTPUT, KF_F32, 0, 3, 1000001);
     add_argument(f, KF_INOUT, KF_F32, 0, 1, 3001);
-    f->device->sides_share = true;
+    f->device->next_sets.sides_share = true;
     bool made = make(f, 3, true);
-    f->device->sides_share = false;
+    f->device->next_sets.sides_share = false;
     if (!made) return;
     if (!kf_cuda_sides_share(f->sets)) fail(f, "shared sides", "each side has its own buffers");
     if (!o->buffers.fill(f->sets, 21, f->variations, &error)) fail(f, "shared sides", error.text);

@@ -297,7 +297,7 @@ static int64_t move(set *s, double share, int number, double *sample)
 static void measure_change(set *s, uint64_t seed)
 {
     double *before = malloc(8 * KF_CONDITION_SAMPLE), *after = malloc(8 * KF_CONDITION_SAMPLE),
-           share;
+           *all = malloc(8 * KF_CONDITION_SAMPLE), share;
     kf_terms_search search = {0};
     kf_variation variation = s->variation;
     int64_t used = move(s, 0, 0, before);
@@ -309,9 +309,10 @@ static void measure_change(set *s, uint64_t seed)
     if (!(s->term_count > 0)) {
         draw(s, KF_VARY_NONE, seed);
         move(s, 0, 0, before);
+        move(s, KF_TERMS_ALL, 99, all);
         for (int run = 0; (share = kf_terms_share(&search)) > 0; run++) {
             move(s, share, 100 + run, after);
-            kf_terms_note(&search, before, before, after, used);
+            kf_terms_note(&search, before, before, all, after, used);
         }
         s->term_count = search.terms;
         draw(s, variation, seed);
@@ -322,6 +323,7 @@ static void measure_change(set *s, uint64_t seed)
     s->measured = true;
     free(before);
     free(after);
+    free(all);
 }
 
 /* Compares s->out, first without the change, then with it. */
@@ -506,10 +508,10 @@ static void few_rows_tell_their_terms(void **state)
 {
     (void)state;
     enum { ROWS = 11, COLUMNS = 5007, EACH = 300 };
-    static double before[ROWS * EACH], after[ROWS * EACH];
+    static double before[ROWS * EACH], after[ROWS * EACH], all[ROWS * EACH];
     double least = INFINITY, most = 0;
     uint64_t chance = 1;
-    for (int i = 0; i < ROWS * EACH; i++) before[i] = 1;
+    for (int i = 0; i < ROWS * EACH; i++) before[i] = 1, all[i] = 2;
     for (int search = 0; search < 300; search++) {
         kf_terms_search s = {0};
         for (double share; (share = kf_terms_share(&s)) > 0;) {
@@ -519,12 +521,46 @@ static void few_rows_tell_their_terms(void **state)
                 double value = (double)(chance >> 11) * 0x1p-53 < stays ? 1 : 2;
                 for (int i = 0; i < EACH; i++) after[row * EACH + i] = value;
             }
-            kf_terms_note(&s, before, before, after, ROWS * EACH);
+            kf_terms_note(&s, before, before, all, after, ROWS * EACH);
         }
         least = fmin(least, s.terms), most = fmax(most, s.terms);
     }
     printf("%d terms in %d rows: estimates from %.0f to %.0f\n", COLUMNS, ROWS, least, most);
     assert_true(least > COLUMNS / 3.0 && most < COLUMNS * 3.0);
+}
+
+/* Three of four elements are no sums: masked with -inf or a number, zeros of a ReLU, NaN. Counted,
+ * the ones that are not finite made 2^18 terms of one, and the others a few of thousands. */
+static void only_elements_that_move_tell_terms(void **state)
+{
+    (void)state;
+    enum { COUNT = 4096 };
+    static const double others[] = {-INFINITY, NAN, 0, -1e9};
+    static const int columns[] = {1, 64, 5000, 100000};
+    static double before[COUNT], after[COUNT], all[COUNT];
+    uint64_t chance = 1;
+    for (size_t kind = 0; kind < sizeof others / sizeof *others; kind++)
+        for (size_t c = 0; c < sizeof columns / sizeof *columns; c++) {
+            kf_terms_search s = {0};
+            for (int i = 0; i < COUNT; i++) {
+                before[i] = all[i] = after[i] = others[kind];
+                if (i % 4 == 0) before[i] = 1, all[i] = 2;
+            }
+            for (double share; (share = kf_terms_share(&s)) > 0;) {
+                double stays = pow(1 - share, columns[c]);
+                for (int i = 0; i < COUNT; i += 4) {
+                    chance = chance * 6364136223846793005u + 1442695040888963407u;
+                    after[i] = (double)(chance >> 11) * 0x1p-53 < stays ? 1 : 2;
+                }
+                kf_terms_note(&s, before, before, all, after, COUNT);
+            }
+            assert_true(s.terms > columns[c] / 1.5 && s.terms < columns[c] * 1.5);
+        }
+    kf_terms_search none = {0};
+    assert_true(kf_terms_share(&none) > 0);
+    for (int i = 0; i < COUNT; i++) before[i] = 0;
+    kf_terms_note(&none, before, before, before, before, COUNT);
+    assert_true(kf_terms_share(&none) == 0 && none.terms == 1);
 }
 
 int test_program(void)
@@ -534,6 +570,7 @@ int test_program(void)
         cmocka_unit_test(fewer_bits_fail),
         cmocka_unit_test(narrow_types_need_wide_accumulators),
         cmocka_unit_test(few_rows_tell_their_terms),
+        cmocka_unit_test(only_elements_that_move_tell_terms),
         cmocka_unit_test(trees_to_one_number_pass),
         cmocka_unit_test(varied_indices_may_put_all_into_one_sum),
     };

@@ -406,6 +406,38 @@ static void nan_and_infinity(void **state)
     assert_false(one_passes(KF_F16, KF_ERROR_RATIO, 100, 70000));
 }
 
+/* The elements beside infinities, or beside numbers beyond the type's range, are as exact as alone.
+ * Once the largest number of the type was the scale then, and every finite number passed. */
+static void infinities_have_no_scale(void **state)
+{
+    (void)state;
+    const double inf = (double)INFINITY, nan = (double)NAN;
+    const struct {
+        kf_dtype dtype;
+        double got, expected;
+    } rows[] = {
+        {KF_F64, inf, inf},    {KF_F32, -inf, -inf},    {KF_F32, nan, nan},
+        {KF_F32, inf, 1e39},   {KF_TF32, -inf, -1e300}, {KF_F16, -inf, -inf},
+        {KF_F16, inf, 70000},  {KF_F16, 65504, 70000},  {KF_BF16, -inf, -inf},
+        {KF_F8E5M2, inf, inf}, {KF_F8E4M3, 448, inf},   {KF_F8E4M3, nan, 500},
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        kf_problem_argument y = output_of(rows[r].dtype, 1, 3, ratio8);
+        char data[24];
+        double truth[3] = {1, rows[r].expected, 2};
+        for (int wrong = 0; wrong < 2; wrong++) {
+            const double values[3] = {wrong ? 0 : 1, rows[r].got, 2};
+            for (int i = 0; i < 3; i++)
+                kf_dtype_store(y.dtype, data + (size_t)i * kf_dtype_size(y.dtype), values[i]);
+            kf_error_figures f;
+            kf_error_sums own = KF_NO_ERRORS;
+            assert_int_equal(kf_compare_output(&y, data, truth, NULL, &f, NULL), !wrong);
+            kf_error_accumulate(&y, data, truth, &own);
+            assert_true(own.scale_max == 2 && own.scale_square == 5 && own.nonfinite == 0);
+        }
+    }
+}
+
 /* One NaN among a million elements is found, wherever it is. */
 static void every_element_counts(void **state)
 {
@@ -503,6 +535,25 @@ static void integers_and_tolerances(void **state)
     }
 }
 
+/* Inputs in f64 move by one rounding of f32, so that sums of them in f32 may be in any order. */
+static void inputs_in_f64_move(void **state)
+{
+    (void)state;
+    enum { COUNT = 1000 };
+    double data[COUNT];
+    int up = 0;
+    for (int i = 0; i < COUNT; i++) data[i] = i;
+    kf_nudge(KF_F64, data, COUNT, 7, 1);
+    assert_true(data[0] == 0);
+    for (int i = 1; i < COUNT; i++) {
+        double moved = fabs(data[i] - i) / i;
+        assert_true(moved >= 0x1p-25 && moved <= 0x1p-23);
+        up += data[i] > i;
+    }
+    assert_true(up > COUNT / 3 && up < COUNT * 2 / 3);
+    assert_true(kf_nudge_unit(KF_F64) == kf_nudge_unit(KF_F32) && kf_nudge_unit(KF_I32) == 0);
+}
+
 /* 8-bit outputs: skipping elements (leaving zeros) is found although rounding alone errs by 6 %. */
 static void eight_bits(void **state)
 {
@@ -521,6 +572,24 @@ static void eight_bits(void **state)
         kf_error_accumulate(&y, out, expected, &baseline);
         kf_error_figures f;
         assert_true(kf_compare_output(&y, out, expected, &baseline, &f, NULL));
+        /* All values 12 % too large fail, and values that are rounded down pass. */
+        for (int i = 0; i < COUNT; i++) kf_dtype_store(dtypes[t], &zero[i], 1.12 * expected[i]);
+        assert_false(kf_compare_output(&y, zero, expected, &baseline, &f, NULL));
+        for (int i = 0; i < COUNT; i++) {
+            zero[i] = out[i];
+            double stored = kf_dtype_load(dtypes[t], &out[i]);
+            if (fabs(stored) > fabs(expected[i]) && out[i] & 0x7f) zero[i]--;
+        }
+        assert_true(kf_compare_output(&y, zero, expected, &baseline, &f, NULL));
+        /* One element may be rounded by much, whatever the baseline's was on other inputs. */
+        kf_problem_argument one = output_of(dtypes[t], 1, 1, ratio8);
+        kf_error_sums exact = KF_NO_ERRORS;
+        exact.count = 1, exact.scale_square = exact.scale_max = 1;
+        for (int part = 0; part < 100; part++) {
+            const double value = 1 + part / 50.0 * kf_dtype_roundoff(dtypes[t]);
+            kf_dtype_store(dtypes[t], &zero[0], value);
+            assert_true(kf_compare_output(&one, zero, &value, &exact, &f, NULL));
+        }
         memcpy(zero, out, sizeof zero);
         for (int i = COUNT - 32; i < COUNT; i++) zero[i] = 0;
         assert_false(kf_compare_output(&y, zero, expected, &baseline, &f, NULL));
@@ -718,6 +787,8 @@ int test_program(void)
         cmocka_unit_test(tf32_passes_where_declared),
         cmocka_unit_test(exact_baseline),
         cmocka_unit_test(nan_and_infinity),
+        cmocka_unit_test(inputs_in_f64_move),
+        cmocka_unit_test(infinities_have_no_scale),
         cmocka_unit_test(every_element_counts),
         cmocka_unit_test(integers_and_tolerances),
         cmocka_unit_test(eight_bits),

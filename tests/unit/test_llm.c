@@ -290,6 +290,9 @@ static void exec_failures_are_reported(void **state)
         {"exec:true", KF_LLM_EMPTY, ""},
         {"exec:printf ' \\n'", KF_LLM_EMPTY, ""},
         {"exec:printf 'a\\0b'", KF_LLM_FAILED, "NUL byte"},
+        /* A line end in a text of JSON has to be escaped. */
+        {"exec:printf ' { \"text\": \"a\\nb\"}\\n'", KF_LLM_FAILED,
+         "exec: the reply is no valid JSON: "},
         {"exec:head -c 9000000 /dev/zero | tr '\\0' x", KF_LLM_FAILED, "more than 8388608 bytes"},
         {"exec:yes too much | head -c 3000000 >&2; exit 1", KF_LLM_FAILED,
          "wrote to stderr: too much too much"},

@@ -9,6 +9,7 @@
 #include "test_main.h"
 
 #define CPU "/sys/devices/system/cpu/cpu0/"
+#define COOLING "/sys/class/thermal/cooling_device"
 
 static const kf_interval not_measured = {NAN, NAN, NAN};
 
@@ -91,6 +92,29 @@ static void each_disturbance_has_its_remedy(void **state)
                  "run fewer programs");
     /* Of these 5 times nothing is known. */
     assert_words(&noise, NULL, not_measured, NULL);
+    /* Cooling by a lower frequency is seen at once: of one processor, not of a fan. */
+    put(root, COOLING "0/type", "Fan\n");
+    put(root, COOLING "0/cur_state", "1\n");
+    put(root, COOLING "1/type", "Processor\n");
+    put(root, COOLING "1/cur_state", "0\n");
+    put(root, COOLING "2/type", "intel_powerclamp\n");
+    put(root, COOLING "2/cur_state", "-1\n");
+    noise = read_noise(root, 64);
+    assert_words(&noise, NULL, not_measured, NULL);
+    put(root, COOLING "1/cur_state", "3\n");
+    noise = read_noise(root, 64);
+    assert_words(&noise, NULL, not_measured,
+                 "timing is noisy: the processor is too hot and slowed down; remedy: cool the "
+                 "machine, or run fewer programs");
+    /* It is said once, also of a start at which it was cool. */
+    assert_words(&later, &noise, not_measured,
+                 "timing is noisy: the processor is too hot and slowed down; remedy: cool the "
+                 "machine, or run fewer programs");
+    put(root, COOLING "1/cur_state", "0\n");
+    put(root, COOLING "3/type", "cpufreq-cpu4\n");
+    put(root, COOLING "3/cur_state", "1\n");
+    noise = read_noise(root, 64);
+    assert_true(noise.slowed);
     assert_words(NULL, NULL, (kf_interval){1.68, 0.56, 6.23},
                  "timing is noisy: the baseline over itself is 1.7x [0.6, 6.2]; remedy: end other "
                  "programs, or measure longer with --seconds");

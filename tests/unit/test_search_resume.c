@@ -229,8 +229,8 @@ static void open_models(fixture *f, models *m, size_t seed)
 
 static void replay_models(models *m, const char *path, const char *run)
 {
-    kf_autofree char *names[] = {kf_search_model_name(m->specs[0]),
-                                 kf_search_model_name(m->specs[1])};
+    const char *const specs[] = {m->specs[0], m->specs[1]};
+    kf_autofree char *names[] = {kf_search_model_name(specs, 0), kf_search_model_name(specs, 1)};
     for (int i = 0; i < 2; i++) {
         free(m->replays[i]);
         assert_true(asprintf(&m->replays[i], "replay,strict=1%s:%s#%s#%s", i ? "" : ",weight=2",

@@ -182,6 +182,64 @@ static void overrides_take_their_turn(void **state)
     assert_int_equal(kf_task_params(task, 3, "cpu", (kf_binding[KF_MAX_PARAMS]){{0}}, &error), -1);
 }
 
+/* Inputs of a problem's own generator have no formula and no variation. Only inputs of a module may
+ * have it, if the oracle is that module. */
+static void generated_inputs(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *argument, *error;
+    } rows[] = {{"x", NULL},
+                {"conv_weight", "arguments[2] (conv_weight).distribution: \"generated\" is for "}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kf_auto(cJSON) bundle = bundle_of("torch");
+        cJSON *json = cJSON_GetObjectItemCaseSensitive(bundle, "json"), *argument;
+        cJSON_ArrayForEach(argument, cJSON_GetObjectItemCaseSensitive(json, "arguments"))
+        {
+            const char *name =
+                cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(argument, "name"));
+            if (strcmp(name, rows[i].argument) != 0) continue;
+            cJSON_DeleteItemFromObject(argument, "distribution");
+            cJSON_AddItemToObject(argument, "distribution",
+                                  cJSON_Parse("{\"kind\": \"generated\"}"));
+        }
+        kf_error error = {0};
+        kf_auto(kf_task) task = kf_task_from_bundle(bundle, &error);
+        if (rows[i].error) {
+            assert_null(task);
+            if (!strstr(error.text, rows[i].error)) fail_msg("%s", error.text);
+            continue;
+        }
+        if (!task) fail_msg("%s", error.text);
+        kf_problem problem;
+        bool applies;
+        assert_true(kf_task_resolve(task, 0, "cpu", &problem, &applies, &error));
+        assert_true(problem.arguments[0].distribution.generated);
+        assert_false(problem.arguments[0].distribution.vary);
+        assert_false(problem.arguments[1].distribution.generated);
+    }
+}
+
+/* The first forbidden string that a source contains, with its line, comments included. */
+static void forbidden_strings(void **state)
+{
+    (void)state;
+    kf_auto(cJSON) bundle = bundle_of("torch");
+    cJSON *json = cJSON_GetObjectItemCaseSensitive(bundle, "json");
+    cJSON_AddItemToObject(json, "forbidden", cJSON_Parse("[\"torch.topk\", \".sort(\"]"));
+    kf_error error = {0};
+    kf_auto(kf_task) task = kf_task_from_bundle(bundle, &error);
+    if (!task) fail_msg("%s", error.text);
+    int line = 0;
+    assert_null(kf_task_forbidden(task, "import torch\ntorch.argsort(x)\n", &line));
+    assert_string_equal(kf_task_forbidden(task, "\nx.sort()\n# torch.topk\n", &line), "torch.topk");
+    assert_int_equal(line, 3);
+    cJSON_ReplaceItemInObject(json, "forbidden", cJSON_Parse("[\"\"]"));
+    kf_auto(kf_task) empty = kf_task_from_bundle(bundle, &error);
+    assert_null(empty);
+    assert_non_null(strstr(error.text, "forbidden: expected strings that are not empty"));
+}
+
 /* A workload that is only for generalisation has shapes of its own, and is neither timed nor shown.
  */
 static void unseen_workloads(void **state)
@@ -833,6 +891,8 @@ int test_program(void)
         cmocka_unit_test(main_workload_is_resolved),
         cmocka_unit_test(overrides_take_their_turn),
         cmocka_unit_test(unseen_workloads),
+        cmocka_unit_test(generated_inputs),
+        cmocka_unit_test(forbidden_strings),
         cmocka_unit_test(prototypes),
         cmocka_unit_test(defaults),
         cmocka_unit_test(bundle_round_trip),

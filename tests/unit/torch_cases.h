@@ -163,8 +163,9 @@ static int judge_file(const char *folder, const char *name, bool timed, int *jud
     bool said =
         !words[0] || strstr(verdict->message, words) || (finding && strstr(finding->text, words));
     bool correct = cJSON_IsTrue(cJSON_GetObjectItem(verdict->kernelbench, "correctness"));
-    bool flagged =
-        kf_verdict_has_flag(verdict, KF_FLAG_FROZEN) == (strcmp(flag, KF_FLAG_FROZEN) == 0);
+    bool flagged = !flag[0] || kf_verdict_has_flag(verdict, flag);
+    if (strcmp(flag, KF_FLAG_FROZEN) != 0)
+        flagged = flagged && !kf_verdict_has_flag(verdict, KF_FLAG_FROZEN);
     bool claimed = !claim[0] || correct == (strcmp(claim, "correct") == 0);
     bool dry = ran_dry(source, verdict);
     /* "one|another" */

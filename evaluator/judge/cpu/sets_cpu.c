@@ -23,6 +23,7 @@
 
 #include "cache_flush.h"
 #include "device_cpu.h"
+#include "input_generator.h"
 #include "output_directory.h"
 #include "dtype_bulk.h"
 #include "digest.h"
@@ -303,6 +304,13 @@ static kf_variation variation_of(const kf_cpu_sets *sets, uint32_t set, int argu
     return set != KF_PLAIN_INPUT && varied->argument == argument ? varied->variation : KF_VARY_NONE;
 }
 
+static void note_drawn(kf_cpu_sets *sets, buffer *b, const unsigned char *data)
+{
+    b->digest = kf_digest(sets->digest_key, data, b->bytes);
+    b->drawn++;
+    b->dirty = true;
+}
+
 /* Draws the initial values of an input into the oracle's buffer, those of an inout into
  * sets->kept. */
 static void generate(kf_cpu_sets *sets, uint32_t set, int i)
@@ -311,13 +319,23 @@ static void generate(kf_cpu_sets *sets, uint32_t set, int i)
     size_t entry = (size_t)set * (size_t)sets->problem->argument_count + (size_t)i;
     buffer *b = &sets->buffers[entry];
     uint32_t source = sets->sources[entry];
-    bool inout = argument->kind == KF_INOUT;
-    unsigned char *data = initial_of(sets, b, inout);
+    unsigned char *data = initial_of(sets, b, argument->kind == KF_INOUT);
     kf_input_fill(argument, key_of(sets->secret, source, i), variation_of(sets, source, i), data, 0,
                   argument->elements);
-    b->digest = kf_digest(sets->digest_key, data, b->bytes);
-    b->drawn++;
-    b->dirty = true;
+    note_drawn(sets, b, data);
+}
+
+/* Copies an input that the problem itself makes. */
+static bool take_generated(kf_cpu_sets *sets, uint32_t set, int i, kf_error *error)
+{
+    size_t entry = (size_t)set * (size_t)sets->problem->argument_count + (size_t)i;
+    buffer *b = &sets->buffers[entry];
+    const void *made = kf_generator_take(sets->device->head.next_sets.generator, sets->secret,
+                                         sets->sources[entry], i, error);
+    if (!made) return false;
+    memcpy(oracle_data_of(sets, b), made, b->bytes);
+    note_drawn(sets, b, oracle_data_of(sets, b));
+    return true;
 }
 
 /* `start`: of the buffer with its guards. */
@@ -336,18 +354,22 @@ static void fill_one(void *context, size_t entry)
     const kf_problem_argument *argument = &sets->problem->arguments[i];
     if (!is_filled(argument)) return;
     sets->sources[entry] = set;
-    generate(sets, set, i);
+    if (!argument->distribution.generated) generate(sets, set, i);
 }
 
 bool kf_cpu_fill(kf_sets *handle, uint64_t secret, const kf_set_variation *variations,
                  kf_error *error)
 {
     kf_cpu_sets *sets = (kf_cpu_sets *)handle;
-    (void)error;
     sets->secret = secret;
     memcpy(sets->variations, variations, sets->count * sizeof *variations);
     kf_parallel_for(sets->device->parallel,
                     (size_t)sets->count * (size_t)sets->problem->argument_count, fill_one, sets);
+    for (uint32_t set = 0; set < sets->count; set++)
+        for (int i = 0; i < sets->problem->argument_count; i++)
+            if (sets->problem->arguments[i].distribution.generated &&
+                !take_generated(sets, set, i, error))
+                return false;
     return true;
 }
 
@@ -606,13 +628,14 @@ static uint32_t fresh_source(const kf_cpu_sets *sets, size_t entry)
 bool kf_cpu_copy_input(kf_sets *handle, uint32_t from, uint32_t to, int argument, kf_error *error)
 {
     kf_cpu_sets *sets = (kf_cpu_sets *)handle;
-    (void)error;
     size_t arguments = (size_t)sets->problem->argument_count,
            entry = (size_t)to * arguments + (size_t)argument;
     sets->sources[entry] = from == KF_FRESH_INPUT ? fresh_source(sets, entry)
                            : from == KF_PLAIN_INPUT
                                ? from
                                : sets->sources[(size_t)from * arguments + (size_t)argument];
+    if (sets->problem->arguments[argument].distribution.generated)
+        return take_generated(sets, to, argument, error);
     generate(sets, to, argument);
     return true;
 }
@@ -673,8 +696,9 @@ bool kf_cpu_nudge_input(kf_sets *handle, uint32_t set, int argument, uint64_t se
     const kf_problem_argument *a = &sets->problem->arguments[argument];
     buffer *b =
         &sets->buffers[(size_t)set * (size_t)sets->problem->argument_count + (size_t)argument];
-    kf_nudge(a->dtype, oracle_data_of(sets, b), a->elements, seed, share);
-    b->digest = kf_digest(sets->digest_key, oracle_data_of(sets, b), b->bytes);
+    void *data = initial_of(sets, b, a->kind == KF_INOUT);
+    kf_nudge(a->dtype, data, a->elements, seed, share);
+    b->digest = kf_digest(sets->digest_key, data, b->bytes);
     b->drawn++;
     return true;
 }

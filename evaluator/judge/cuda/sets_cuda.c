@@ -24,6 +24,7 @@
 #include "device_pool_cuda.h"
 #include "buffers_cuda.h"
 #include "cuda_calls.h"
+#include "input_generator.h"
 #include "inputs_plan_make.h"
 #include "kforge/file.h"
 #include "output_directory.h"
@@ -116,7 +117,7 @@ static bool choose_rooms(kf_cuda_sets *sets, kf_error *error)
         return false;
     uint64_t buffers = sets->count * problem->total_bytes, truth = kf_cuda_truth_bytes(problem),
              runners = kf_cuda_runners_need(problem, sets->count);
-    bool apart = sets->truth && !sets->gpu->head.sides_share &&
+    bool apart = sets->truth && !sets->gpu->head.next_sets.sides_share &&
                  kf_cuda_has_room_for_sides(problem, sets->count,
                                             kf_cuda_room(&sets->gpu->properties, free_bytes));
     if (apart) buffers *= 2;
@@ -373,12 +374,28 @@ static kf_fill_route route_of(const kf_input_plan *plan, bool wide)
     return KF_FILL_ANY;
 }
 
-static void add_fill(kf_cuda_sets *sets, fill_works *f, uint32_t set, int i, uint64_t address,
-                     bool wide)
+/* Copies an input that the problem itself makes. */
+static bool copy_generated(kf_cuda_sets *sets, uint32_t source, int i, uint64_t address,
+                           kf_error *error)
+{
+    kf_cuda_device *gpu = sets->gpu;
+    const void *made =
+        kf_generator_take(gpu->head.next_sets.generator, sets->secrets.inputs, source, i, error);
+    return made &&
+           kf_cuda_check(
+               gpu,
+               gpu->cuda.copy_in(address, made, sets->problem->arguments[i].bytes, gpu->stream),
+               "copying generated inputs", error) &&
+           kf_cuda_wait(gpu, "copying generated inputs", error);
+}
+
+static bool add_fill(kf_cuda_sets *sets, fill_works *f, uint32_t set, int i, uint64_t address,
+                     bool wide, kf_error *error)
 {
     const kf_problem_argument *argument = &sets->problem->arguments[i];
     uint32_t source =
         sets->sources[(size_t)set * (size_t)sets->problem->argument_count + (size_t)i];
+    if (argument->distribution.generated) return copy_generated(sets, source, i, address, error);
     /* Fresh numbers have a source beyond the last set. */
     const kf_set_variation *varied = &sets->variations[source % sets->count];
     kf_variation variation =
@@ -393,9 +410,10 @@ static void add_fill(kf_cuda_sets *sets, fill_works *f, uint32_t set, int i, uin
     if (task.route == KF_FILL_ANY ||
         (task.plan.variation != KF_VARY_OUTLIER && task.plan.variation != KF_VARY_STRAY &&
          task.plan.variation != KF_VARY_NONFINITE))
-        return;
+        return true;
     *(kf_fill_task *)kf_cuda_work_add(&f->special,
                                       ((uint64_t)argument->elements + KF_RUN - 1) / KF_RUN) = task;
+    return true;
 }
 
 static void add_poison(kf_cuda_work *b, uint64_t start, uint64_t first, uint64_t count, kf_key key)
@@ -467,7 +485,7 @@ bool kf_cuda_fill(kf_sets *handle, uint64_t secret, const kf_set_variation *vari
         /* kf_cuda_poison fills inouts before every batch. */
         if (argument->kind == KF_INOUT) continue;
         note_new_input(sets, entry);
-        add_fill(sets, &fills, set, i, kf_cuda_address(sets, b), false);
+        if (!add_fill(sets, &fills, set, i, kf_cuda_address(sets, b), false, error)) return false;
         add_guards(sets, &guards, b, kf_cuda_key(secret, set, i));
     }
     memset(sets->inouts_digested, 0, sizeof sets->inouts_digested);
@@ -564,7 +582,8 @@ bool kf_cuda_poison(kf_sets *handle, uint64_t secret, kf_error *error)
         kf_key key = kf_cuda_key(secret, set, i);
         if (argument->kind == KF_INOUT) {
             add_guards(sets, &poison, b, key);
-            add_fill(sets, &fills, set, i, kf_cuda_address(sets, b), false);
+            if (!add_fill(sets, &fills, set, i, kf_cuda_address(sets, b), false, error))
+                return false;
             inouts = true;
         } else {
             add_poison(&poison, sets->regions[b->region].base + b->offset, 0, b->length, key);
@@ -609,9 +628,11 @@ bool kf_cuda_prepare_truth(kf_sets *handle, const uint32_t *list, uint32_t count
             if (argument->kind == KF_SCALAR || !kf_cuda_has_truth(argument)) continue;
             const kf_cuda_buffer *b = &sets->truths[(size_t)list[k] * arguments + (size_t)i];
             uint64_t address = kf_cuda_address(sets, b);
-            if (argument->kind == KF_INOUT)
-                add_fill(sets, &fills, list[k], i, address, kf_cuda_is_widened(argument));
-            else /* Random bits, so that an oracle that forgets an element is not right by luck. */
+            if (argument->kind == KF_INOUT &&
+                !add_fill(sets, &fills, list[k], i, address, kf_cuda_is_widened(argument), error))
+                return false;
+            if (argument->kind != KF_INOUT) /* Random bits, so that an oracle that forgets an
+                                               element is not right by luck. */
                 add_poison(&poison, address, 0, b->bytes,
                            kf_cuda_key(sets->secrets.poison[sets->side] ^ 1, list[k], i));
         }
@@ -633,9 +654,10 @@ static bool fill_entries(kf_cuda_sets *sets, const size_t *entries, size_t count
     int sides = kf_cuda_sides_share((kf_sets *)sets) ? 1 : 2;
     for (size_t k = 0; k < count; k++)
         for (int side = 0; side < sides; side++)
-            add_fill(sets, &fills, (uint32_t)(entries[k] / arguments),
-                     (int)(entries[k] % arguments),
-                     kf_cuda_address(sets, &sets->sides[side][entries[k]]), false);
+            if (!add_fill(sets, &fills, (uint32_t)(entries[k] / arguments),
+                          (int)(entries[k] % arguments),
+                          kf_cuda_address(sets, &sets->sides[side][entries[k]]), false, error))
+                return false;
     if (!run_fills(sets->gpu, &fills, error) ||
         !kf_cuda_digests(sets, KF_ROLE_BASELINE, entries, count, digests, error))
         return false;

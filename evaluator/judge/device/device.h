@@ -180,7 +180,8 @@ typedef struct kf_buffer_operations {
                        const void *data, bool live, kf_error *error);
     /* Makes the present content of an input its right one, until the next fill. */
     bool (*accept_input)(kf_sets *sets, uint32_t set, int argument, kf_error *error);
-    /* Moves a share of an input's elements to neighbouring numbers (kf_nudge). Not for inouts. */
+    /* Moves a share of an input's elements to neighbouring numbers (kf_nudge), and those of an
+     * inout's initial values on the CPU device only. */
     bool (*nudge_input)(kf_sets *sets, uint32_t set, int argument, uint64_t seed, double share,
                         kf_error *error);
     /* Writes bytes of an output as they were before the batch. */
@@ -294,6 +295,14 @@ typedef struct kf_device_operations {
  * KF_MAX_ARGUMENTS entries. */
 void kf_problem_scalars(const kf_problem *problem, uint64_t *values);
 
+/* Set by the judge, for sets made from now on. */
+typedef struct kf_set_choices {
+    /* They take less memory, and their sides share buffers. */
+    bool sides_share;
+    /* Makes inputs of the workload that is measured (input_generator.h). May be NULL. */
+    struct kf_generator *generator;
+} kf_set_choices;
+
 /* The first member of every device's struct. */
 struct kf_device {
     const kf_device_operations *operations;
@@ -341,8 +350,7 @@ struct kf_device {
     double most_sets;
     /* The memory of all sets of a problem together. */
     uint64_t set_bytes;
-    /* Set by the judge: sets made from now on take less memory, and their sides share buffers. */
-    bool sides_share;
+    kf_set_choices next_sets;
 };
 
 /* Opens the CPU device. `parallel` is borrowed. `cache`: a folder for precompiled headers, or

@@ -46,6 +46,7 @@ static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch, const cpu_s
                                .count = batch->count,
                                .flags = (batch->null ? KF_WIRE_EMPTY : 0) |
                                         (batch->check ? KF_WIRE_CHECK : 0) |
+                                        (batch->generate ? KF_WIRE_GENERATE : 0) |
                                         (batch->warp_order == 1 ? KF_WIRE_REVERSED : 0) |
                                         (batch->warp_order == 2 ? KF_WIRE_REVERSED_BUT_LAST : 0)};
     batch->code = 0;

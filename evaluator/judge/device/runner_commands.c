@@ -89,7 +89,8 @@ kf_runner_event kf_runner_map(kf_runner *runner, const kf_runner_buffer *buffers
                          (b->output_directory ? KF_WIRE_OUTPUT_DIRECTORY : 0) |
                          (b->device_pool ? KF_WIRE_DEVICE_POOL : 0) |
                          (b->stream_page ? KF_WIRE_STREAM_PAGE : 0) |
-                         (b->result ? KF_WIRE_RESULT : 0) | (b->check ? KF_WIRE_CHECK : 0),
+                         (b->result ? KF_WIRE_RESULT : 0) | (b->check ? KF_WIRE_CHECK : 0) |
+                         (b->generate ? KF_WIRE_GENERATE : 0),
                 .set = b->set,
                 .argument = b->argument,
                 .offset = b->offset,

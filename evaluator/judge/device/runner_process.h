@@ -179,6 +179,8 @@ typedef struct kf_runner_buffer {
     bool result;
     /* True for KF_WIRE_CHECK. */
     bool check;
+    /* True for KF_WIRE_GENERATE. */
+    bool generate;
 } kf_runner_buffer;
 kf_runner_event kf_runner_map(kf_runner *runner, const kf_runner_buffer *buffers, size_t count);
 /* Ends the runner because the caller failed. Returns KF_RUNNER_MACHINE; `words` become its error.
@@ -196,8 +198,8 @@ typedef struct kf_batch {
     uint32_t count;
     /* True for an empty batch: everything but the calls. It gives the fixed cost. */
     bool null;
-    /* True for KF_WIRE_CHECK. */
-    bool check;
+    /* True for KF_WIRE_CHECK, or for KF_WIRE_GENERATE. The latter's order is no list of sets. */
+    bool check, generate;
     /* CPU device: the order in which the warps of each block start (kfcpu_reverse). */
     int warp_order;
     /* True if the judge still needs the results of the last batch in the runner's own memory. */

@@ -1,5 +1,6 @@
 /* A pair: one batch of each side on the same sets, and single calls for latency (steps 4 and 5 in
  * measure.c). */
+#include "input_generator.h"
 #include "measure_internal.h"
 
 #include <math.h>
@@ -50,13 +51,31 @@ static bool fill(kf_measurement *r, const kf_pair_plan *plan, kf_error *error)
                                    r->lists.variations, error);
 }
 
+static uint64_t secret_of_side(const kf_measurement *r, const kf_pair_plan *plan, kf_side side)
+{
+    return kf_measurement_draw(r, side == BASELINE ? "inputs/b" : "inputs/c", plan->serial);
+}
+
 /* Fills all sets with inputs of that side alone. */
 static bool fill_side(kf_measurement *r, const kf_pair_plan *plan, kf_side side, kf_error *error)
 {
-    const char *purpose = side == BASELINE ? "inputs/b" : "inputs/c";
     memset(r->lists.true_known, 0, r->set_count * sizeof *r->lists.true_known);
-    return r->device->buffers.fill(r->sets, kf_measurement_draw(r, purpose, plan->serial),
-                                   r->lists.variations, error);
+    return r->device->buffers.fill(r->sets, secret_of_side(r, plan, side), r->lists.variations,
+                                   error);
+}
+
+/* Has the problem itself make the inputs for that, before the device is occupied. */
+static bool make_side(kf_measurement *r, const kf_pair_plan *plan, kf_side side, kf_error *error)
+{
+    const kf_problem *problem = r->bench->problem;
+    int argument = 0;
+    if (!kf_generator_is_needed(problem)) return true;
+    while (!problem->arguments[argument].distribution.generated) argument++;
+    for (uint32_t set = 0; set < r->set_count; set++)
+        if (!kf_generator_take(r->bench->device->next_sets.generator, secret_of_side(r, plan, side),
+                               set, argument, error))
+            return false;
+    return true;
 }
 
 /* Fills all sets with inputs that no timed batch uses. They are not varied, because that would show
@@ -91,7 +110,8 @@ static bool prepare_occupied(kf_measurement *r, const kf_pair_plan *plan, kf_sid
             return false;
         if (!kf_measurement_prime(r, side, priming_seconds, error) || r->over) return r->over;
     }
-    if (!early && (!kf_measurement_occupy(r, error) || !fill_side(r, plan, side, error)))
+    if (!early && (!make_side(r, plan, side, error) || !kf_measurement_occupy(r, error) ||
+                   !fill_side(r, plan, side, error)))
         return false;
     bool poisoned = needs_priming && !r->in_place; /* poison fills inouts */
     if (!(only_timed || poisoned ? kf_measurement_ready_baseline(r, plan->serial, called, error)

@@ -140,7 +140,7 @@ static bool run_moved(kf_measurement *r, uint32_t from, uint32_t at, double shar
         const kf_problem_argument *a = &problem->arguments[i];
         if (a->kind != KF_INPUT && a->kind != KF_INOUT) continue;
         if (!r->device->buffers.copy_input(r->sets, from, at, i, error)) return false;
-        if (a->kind == KF_INPUT && share > 0 && kf_nudge_unit(a->dtype) > 0 &&
+        if (share > 0 && kf_nudge_unit(a->dtype) > 0 &&
             !r->device->buffers.nudge_input(
                 r->sets, at, i, kf_measurement_draw(r, "nudge", number * 100 + i), share, error))
             return false;
@@ -167,11 +167,12 @@ static bool find_terms(kf_measurement *r, uint32_t doubtful, uint32_t at, kf_err
     const kf_problem *problem = r->bench->problem;
     kf_set_variation none = {.argument = -1};
     uint32_t from = at == doubtful ? doubtful : KF_PLAIN_INPUT;
-    autosamples before = {0}, again = {0}, after = {0};
+    autosamples before = {0}, again = {0}, all = {0}, after = {0};
     kf_autofree kf_terms_search *searches = calloc(KF_MAX_ARGUMENTS, sizeof *searches);
     if (!searches) return kf_fail_memory(error, "a comparison");
     if (!run_moved(r, from, at, 0, 0, &before, error) || r->over) return r->over;
     if (!run_moved(r, from, at, 0, 0, &again, error) || r->over) return r->over;
+    if (!run_moved(r, from, at, KF_TERMS_ALL, 100, &all, error) || r->over) return r->over;
     for (int run = 1;; run++) {
         double share = 0;
         for (int i = 0; i < problem->argument_count && !(share > 0); i++)
@@ -180,8 +181,8 @@ static bool find_terms(kf_measurement *r, uint32_t doubtful, uint32_t at, kf_err
         if (!run_moved(r, from, at, share, 100 + run, &after, error) || r->over) return r->over;
         for (int i = 0; i < problem->argument_count; i++)
             if (kf_checker_sums(r->checker, i, none) && kf_terms_share(&searches[i]) == share)
-                kf_terms_note(&searches[i], before.values[i], again.values[i], after.values[i],
-                              after.counts[i]);
+                kf_terms_note(&searches[i], before.values[i], again.values[i], all.values[i],
+                              after.values[i], after.counts[i]);
     }
     for (int i = 0; i < problem->argument_count; i++) {
         kf_error_sums *sums = kf_checker_sums(r->checker, i, none);
@@ -202,8 +203,8 @@ static bool measure_change(kf_measurement *r, uint32_t doubtful, uint32_t at, kf
     for (int i = 0; i < problem->argument_count; i++) {
         const kf_problem_argument *a = &problem->arguments[i];
         const kf_error_sums *sums = kf_checker_sums(r->checker, i, variation);
-        if (a->kind == KF_INPUT) unit = fmax(unit, kf_nudge_unit(a->dtype));
-        if (!sums) continue;
+        if (a->kind == KF_INPUT || a->kind == KF_INOUT) unit = fmax(unit, kf_nudge_unit(a->dtype));
+        if (!sums || a->dtype == KF_F64) continue;
         needed = needed || !sums->change_count;
         counted = counted && kf_checker_sums(r->checker, i, none)->terms > 0;
         if (kf_condition_runs(a->elements) > runs) runs = kf_condition_runs(a->elements);

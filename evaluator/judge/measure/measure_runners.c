@@ -6,6 +6,7 @@
 #include "wire.h"
 #include "dry_run.h"
 #include "error_codes.h"
+#include "input_generator.h"
 #include "libraries.h"
 #include "measure_internal.h"
 #include "torch_plan.h"
@@ -276,7 +277,10 @@ bool kf_measurement_start_idle(kf_measurement *r, kf_error *error)
 
 bool kf_measurement_hand_over(kf_measurement *r, kf_role role, kf_runner *runner, kf_error *error)
 {
+    kf_generator *generator = r->bench->device->next_sets.generator;
     kf_runner_event event = r->device->buffers.hand_over(r->sets, runner, role);
+    if (event == KF_RUNNER_OK && role == KF_ROLE_ORACLE && generator)
+        event = kf_generator_hand_over(generator, runner);
     return event == KF_RUNNER_OK ||
            kf_measurement_report(r, runner, role, event, 0, "mapping its buffers", error);
 }

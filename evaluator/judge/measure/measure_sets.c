@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "input_generator.h"
 #include "measure_internal.h"
 
 /* of all sets together, because each buffer costs messages to three runners */
@@ -19,6 +20,7 @@
 void kf_measurement_drop_sets(kf_measurement *r)
 {
     if (r->sets) r->device->buffers.sets_free(r->sets);
+    kf_generator_free(kf_steal(&r->bench->device->next_sets.generator));
     free(r->lists.variations);
     free(r->lists.order);
     free(r->lists.list);
@@ -47,6 +49,12 @@ bool kf_measurement_make_sets(kf_measurement *r, uint32_t count, kf_error *error
         !r->lists.true_known || !r->lists.baseline_ran || !r->lists.doubtful)
         return kf_fail_memory(error, "a measurement");
     for (uint32_t i = 0; i < count; i++) r->lists.variations[i].argument = -1;
+    /* On a device that can be occupied, all sets of a fill are made before that. */
+    uint32_t rows = r->device->buffers.occupy ? count + 1 : 1;
+    if (kf_generator_is_needed(r->bench->problem) &&
+        !(r->bench->device->next_sets.generator =
+              kf_generator_new(r->bench->problem, rows, &r->bench->clock, error)))
+        return false;
     r->sets = r->device->buffers.sets_new(r->bench->device, r->bench->problem, count, true, error);
     if (r->sets) return true;
     /* An earlier candidate may still have the memory, until its process is gone. */
@@ -59,10 +67,10 @@ bool kf_measurement_make_sets(kf_measurement *r, uint32_t count, kf_error *error
                                      ? *r->bench->round.candidate_runner
                                      : NULL;
     if (!candidate || kf_runner_is_python(kf_runner_kind_of(candidate))) {
-        r->bench->device->sides_share = true;
+        r->bench->device->next_sets.sides_share = true;
         r->sets =
             r->device->buffers.sets_new(r->bench->device, r->bench->problem, count, true, error);
-        r->bench->device->sides_share = false;
+        r->bench->device->next_sets.sides_share = false;
         if (r->sets) return true;
     }
     bool held;

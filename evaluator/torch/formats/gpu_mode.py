@@ -30,6 +30,7 @@ SEED = "seed"
 # Seeds are drawn below this number, or the largest that the problem itself has. A generator may add
 # the seed to its numbers, and float32 has to hold the sum.
 LEAST_SEEDS = 1 << 14
+FURTHER_CASES = 2
 
 
 # ---- in the runners ------------------------------------------------------------------------------
@@ -151,6 +152,7 @@ def bind(
     import torch
 
     reference = execute(files, namespace["__name__"])
+    namespace["kforge_modules"] = [sys.modules[name] for name in files]
 
     def generate():
         known = inspect.signature(reference.generate_input).parameters
@@ -354,9 +356,10 @@ def tolerance_of(text):
 
 
 class Examined:
-    """What one call of the reference shows about the parts of `data`."""
+    """What one call of the reference shows about the parts of `data`. `needed`: parts that have
+    influence at another size."""
 
-    def __init__(self, modules, arguments):
+    def __init__(self, modules, arguments, needed=()):
         import torch
 
         self.torch = torch
@@ -383,8 +386,12 @@ class Examined:
         self.buffers = [
             i
             for i, part in enumerate(before)
-            if isinstance(part, torch.Tensor) and not self.whole and self.ignores(i, expected)
+            if isinstance(part, torch.Tensor)
+            and not self.whole
+            and i not in needed
+            and self.ignores(i, expected)
         ]
+        self.unwritten = [i for i in self.buffers if i not in self.changed]
         flat = list(zip(tensors(before), tensors(after)))
         # of a reference that returns nothing: which tensors of `data` are its results
         self.results = [i for i, (a, b) in enumerate(flat) if not same(a, b, torch)]
@@ -465,6 +472,17 @@ def same(a, b, torch):
     return True
 
 
+def examine(modules, found):
+    """Examines the smallest case. A part that has no influence there may have some in the next ones:
+    a state that only a second step reads."""
+    sizes = sorted((case for case, _ in found), key=size_of)
+    seen, needed = Examined(modules, sizes[0]), set()
+    others = [c for c in sizes if size_of(sizes[0]) < size_of(c) <= 64 * size_of(sizes[0])]
+    for case in others[:FURTHER_CASES] if seen.unwritten else ():
+        needed |= set(seen.unwritten) - set(Examined(modules, case).buffers)
+    return Examined(modules, sizes[0], needed) if needed else seen
+
+
 def literal(text):
     """Returns a text as Python source that a reader can follow."""
     if "'''" not in text and not text.endswith(("'", "\\")) and "\r" not in text:
@@ -494,8 +512,7 @@ def translate(bundle):
     found, seeds = cases(task)
     numbers, others = constants(found)
     modules = ordered(modules_of(task, files))
-    smallest = min((case for case, _ in found), key=size_of)
-    seen = Examined(modules, smallest)
+    seen = examine(modules, found)
     names = names_of(modules["reference"], len(seen.parts))
     kept = [name for i, name in enumerate(names) if i not in seen.buffers]
     lines = [

@@ -43,17 +43,30 @@ def shapes_of(text):
     return shapes
 
 
-def tolerance_of(bundle):
-    """Returns [rtol, atol] of problem.yaml's loosest tolerance, which is one number for both; None
-    without it."""
+def meta_of(bundle):
+    """Returns problem.yaml; {} without it."""
     text = bundle["files"].get("problem.yaml")
     if text is None:
-        return None, ""
+        return {}
     from formats import gpu_mode
 
     meta = gpu_mode.read_yaml(text, "problem.yaml")
-    if not isinstance(meta, dict):
-        return None, ""
+    return meta if isinstance(meta, dict) else {}
+
+
+def forbidden_of(meta):
+    """Returns the strings that no solution may contain. The format's own check looks for each in
+    the text of solution.py, comments included."""
+    listed = meta.get("forbidden") or []
+    if not isinstance(listed, list) or not all(isinstance(t, str) and t for t in listed):
+        raise load.LoadError(
+            "forbidden is no list of strings", "problem.yaml: forbidden", "expected [torch.topk, …]"
+        )
+    return listed
+
+
+def tolerance_of(meta):
+    """Returns [rtol, atol] of the loosest tolerance, which is one number for both, and the title."""
     given = [v for k, v in meta.items() if str(k).endswith("tolerance") and isinstance(v, dict)]
     found = [v for each in given for v in each.values() if isinstance(v, numbers.Real)]
     title = meta.get("display_name")
@@ -147,7 +160,11 @@ def translate(bundle):
         )
     notes = ["shapes.py: %s is no constant of reference.py and is left out" % k for k in unused]
     names = {key: name for key, name in names.items() if key not in unused}
-    tolerance, title = tolerance_of(bundle)
+    meta = meta_of(bundle)
+    tolerance, title = tolerance_of(meta)
+    forbidden = forbidden_of(meta)
+    if forbidden:
+        notes.append("a solution may not contain: %s" % ", ".join(forbidden))
     lines = [text.rstrip("\n"), "", "", "# Of shapes.py and problem.yaml."]
     # The checks of these problems assign to the module, so a constant may be missing here.
     lines += ["%s = %r" % (n, shapes[0][k]) for k, n in names.items() if n not in known]
@@ -168,4 +185,10 @@ def translate(bundle):
             "kernelbench_com.bind_run(globals(), lambda: [%s])" % ", ".join(names.values()),
         ]
         notes.append("a call is run(%s, seed, model): all of it is timed" % ", ".join(shapes[0]))
-    return {"text": "\n".join(lines) + "\n", "doc": title, "solution": "Model", "notes": notes}
+    return {
+        "text": "\n".join(lines) + "\n",
+        "doc": title,
+        "solution": "Model",
+        "notes": notes,
+        "forbidden": forbidden,
+    }

@@ -64,13 +64,14 @@ def generator_class(original):
 
 
 class OnThisDevice:
-    """While active, a GPU that is missing means the processor."""
+    """While active, a GPU that is missing means the processor. `everywhere`: one that is there,
+    too."""
 
-    def __init__(self):
-        self.originals = []
+    def __init__(self, everywhere=False):
+        self.originals, self.everywhere = [], everywhere
 
     def __enter__(self):
-        if torch.cuda.is_available():
+        if not self.everywhere and torch.cuda.is_available():
             return self
         for name in FACTORIES:
             self._replace(torch, name)

@@ -16,6 +16,7 @@ import shrink
 from problem_measure import Arguments, Unfit, draw_inputs, flatten_outputs, make_model, up_to
 
 MOST_WORKLOADS = 64
+MOST_MEASURED = 3
 MOST_PARAMS = 60
 MOST_REAL_ELEMENTS = 1 << 26  # of a workload that needs a call of forward for its shapes
 REAL_SECONDS = 4.0  # of processor time for that call
@@ -271,6 +272,20 @@ def complete(description, chosen, base, c_name):
     ]
 
 
+def measured(path, chosen, describe_one):
+    """Returns (workload, its description) of the smallest one that is fit: at a size of one step, a
+    state that is carried to the next has no influence."""
+    first = None
+    for base in sorted(chosen, key=lambda w: (not w.timed, w.size.elements))[:MOST_MEASURED]:
+        try:
+            return base, describe_one(path, base.patches)
+        except Unfit as unfit:
+            first = first or unfit
+            if unfit.rule != "inputs.without_influence":
+                break
+    raise first
+
+
 def describe(path, patches, options, describe_one, c_name):
     """Returns the description of a problem file with KFORGE_WORKLOADS; None without them.
     `describe_one` describes one size."""
@@ -279,8 +294,7 @@ def describe(path, patches, options, describe_one, c_name):
         return None
     notes = []
     chosen = choose(path, patches, options, entries, notes)
-    base = min(chosen, key=lambda w: (not w.timed, w.size.elements))
-    description = describe_one(path, base.patches)
+    base, description = measured(path, chosen, describe_one)
     state_names = [a["name"] for a in description["state"]]
     others = [w.name for w in chosen if not alike(w, base, state_names)]
     if others:

@@ -99,10 +99,74 @@ class Distributions(unittest.TestCase):
             found = problem_measure.Arguments(load.Problem(text, "own.py"), "train")
             self.assertEqual((list(found.state), found.fixed), (["w", "scale"], []), draw)
 
+    def test_numpys_bit_generators(self):
+        """Their seeds count for nothing, either, and other seeds still give other numbers."""
+        numbers = "torch.tensor(%s.standard_normal((64, 8)), dtype=torch.float32)"
+        for head, one, other in (
+            ("import numpy", "numpy.random.Generator(numpy.random.PCG64(%s))", "(3, 4)"),
+            ("from numpy.random import Generator, PCG64", "Generator(PCG64(seed=%s))", "(3, 4)"),
+            ("from numpy.random import Generator, Philox", "Generator(Philox(key=%s))", "(3, 4)"),
+            ("import numpy as np", "np.random.default_rng(np.random.MT19937(%s))", "(3, 4)"),
+            ("import numpy as np", "np.random.default_rng(np.random.SeedSequence(%s))", "(3, 4)"),
+            ("import numpy as np", "np.random.default_rng(%s)", "(3, 4)"),
+            ("import numpy as np\nown = np.random.default_rng(0)", "(own, %s)[0]", "(3, 3)"),
+        ):
+            text = "%s\nimport torch\n\nclass Model(torch.nn.Module):\n" % head
+            text += "    def forward(self, x, y):\n        return x + y\n"
+            text += "def get_inputs():\n    return [%s for s in %s]\n" % (
+                numbers % (one % "s"),
+                other,
+            )
+            drawn = []
+            for turn in range(2):
+                problem = load.Problem(text, "numbers.py")
+                drawn += [problem_measure.draw_inputs(problem, seed) for seed in (1, 1, 2)][turn:]
+            self.assertTrue(torch.equal(drawn[0][0], drawn[1][0]), one)
+            self.assertTrue(torch.equal(drawn[1][0], drawn[3][0]), one)
+            self.assertFalse(torch.equal(drawn[0][0], drawn[2][0]), one)
+            self.assertFalse(torch.equal(drawn[0][0], drawn[0][1]), one)
+
     def test_the_seed_functions_come_back(self):
         before = torch.manual_seed, torch.Tensor.normal_, torch.randn
         described("x", "x + 1", "return [torch.randn(64)]")
         self.assertEqual(before, (torch.manual_seed, torch.Tensor.normal_, torch.randn))
+
+    def test_inputs_that_only_the_problem_can_make(self):
+        """Inputs that depend on each other come from get_inputs, and the description says so."""
+        labels = "torch.randint(0, 16, (256,))"
+        rows = "x * v.repeat_interleave(c)"
+        for names, result, inputs in (
+            (
+                "x, v, c",
+                rows,
+                "k = %s\n    return [torch.randn(256), torch.randn(16), torch.bincount(k, minlength=16)]"
+                % labels,
+            ),
+            ("x, m", "x + m", "return [torch.randn(8, 8), torch.arange(64.0).view(8, 8).sin()]"),
+            ("x", "(x - 2).log()", "return [2 + torch.randn(256).abs()]"),
+        ):
+            found = described(names, result, inputs)
+            self.assertIsNone(found["unfit"], inputs)
+            self.assertEqual({s["kind"] for s in specs(found)}, {"generated"}, inputs)
+            self.assertIn("own generator", found["notes"][0])
+            self.assertEqual(found["unseen"], [])
+        # Drawn inputs that do are better: the judge may vary them.
+        self.assertEqual(specs(described("x", "x + 1", "return [torch.randn(64)]"))[0]["kind"], "normal")
+
+    def test_generated_input_without_influence(self):
+        inputs = "return [2 + torch.randn(256).abs(), torch.randn(256)]"
+        found = described("x, y", "(x - 2).log() + 0 * y", inputs)
+        self.assertIsNone(found["unfit"])
+        self.assertIn("input y does not influence the output: a candidate may", found["notes"][1])
+
+    def test_what_no_generator_mends(self):
+        for names, result, inputs, rule in (
+            ("x", "x + 1", "return [torch.arange(64.0).sin()]", "inputs.fixed"),
+            ("x, y", "x + 1", "return [torch.randn(64), torch.randn(4)]", "inputs.without_influence"),
+            ("x", "x * 0", "return [torch.randn(64)]", "outputs.zero"),
+        ):
+            found = described(names, result, inputs)
+            self.assertEqual((found["unfit"] or {}).get("rule"), rule, inputs)
 
     def test_offsets_of_the_rows(self):
         body = "torch.stack([x[int(o[i]) : int(o[i + 1])].sum() for i in range(8)])"
@@ -116,9 +180,10 @@ class Distributions(unittest.TestCase):
         self.assertEqual(specs(described("x, o", body, drawn))[1]["kind"], "offsets")
         # The last one counts nothing here, and positions are no offsets.
         other = described("x, o", body, rows.replace("256, 4", "255, 4"))
-        self.assertEqual(other["unfit"]["rule"], "inputs.fixed")
         positions = described("x, o", "x[o]", "return [torch.randn(9), torch.arange(10) % 9]")
-        self.assertEqual(positions["unfit"]["rule"], "inputs.fixed")
+        for found in (other, positions):
+            self.assertEqual(specs(found), [{"kind": "generated"}] * 2)
+            self.assertIn("input o is the same pattern in every draw", found["notes"][0])
 
     def test_sorted_keys_stay_sorted(self):
         found = described(

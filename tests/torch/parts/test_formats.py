@@ -146,6 +146,17 @@ class KernelbenchCom(unittest.TestCase):
                 kernelbench_com.shapes_of(text)
             self.assertIn(words, str(caught.exception))
 
+    def test_forbidden(self):
+        def made(meta):
+            files = {"reference.py": "N = 4\n", "shapes.py": "SHAPES = [{'N': 4}]"}
+            files["problem.yaml"] = meta
+            return kernelbench_com.translate({"folder": "f", "files": files})["forbidden"]
+
+        self.assertEqual(made("forbidden: [torch.topk, '.sort(']"), ["torch.topk", ".sort("])
+        self.assertEqual(made("name: f"), [])
+        with self.assertRaisesRegex(load.LoadError, "forbidden is no list of strings"):
+            made("forbidden: torch.topk")
+
     def test_adds_missing_constants(self):
         reference = "M = 4\ndef size(): return M * N\n"
         files = {"reference.py": reference, "shapes.py": "SHAPES = [{'M': 2, 'N': 3}]"}
