@@ -109,8 +109,7 @@ static void refuse(kf_search *s, size_t index, const kf_error *why)
     kf_probe *probe = &s->models.probes[index];
     kf_error last = {0};
     kf_autofree char *name = kf_search_model_name(s->settings->models, index);
-    if (asprintf(&probe->refusal, "model %s: %s", kf_models_shown(name ? name : ""),
-                 why->text) < 0)
+    if (asprintf(&probe->refusal, "model %s: %s", kf_models_shown(name ? name : ""), why->text) < 0)
         probe->refusal = NULL;
     kf_search_notify(s, KF_SEARCH_NEWS, "%s. It gets no more calls in this session.",
                      probe->refusal ? probe->refusal : why->text);
