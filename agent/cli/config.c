@@ -32,7 +32,7 @@ const kf_variable kf_variables[] = {
     {"KFORGE_PLAIN_HTTP", "1: allow plain http to model servers on other machines."},
     {"KFORGE_PRICES", "A price table instead of the built-in one (docs/reference/settings.md)."},
     {"KFORGE_PYTHON",
-     "The Python with PyTorch, and with pyarrow for `export` to Parquet (python3)."},
+     "The Python with PyTorch, or with pyarrow (the first in VIRTUAL_ENV, PATH, /usr/bin)."},
     {"KFORGE_ROOT",
      "The folder with kforge's bin/ and lib/kforge/, if they are not next to the program."},
     {"KFORGE_SELFTEST",

@@ -8,6 +8,7 @@
 #include "kforge/judge.h"
 #include "llm.h"
 #include "named_task.h"
+#include "noise.h"
 #include "optimize_result.h"
 #include "progress.h"
 #include "output.h"
@@ -288,7 +289,6 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_progress_view view = {
         .log = invocation->log,
         .news = &news,
-        .noise = here ? &noise : NULL,
         .terminal = invocation->terminal,
         .verbose = wanted->verbose,
         .events = events,
@@ -304,15 +304,19 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     /* before the first message: nothing runs then */
     kf_workers_close(kf_steal(&workers));
     bool reason_was_shown = !wanted->quiet && kf_progress_has_shown(&view, result.why.text);
-    __attribute__((cleanup(kf_optimize_result_clear)))
-    kf_optimize_result o = {.result = &result,
-                            .quiet = wanted->quiet,
-                            .reason_was_shown = reason_was_shown,
-                            .task = kf_task_name(p.task),
-                            .store = wanted->store,
-                            .output = wanted->output};
+    __attribute__((cleanup(kf_optimize_result_clear))) kf_optimize_result o = {
+        .result = &result,
+        .models = has_model(&p),
+        .quiet = wanted->quiet,
+        .reason_was_shown = reason_was_shown,
+        .task = kf_task_name(p.task),
+        .named = invocation->argument_count ? invocation->arguments[0] : kf_task_name(p.task),
+        .store = wanted->store,
+        .output = wanted->output};
     kf_noise_read("", &later);
-    kf_noise_words(here ? &noise : NULL, here ? &later : NULL, result.progress.baseline, &o.noise);
+    if (result.progress.judged)
+        kf_noise_words(here ? &noise : NULL, here ? &later : NULL, result.progress.baseline,
+                       &o.noise);
     if (!ran) {
         /* Everything is in the store. Print the command that continues. */
         if (result.progress.run[0] && error->code != KF_ERROR_INPUT && kf_store_is_there(store) &&

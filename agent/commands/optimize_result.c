@@ -173,12 +173,28 @@ static void print_spent(const kf_optimize_result *o, FILE *out)
     if (p->known) fprintf(out, " and %lld known from earlier runs", (long long)p->known);
     fprintf(out, ", %lld correct\n", (long long)p->correct);
     fprintf(out, "took      %s", kf_figure_seconds(p->elapsed, figure));
-    if (p->calls) {
+    if (o->models || p->calls) {
         fprintf(out, ", %lld model repl%s", (long long)p->replies, p->replies == 1 ? "y" : "ies");
-        if (p->useless) fprintf(out, " (%lld without code)", (long long)p->useless);
+        int64_t known = o->result->repeated;
+        if (p->useless) fprintf(out, " (%lld without code", (long long)p->useless);
+        if (known) fprintf(out, "%s%lld judged before", p->useless ? ", " : " (", (long long)known);
+        if (p->useless || known) fputc(')', out);
         fprintf(out, ", %s", kf_figure_cost(p->cost_usd, p->cost_unknown, figure));
     }
     fputc('\n', out);
+}
+
+/* Prints what was left out, and the command that measures a candidate again. */
+static void print_left_out(const kf_optimize_result *o, FILE *out)
+{
+    kf_autobuffer command = {0};
+    fprintf(out, "left out  %s\n", o->result->left_out.text);
+    if (!o->result->unmeasured) return;
+    kf_buffer_string(&command, "kforge eval ");
+    kf_command_append_word(&command, o->named);
+    kf_buffer_format(&command, " c%lld --verify", (long long)o->result->unmeasured);
+    if (o->store) kf_command_append_option(&command, "store", o->store);
+    if (command.data) fprintf(out, "          %s\n", command.data);
 }
 
 /* Returns the reason of the end, or words that point to it. */
@@ -205,7 +221,7 @@ static void print_text(const kf_optimize_result *o, FILE *out)
         return;
     }
     if (*r->question.text) fprintf(out, "check     %s\n", r->question.text);
-    if (*r->left_out.text) fprintf(out, "left out  %s\n", r->left_out.text);
+    if (*r->left_out.text) print_left_out(o, out);
     if (o->noise.size) fprintf(out, "noise     %s\n", o->noise.data);
     print_spent(o, out);
     if (r->progress.best) fprintf(out, "ended     %s\n", reason_of(o));

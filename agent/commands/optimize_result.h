@@ -14,8 +14,12 @@ typedef struct kf_optimize_result {
     /* Set by the caller: */
     const kf_search_result *result;
     const char *task; /* name of the task */
+    /* the task as on the command line */
+    const char *named;
     /* as on the command line; NULL if not given */
     const char *store, *output;
+    /* The run has models. */
+    bool models;
     /* Prints one line, and the reason of a failure. */
     bool quiet;
     /* The reason of the end was printed when it happened. */

@@ -11,8 +11,9 @@
 #define REDRAW_SECONDS 0.2
 /* before the first worker is reported as missing */
 #define WAIT_NOTICE_SECONDS 3
-/* after which a job is a long one: on the line, and in a log */
+/* after which a job is a long one */
 #define LONG_SECONDS 5
+/* between two lines of a log without news */
 #define LOG_SECONDS 30
 /* candidates between two lines of counts in a log */
 #define COUNT_EVERY 25
@@ -53,15 +54,25 @@ static void put_replies(const kf_search_progress *p, kf_buffer *text)
     if (p->useless) kf_buffer_format(text, " (%lld without code)", (long long)p->useless);
 }
 
+/* Appends "65 s" or "2 min 05 s". */
+static void put_seconds(kf_buffer *text, double seconds)
+{
+    char figure[KF_FIGURE];
+    if (seconds < 100)
+        kf_buffer_format(text, "%.0f s", seconds);
+    else
+        kf_buffer_string(text, kf_figure_seconds(floor(seconds), figure));
+}
+
 /* Appends how long the job in flight takes, if that is long. */
 static void put_judging(const kf_search_progress *p, kf_buffer *text)
 {
-    char figure[KF_FIGURE], usual[KF_FIGURE];
     if (p->judging < LONG_SECONDS) return;
-    kf_buffer_format(text, ", building and judging for %s",
-                     kf_figure_seconds(floor(p->judging), figure));
-    if (p->usual > 0)
-        kf_buffer_format(text, " of about %s", kf_figure_seconds(fmax(1, round(p->usual)), usual));
+    kf_buffer_format(text, ", %s takes ", p->attempts ? "a candidate" : "the baseline");
+    put_seconds(text, floor(p->judging));
+    kf_buffer_string(text, " so far");
+    if (p->usual > 0) kf_buffer_string(text, ", usually ");
+    if (p->usual > 0) put_seconds(text, fmax(1, round(p->usual)));
 }
 
 /* `brief`: omits first the rate, then the job in flight, then the replies. */
@@ -137,27 +148,16 @@ static void tell_once_waiting(kf_progress_view *view)
     fflush(view->log);
 }
 
-/* Prints once that the first long job goes on. */
-static void tell_once_long(kf_progress_view *view, const kf_search_progress *progress)
+/* Prints a line if nothing was printed for so long. */
+static void tell_sometimes(kf_progress_view *view, const kf_search_progress *progress)
 {
-    kf_autobuffer text = {0};
-    if (view->wait_shown || progress->judging < LOG_SECONDS) return;
-    view->wait_shown = true;
-    put_judging(progress, &text);
-    if (text.data) fprintf(view->log, "%s\n", text.data + strlen(", "));
-    fflush(view->log);
-}
-
-/* Prints a line about what disturbs timing: at the start, and once the baseline is measured. Only
- * the first has the remedy. */
-static void tell_noise(kf_progress_view *view, const kf_noise *noise, kf_interval baseline)
-{
-    kf_autobuffer text = {0};
-    if (!kf_noise_words(noise, NULL, baseline, &text) || !text.data) return;
-    if (view->remedy_shown) kf_noise_remedy(text.data);
-    view->remedy_shown = true;
-    kf_progress_clear(view);
-    fprintf(view->log, "%s\n", text.data);
+    char line[200];
+    double now = kf_now();
+    if (!view->printed) view->printed = now;
+    if (now - view->printed < LOG_SECONDS) return;
+    view->printed = now;
+    word(progress, sizeof line, line, sizeof line);
+    fprintf(view->log, "%s\n", line);
     fflush(view->log);
 }
 
@@ -167,10 +167,6 @@ void kf_progress_notify(void *context, kf_search_event event, const kf_search_pr
     kf_progress_view *view = context;
     char line[200], figure[KF_FIGURE];
     kf_progress_events(view);
-    if (!view->noise_shown && !isnan(progress->baseline.value)) {
-        view->noise_shown = true;
-        tell_noise(view, NULL, progress->baseline);
-    }
     switch (event) {
     case KF_SEARCH_TICK:
         if (view->terminal)
@@ -178,7 +174,7 @@ void kf_progress_notify(void *context, kf_search_event event, const kf_search_pr
         else if (!*progress->hardware)
             tell_once_waiting(view);
         else
-            tell_once_long(view, progress);
+            tell_sometimes(view, progress);
         return;
     case KF_SEARCH_ATTEMPT:
         if (view->verbose) {
@@ -199,7 +195,6 @@ void kf_progress_notify(void *context, kf_search_event event, const kf_search_pr
         kf_progress_clear(view);
         if (view->note) fprintf(view->log, "%s\n", view->note);
         fprintf(view->log, "run %s on %s\n", text, progress->hardware);
-        tell_noise(view, view->noise, (kf_interval){NAN, NAN, NAN});
         if (view->trouble) kf_devices_explain_cpu(view->log, progress->hardware, view->trouble);
         break;
     default:
@@ -207,5 +202,6 @@ void kf_progress_notify(void *context, kf_search_event event, const kf_search_pr
         fprintf(view->log, "%8s  %s\n", kf_figure_seconds(progress->elapsed, figure), text);
         if (event == KF_SEARCH_NEWS && view->news) kf_buffer_format(view->news, "%s\n", text);
     }
+    view->printed = kf_now();
     fflush(view->log);
 }

@@ -7,7 +7,6 @@
 
 #include "devices.h"
 #include "kforge/buffer.h"
-#include "noise.h"
 #include "search.h"
 
 typedef struct kf_progress_view {
@@ -21,12 +20,10 @@ typedef struct kf_progress_view {
     kf_gpu_trouble *trouble;
     /* of --events; or NULL */
     kf_event_stream *events;
-    double drawn, waiting_since;
+    /* when the line was drawn, and when a line of a log was printed; kf_now, 0: not yet */
+    double drawn, waiting_since, printed;
     int width; /* of the present line */
-    int64_t failures_told, judged_told;
-    /* of this machine at the start; NULL: other machines judge */
-    const kf_noise *noise;
-    bool noise_shown, remedy_shown, wait_shown;
+    int64_t judged_told;
     /* The lines of news that were printed are appended here; or NULL. */
     kf_buffer *news;
 } kf_progress_view;

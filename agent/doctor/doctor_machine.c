@@ -12,6 +12,7 @@
 #include "kforge/json.h"
 #include "kforge/judge.h"
 #include "noise.h"
+#include "python_installation.h"
 #include "table.h"
 
 #define ANSWER_BYTES (16u << 10)
@@ -132,12 +133,13 @@ static void cuda_compiler(kf_doctor *doctor)
 static void pytorch(kf_doctor *doctor)
 {
     kf_error error = {0};
-    kf_auto(cJSON) found = kf_judge_torch(&error);
+    const kf_python *found = kf_python_find(&error);
     if (found) {
-        kf_doctor_add(doctor, "pytorch", KF_FACT_GOOD, "", "PyTorch %s, Python %s (%s)",
-                      cJSON_GetStringValue(cJSON_GetObjectItem(found, "torch")),
-                      cJSON_GetStringValue(cJSON_GetObjectItem(found, "python")),
-                      cJSON_GetStringValue(cJSON_GetObjectItem(found, "program")));
+        bool all = !*found->unused;
+        kf_doctor_add(doctor, "pytorch", KF_FACT_GOOD,
+                      all ? "" : "to use another Python, set KFORGE_PYTHON",
+                      "PyTorch %s, Python %s (%s, from %s)%s%s", found->torch, found->version,
+                      found->program, found->from, all ? "" : "; not used: ", found->unused);
         return;
     }
     char *todo = strstr(error.text, "; ");

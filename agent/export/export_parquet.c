@@ -12,11 +12,13 @@
 #include <sys/wait.h>
 
 #include "kforge/buffer.h"
+#include "python_installation.h"
 
 struct kf_parquet {
     pid_t child; /* 0: ended and reaped */
     int input, answers;
     const char *shown;
+    kf_python_program python;
 };
 
 /* Types are fixed, so that no value changes the type of another. Batches of 32 MiB bound the
@@ -66,12 +68,6 @@ static const char script[] =
     /* a failed writer would write a footer at exit, and fail again */
     "os._exit(0)\n";
 
-static const char *python(void)
-{
-    const char *given = getenv("KFORGE_PYTHON");
-    return given && *given ? given : "python3";
-}
-
 /* Returns the layouts of the fields as a JSON object. Their names need no escapes. */
 static char *schema_of(const kf_export_field *fields)
 {
@@ -85,7 +81,7 @@ static char *schema_of(const kf_export_field *fields)
 
 /* ---- the child ------------------------------------------------------------------------------- */
 
-static _Noreturn void run_child(const char *schema, int input, int answers)
+static _Noreturn void run_child(const char *python, const char *schema, int input, int answers)
 {
     int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
     dup2(input, 0);
@@ -95,7 +91,7 @@ static _Noreturn void run_child(const char *schema, int input, int answers)
     /* the parent reports interrupts */
     signal(SIGINT, SIG_IGN);
     signal(SIGPIPE, SIG_DFL);
-    execlp(python(), python(), "-c", script, schema, (char *)NULL);
+    execlp(python, python, "-c", script, schema, (char *)NULL);
     _exit(127);
 }
 
@@ -104,7 +100,7 @@ static bool start(kf_parquet *p, const char *schema)
     int input[2] = {-1, -1}, answers[2] = {-1, -1};
     bool pipes = pipe2(input, O_CLOEXEC) == 0 && pipe2(answers, O_CLOEXEC) == 0;
     pid_t child = pipes ? fork() : -1;
-    if (child == 0) run_child(schema, input[0], answers[1]);
+    if (child == 0) run_child(p->python.path, schema, input[0], answers[1]);
     if (input[0] >= 0) close(input[0]);
     if (answers[1] >= 0) close(answers[1]);
     p->input = input[1];
@@ -158,44 +154,68 @@ static bool explain(kf_parquet *p, const char *answer, kf_error *error)
                        p->shown);
     if (says(answer, "memory", &rest))
         return kf_fail(error, KF_ERROR_MEMORY, "%s: %s, which writes Parquet, is out of memory",
-                       p->shown, python());
+                       p->shown, p->python.path);
     if (says(answer, "failed", &rest))
         return kf_fail(error, KF_ERROR_IO, "%s: writing Parquet: %s", p->shown, rest);
     if (status != -1 && WIFSIGNALED(status))
         return kf_fail(error, KF_ERROR_MACHINE,
                        "%s: %s, which writes Parquet, was killed by signal %d (%s), perhaps for "
                        "lack of memory; .jsonl.zst needs less",
-                       p->shown, python(), WTERMSIG(status), strsignal(WTERMSIG(status)));
+                       p->shown, p->python.path, WTERMSIG(status), strsignal(WTERMSIG(status)));
     return kf_fail(error, KF_ERROR_MACHINE, "%s: %s, which writes Parquet, ended too early",
-                   p->shown, python());
+                   p->shown, p->python.path);
 }
 
-static bool missing(const char *answer, kf_error *error)
+/* Adds why a Python can't write. Returns false. */
+static bool refuse(const kf_parquet *p, const char *answer, kf_buffer *unused)
 {
     const char *why;
     bool said = says(answer, "missing", &why) && *why;
-    return kf_fail(error, KF_ERROR_MACHINE,
-                   "Parquet needs pyarrow, and %s lacks it%s%s%s: run \"pip install pyarrow\", set "
-                   "KFORGE_PYTHON to another Python, or write .jsonl.zst",
-                   python(), said ? " (" : "", said ? why : "", said ? ")" : "");
+    kf_buffer_format(unused, "%s%s of %s %s%s%s%s", unused->size ? ", and " : "", p->python.path,
+                     p->python.from, said ? "lacks it" : "does not run", said ? " (" : "",
+                     said ? why : "", said ? ")" : "");
+    return false;
 }
 
 /* ---- the module ------------------------------------------------------------------------------ */
+
+/* Starts p->python. False if it has no pyarrow, and with *error if no process starts. */
+static bool try_python(kf_parquet *p, const char *schema, kf_buffer *unused, kf_error *error)
+{
+    char answer[700];
+    if (!start(p, schema))
+        return kf_fail(error, KF_ERROR_MACHINE, "starting %s for Parquet: %s", p->python.path,
+                       strerror(errno));
+    if (read_answer(p, answer, sizeof answer) && strcmp(answer, "ready") == 0) return true;
+    reap(p);
+    close(p->answers);
+    p->answers = -1;
+    return refuse(p, answer, unused);
+}
 
 kf_parquet *kf_parquet_open(const kf_export_field *fields, kf_error *error)
 {
     kf_auto(kf_parquet) p = calloc(1, sizeof *p);
     kf_autofree char *schema = schema_of(fields);
-    char answer[700];
+    kf_python_program pythons[KF_PYTHON_PROGRAMS];
+    size_t count = kf_python_programs(pythons);
+    kf_autobuffer unused = {0};
+    kf_error failed = {0};
     if (p) p->input = p->answers = -1;
     if (!p || !schema) return kf_fail_memory(error, "the Parquet file"), NULL;
-    if (!start(p, schema))
-        return kf_fail(error, KF_ERROR_MACHINE, "starting %s for Parquet: %s", python(),
-                       strerror(errno)),
-               NULL;
-    if (!read_answer(p, answer, sizeof answer) || strcmp(answer, "ready") != 0)
-        return missing(answer, error), NULL;
-    return kf_steal(&p);
+    for (size_t i = 0; i < count && !failed.code; i++) {
+        p->python = pythons[i];
+        if (try_python(p, schema, &unused, &failed)) return kf_steal(&p);
+    }
+    if (failed.code)
+        kf_fail_copy(error, &failed);
+    else
+        kf_fail(error, KF_ERROR_MACHINE,
+                "Parquet needs pyarrow, and %s: run \"%s -m pip install pyarrow\", set "
+                "KFORGE_PYTHON to a Python that has it, or write .jsonl.zst",
+                unused.data ? unused.data : "there is no python3 in PATH or /usr/bin",
+                count ? pythons[0].path : "python3");
+    return NULL;
 }
 
 void kf_parquet_close(kf_parquet *p)

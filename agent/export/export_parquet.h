@@ -1,4 +1,4 @@
-/* Parquet files through a child process: Python with pyarrow (KFORGE_PYTHON, else python3).
+/* Parquet files through a child process: the first Python with pyarrow.
  *
  * A writer writes any number of files, one at a time. Rows are JSON objects; the fields give the
  * types. Not thread-safe. kf_parquet_close in the middle of a file ends the child; the caller

@@ -13,6 +13,7 @@
 #include "kforge/file.h"
 #include "kforge/json.h"
 #include "kforge/task.h"
+#include "torch_tool.h"
 
 const char *kf_import_status_name(kf_import_status status)
 {
@@ -188,9 +189,13 @@ static bool describe_one(const kf_import_suite *suite, const kf_import_problem *
     kf_auto(cJSON) description = kf_describe(&request, stop, &reason);
     if (!description) return take_error(result, &reason, "file", error);
     const cJSON *unfit = cJSON_GetObjectItemCaseSensitive(description, "unfit");
-    if (cJSON_IsObject(unfit))
-        return refuse(result, KF_IMPORT_UNFIT, text_in(unfit, "rule"), text_in(unfit, "reason")),
-               true;
+    if (cJSON_IsObject(unfit)) {
+        kf_autobuffer why = {0};
+        kf_buffer_string(&why, text_in(unfit, "reason"));
+        kf_torch_tool_name_python(text_in(unfit, "reason"), &why);
+        refuse(result, KF_IMPORT_UNFIT, text_in(unfit, "rule"), why.data ? why.data : "");
+        return true;
+    }
     if (cJSON_HasObjectItem(description, "task"))
         return take_ready(suite, problem, description, result, out, error);
     summarise(result, description);

@@ -179,6 +179,15 @@ static bool has(const char *text, const char *word)
     return text && strcasestr(text, word);
 }
 
+/* Returns "; most servers need ADDRESS/v1" for an address without a path, else "". */
+static char *path_hint(const char *base)
+{
+    const char *host = strstr(base, "://");
+    char *hint = NULL;
+    if (strchr(host ? host + 3 : base, '/')) return strdup("");
+    return asprintf(&hint, "; most servers need %s/v1", base) < 0 ? NULL : hint;
+}
+
 /* Copies the readable start of the body, for an error. */
 static void excerpt(const kf_request *request, char *text, size_t size)
 {
@@ -286,9 +295,10 @@ static verdict judge_error(kf_request *request, int status, kf_error *error,
         return FAIL;
     }
     if (request->listing) return kf_fail(error, KF_ERROR_IO, "status %d: %s", status, said), FAIL;
-    if (status == 404 || (status == 400 && is_wrong_name(kind, said))) {
-        kf_fail(error, KF_ERROR_INPUT, "status %d: %s; check the model's name and the address %s",
-                status, said, n->base);
+    if (status == 404 || status == 405 || (status == 400 && is_wrong_name(kind, said))) {
+        kf_autofree char *hint = path_hint(n->base);
+        kf_fail(error, KF_ERROR_INPUT, "status %d: %s; check the model's name and the address %s%s",
+                status, said, n->base, hint ? hint : "");
         return FAIL;
     }
     if (status == 413 || (status == 400 && is_too_long(kind, message))) {
@@ -388,10 +398,12 @@ static verdict judge_answer(kf_request *request, const kf_http_result *result, k
     if (!whole && !a->text.size && !a->hidden_bytes) {
         char words[256];
         excerpt(request, words, sizeof words);
-        kf_fail(error, KF_ERROR_IO, "status 200 with %s, without the reply of a model: %s",
+        kf_autofree char *hint = path_hint(request->network->base);
+        kf_fail(error, KF_ERROR_IO,
+                "status 200 with %s, without the reply of a model: %s; check the address %s%s",
                 request->attempt.content_type[0] ? request->attempt.content_type
                                                  : "no content type",
-                words);
+                words, request->network->base, hint ? hint : "");
         return AGAIN;
     }
     return ACCEPT;

@@ -370,28 +370,93 @@ static int exec_in_flight(const void *state)
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
-/* Copies the program that the command starts with. False if only a shell could read it. */
-static bool first_word(const char *command, char *word, size_t size)
+/* Copies the next word of a simple command and moves *command behind it. False at the command's
+ * end, and for a word that only a shell could read. */
+static bool next_word(const char **command, char *word, size_t size)
 {
     static const char ends[] = " \t\n;|&<>", special[] = "\"'\\$`(){}*?[]~#!=";
-    command += strspn(command, " \t\n");
-    size_t length = strcspn(command, ends);
+    *command += strspn(*command, " \t");
+    size_t length = strcspn(*command, ends);
     if (length == 0 || length >= size) return false;
-    snprintf(word, size, "%.*s", (int)length, command);
+    snprintf(word, size, "%.*s", (int)length, *command);
+    *command += length;
     return strcspn(word, special) == length;
 }
 
-/* False with *error if the command's program does not exist. */
+/* True for a program that reads a script from its first argument. */
+static bool is_interpreter(const char *program)
+{
+    /* not node, which also finds ask.js by the name ask */
+    static const char *const names[] = {"python", "pypy", "sh",   "bash",    "dash", "ksh",
+                                        "zsh",    "perl", "ruby", "Rscript", "php",  "lua"};
+    const char *slash = strrchr(program, '/');
+    program = slash ? slash + 1 : program;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        size_t length = strlen(names[i]);
+        /* python3.11 */
+        if (strncmp(program, names[i], length) == 0 &&
+            program[length + strspn(program + length, "0123456789.")] == '\0')
+            return true;
+    }
+    return false;
+}
+
+/* Returns the path of a program in PATH or the name of a builtin, "" without one, both malloc'd.
+ * NULL if the shell does not say. */
+static char *look_up(const char *program)
+{
+    const char *const argv[] = {"/bin/sh", "-c", "command -v -- \"$1\"", "sh", program, NULL};
+    return kf_run_capture(argv, NULL, PATH_BYTES, LOOK_SECONDS);
+}
+
+/* False with *error if the interpreter's first argument in `rest` is a script that can't be read.
+ * The first call decides on other arguments: an option may take the next word. */
+static bool find_script(const char *interpreter, const char *rest, kf_error *error)
+{
+    char word[512];
+    if (!is_interpreter(interpreter) || !next_word(&rest, word, sizeof word)) return true;
+    while (strcmp(word, "-u") == 0)
+        if (!next_word(&rest, word, sizeof word)) return true;
+    if (word[0] == '-' || !strpbrk(word, "./") || access(word, R_OK) == 0) return true;
+    bool exists = access(word, F_OK) == 0;
+    /* bash also looks in PATH. */
+    kf_autofree char *path = strchr(word, '/') ? NULL : look_up(word);
+    if (path && *path) return true;
+    return kf_fail(error, KF_ERROR_INPUT,
+                   exists ? "exec: %s can't read its script %s: give it the right with chmod +r"
+                          : "exec: %s finds no script %s: check its path",
+                   interpreter, word);
+}
+
+/* False with *error if the first line of an executable script names an interpreter that does not
+ * exist. */
+static bool find_shebang(const char *path, kf_error *error)
+{
+    char line[256], *program = line + 2;
+    kf_autofclose FILE *file = fopen(path, "re");
+    if (!file || !fgets(line, sizeof line, file) || strncmp(line, "#!", 2) != 0) return true;
+    program += strspn(program, " \t");
+    program[strcspn(program, " \t\n")] = '\0';
+    size_t length = strlen(program);
+    if (program[0] != '/' || access(program, F_OK) == 0) return true;
+    bool of_windows = program[length - 1] == '\r';
+    if (of_windows) program[length - 1] = '\0';
+    return kf_fail(error, KF_ERROR_INPUT, "exec: %s:1: there is no program %s%s", path, program,
+                   of_windows ? " with a carriage return: save the file with Unix line ends"
+                              : ": correct the line, or install the program");
+}
+
+/* False with *error if the command can't start: its program or its script does not exist. */
 static bool find_program(const char *command, kf_error *error)
 {
     char word[512];
-    if (!first_word(command, word, sizeof word)) return true;
-    if (strchr(word, '/') && access(word, X_OK) == 0) return true;
-    const char *const argv[] = {"/bin/sh", "-c", "command -v -- \"$1\"", "sh", word, NULL};
-    kf_autofree char *path =
-        strchr(word, '/') ? strdup("") : kf_run_capture(argv, NULL, PATH_BYTES, LOOK_SECONDS);
+    command += strspn(command, " \t\n");
+    if (!next_word(&command, word, sizeof word)) return true;
+    if (strchr(word, '/') && access(word, X_OK) == 0)
+        return find_shebang(word, error) && find_script(word, command, error);
+    kf_autofree char *path = strchr(word, '/') ? strdup("") : look_up(word);
     /* Without an answer the first call finds out. */
-    if (!path || *path) return true;
+    if (!path || *path) return find_script(word, command, error);
     if (strchr(word, '/') && access(word, F_OK) == 0)
         return kf_fail(error, KF_ERROR_INPUT,
                        "exec: %s can't be executed: make it executable with chmod +x, or name its "

@@ -149,7 +149,10 @@ static bool find_base(kf_network *n, const service *row, const char *argument, k
     if (tail && length >= tail && memcmp(base + length - tail, end, tail) == 0) end = "";
     if (asprintf(&n->base, "%.*s%s", (int)length, base, end) < 0) n->base = NULL;
     n->model = strndup(argument, model);
-    if (!n->base || !n->model || asprintf(&n->label, "%s:%s", row->name, n->model) < 0)
+    /* A user writes MODEL@ADDRESS for a compatible server. */
+    bool named = row != &services[COMPATIBLE];
+    if (!n->base || !n->model ||
+        asprintf(&n->label, "%s%s%s", named ? row->name : "", named ? ":" : "", n->model) < 0)
         return kf_fail_memory(error, "a model");
     const char *allowed = getenv("KFORGE_PLAIN_HTTP");
     return kf_http_check_url(n->base, allowed && strcmp(allowed, "1") == 0, error) ||

@@ -8,6 +8,7 @@
 
 #include "kforge/file.h"
 #include "kforge/json.h"
+#include "kforge/store_maintenance.h"
 #include "search_internal.h"
 
 /* longest time until an interrupt is noticed */
@@ -20,6 +21,8 @@
 /* time that jobs get once the time is used up, as a share of it and in seconds at most */
 #define GRACE 0.1
 #define MOST_GRACE 3
+/* a time that may suffice for models if this one did not */
+#define LONGER 4
 /* number of latest verdicts for the usual time of one */
 #define LATEST 16
 /* time for further workers to start once the first one is connected */
@@ -181,20 +184,24 @@ static void keep_time(kf_search *s)
 static void note_open(const kf_search *s, kf_search_result *result)
 {
     kf_error *text = &result->left_out, verify = *text;
+    char counts[2][48] = {"", ""};
     int replies = 0, candidates = 0;
     for (size_t i = 0; i < s->sources.defaults; i++)
         candidates += candidates < s->jobs.defaults_open && !s->sources.items[i]->settled;
     for (const kf_call *c = s->calls.replies; c; c = c->next) replies++;
     for (const kf_proposal *p = s->jobs.retries; p; p = p->next) candidates++;
     result->open = candidates || replies;
-    const char *and = *verify.text ? "; " : "";
+    if (!result->open) return;
     if (candidates)
-        kf_fail(text, KF_ERROR_LIMIT, "%.300s%s%d candidate%s not judged: a resumed run judges %s",
-                verify.text, and, candidates, candidates == 1 ? " was" : "s were",
-                candidates == 1 ? "it" : "them");
-    else if (replies && !*verify.text)
-        kf_fail(text, KF_ERROR_LIMIT, "%d model %s not judged: the run had ended", replies,
-                replies == 1 ? "reply was" : "replies were");
+        snprintf(counts[0], sizeof counts[0], "%d candidate%s", candidates,
+                 candidates == 1 ? "" : "s");
+    if (replies)
+        snprintf(counts[1], sizeof counts[1], "%d model repl%s", replies,
+                 replies == 1 ? "y" : "ies");
+    bool one = candidates + replies == 1;
+    kf_fail(text, KF_ERROR_LIMIT, "%.300s%s%s%s%s %s not judged: a resumed run judges %s",
+            verify.text, *verify.text ? "; " : "", counts[0], candidates && replies ? " and " : "",
+            counts[1], one ? "was" : "were", one ? "it" : "them");
 }
 
 /* True if a run without models found nothing to judge but the baseline. */
@@ -301,6 +308,28 @@ static bool is_useless(kf_search *s)
            !s->selection.model_candidates && !(s->progress.best_speedup.low > 1);
 }
 
+/* Adds to `why` that the run ended before its first request to a model. */
+static void note_unasked(const kf_search *s, kf_search_result *result)
+{
+    kf_error why = result->why;
+    const char *took =
+        kf_defaults_settled(&s->sources) ? "baseline, seeds and tuner" : "baseline and seeds";
+    if (result->time_spent)
+        kf_fail(&result->why, KF_ERROR_NONE,
+                "%.400s; no model was asked: %s took it; give more, as in --time %.0fs", why.text,
+                took, ceil(LONGER * s->settings->budget.seconds));
+    else
+        kf_fail(&result->why, KF_ERROR_NONE, "%.400s; no model was asked", why.text);
+}
+
+/* True if the run has models, and ended by itself before it asked one. */
+static bool is_unasked(const kf_search *s, const kf_search_result *result)
+{
+    return (result->end == KF_SEARCH_SPENT || result->end == KF_SEARCH_CONVERGED) &&
+           s->models.count && !s->progress.calls && !s->models.gone && !s->models.budget_spent &&
+           !s->models.why.text[0];
+}
+
 /* Calls in flight at the end have been stored as failed ones by now. They are the models' fault if
  * the time was too short for them, and not if other candidates were enough. */
 static void note_silence(kf_search *s, kf_search_result *result)
@@ -310,11 +339,27 @@ static void note_silence(kf_search *s, kf_search_result *result)
     bool useless =
         (result->end == KF_SEARCH_SPENT || result->end == KF_SEARCH_CONVERGED) && is_useless(s);
     if (result->models_silent && result->end == KF_SEARCH_SPENT)
-        kf_fail(&result->why, KF_ERROR_NONE, "%.400s; no model has replied", why.text);
+        kf_fail(&result->why, KF_ERROR_NONE, "%.300s; no model has replied%s%s", why.text,
+                *kf_models_cause(&s->models) ? ": " : "", kf_models_cause(&s->models));
+    else if (is_unasked(s, result))
+        note_unasked(s, result);
     else if (useless)
         kf_fail(&result->why, KF_ERROR_NONE, "%.400s; no model reply held a usable source",
                 why.text);
     result->models_silent = result->models_silent || useless;
+}
+
+/* Counts the model replies with a candidate that had been judged before. */
+static bool count_repeated(const kf_search *s, kf_search_result *result, kf_error *error)
+{
+    kf_auto(kf_store_cursor) cursor = kf_store_attempts(s->store, s->progress.run, 1, error);
+    kf_autoresult kf_store_attempt attempt = {0};
+    int row = cursor ? 1 : -1;
+    while ((row = row == 1 ? kf_store_next_attempt(cursor, &attempt, error) : row) == 1)
+        result->repeated +=
+            attempt.model_call && strcmp(attempt.step, kf_step_name(KF_STEP_TRY)) != 0 &&
+            (attempt.outcome == KF_ATTEMPT_KNOWN || attempt.outcome == KF_ATTEMPT_SAME_CODE);
+    return row == 0;
 }
 
 /* Fills in what the user should know of the end. */
@@ -325,10 +370,11 @@ static bool conclude(kf_search *s, kf_search_result *result, kf_error *error)
     result->settled = result->end == KF_SEARCH_CONVERGED ||
                       (result->end == KF_SEARCH_SPENT && kf_selection_stop(s) &&
                        strcmp(kf_selection_stop(s), result->why.text) == 0);
+    if (!count_repeated(s, result, error)) return false;
     if (*s->selection.above_floor)
         kf_fail(&result->question, KF_ERROR_INPUT, "%s", s->selection.above_floor);
     if (ends_at_once(result)) return true;
-    if (!kf_verify_left_out(s, &result->left_out, error)) return false;
+    if (!kf_verify_left_out(s, result, error)) return false;
     /* Without more time a resumed run would leave it out again. */
     if (*result->left_out.text && kf_verify_lacks_time(s)) result->time_spent = true;
     result->settled = result->settled && !*result->left_out.text;
@@ -447,6 +493,18 @@ static bool run_all(kf_search *s, const char *run, kf_search_result *result, boo
     return kf_best_refresh(s, false, error) && conclude(s, result, error);
 }
 
+/* Deletes a new run in which all models refused and nothing was judged. It has nothing to resume,
+ * and would only fill the list of runs. */
+static bool drop_refused(const kf_search *s, kf_search_result *result, kf_error *error)
+{
+    kf_store_deleted deleted;
+    if (result->end != KF_SEARCH_STOPPED || !result->models_silent || s->progress.attempts ||
+        s->progress.calls || s->settings->bench)
+        return true;
+    result->settled = true;
+    return kf_store_delete_run(s->store, s->progress.run, &deleted, error);
+}
+
 bool kf_search_run(kf_store *store, const kf_task *task, const char *run,
                    const kf_search_settings *settings, kf_workers *workers,
                    const volatile int *interrupted, const kf_search_observer *observer,
@@ -483,7 +541,7 @@ bool kf_search_run(kf_store *store, const kf_task *task, const char *run,
                      (!state || kf_store_save_state(store, s->progress.run, state, strlen(state),
                                                     ran ? error : NULL)) &&
                      kf_store_end_run(store, s->progress.run, status, ran ? error : NULL);
-        ran = ran && ended;
+        ran = ran && ended && (run || drop_refused(s, result, error));
         s->progress.elapsed = kf_search_elapsed(s);
         kf_search_event_end(s, ran ? kf_search_end_name(result->end) : "failed",
                             ran     ? result->why.text

@@ -157,8 +157,12 @@ typedef struct kf_search_result {
      * too short to measure a candidate again; a resumed run has
      * candidates or replies to judge. */
     bool settled, time_spent, open;
-    /* what the end of the time left out; "": nothing */
+    /* what the end of the time left out; "": nothing. The candidate of it that was not measured
+     * again; 0: none */
     kf_error left_out;
+    int64_t unmeasured;
+    /* model replies with a candidate that had been judged before */
+    int64_t repeated;
     /* what to check in the task, since a candidate is faster than the bound allows; "": nothing */
     kf_error question;
     /* `best` is the first candidate by rank (kf_store_best) except for the baseline. */

@@ -206,8 +206,8 @@ bool kf_verify_note(kf_search *s, const kf_proposal *proposal, const kf_verdict 
                     kf_error *error);
 /* True if the rest of the time does not suffice to measure a candidate again. */
 bool kf_verify_lacks_time(const kf_search *s);
-/* Fills in which candidate should be measured again and was not, or "". */
-bool kf_verify_left_out(kf_search *s, kf_error *text, kf_error *error);
+/* Fills in which candidate should be measured again and was not, if there is one. */
+bool kf_verify_left_out(kf_search *s, kf_search_result *result, kf_error *error);
 /* Proposes to measure a candidate again before it is called best; *proposal NULL: no candidate
  * needs it. `final`: the search is over. */
 bool kf_verify_propose(kf_search *s, bool final, kf_proposal **proposal, kf_error *error);
@@ -232,6 +232,10 @@ void kf_models_budget_spent(kf_models *models, int index, const kf_error *why);
 /* Counts a reply without a candidate, or a failed call. After too many the model gets no more
  * calls. */
 void kf_models_count_useless(kf_search *s, int index, const char *why);
+/* Returns the model's name as a user writes it: without "compatible:". */
+const char *kf_models_shown(const char *name);
+/* Returns why the last call or request of a model failed; "" if none did. */
+const char *kf_models_cause(const kf_models *models);
 void kf_models_count_failure(kf_search *s, int index, const kf_error *error, const char *why);
 /* Reports once why a model that has not answered yet keeps the search waiting. */
 void kf_models_note_trouble(kf_search *s, int index);

@@ -102,6 +102,19 @@ char *kf_search_model_name(const char *const *models, size_t index)
     return asprintf(&numbered, "%s (%zu)", name, number) < 0 ? NULL : numbered;
 }
 
+const char *kf_models_shown(const char *name)
+{
+    static const char prefix[] = "compatible:";
+    return strncmp(name, prefix, sizeof prefix - 1) == 0 ? name + sizeof prefix - 1 : name;
+}
+
+const char *kf_models_cause(const kf_models *models)
+{
+    for (size_t i = models->count; i-- > 0;)
+        if (models->items[i].cause.text[0]) return models->items[i].cause.text;
+    return "";
+}
+
 bool kf_models_open(kf_search *s, kf_error *error)
 {
     const kf_search_settings *settings = s->settings;
@@ -178,7 +191,7 @@ void kf_models_give_up(kf_search *s, int index, bool quiet, const char *what)
     /* Of several calls at a time the first refusal is the reason. */
     if (model->exhausted) return;
     model->exhausted = true;
-    kf_fail(&s->models.why, KF_ERROR_MACHINE, "model %s: %s", model->name, what);
+    kf_fail(&s->models.why, KF_ERROR_MACHINE, "model %s: %s", kf_models_shown(model->name), what);
     if (!kf_ensemble_alive(&s->models)) s->models.gone = true;
     if (quiet) return;
     kf_search_notify(s, KF_SEARCH_NEWS, "%s. It gets no more calls in this session.",
@@ -249,7 +262,7 @@ void kf_models_count_useless(kf_search *s, int index, const char *why)
         model->note = NULL;
     if (is_new_kind(&model->failure, why))
         kf_search_notify(s, KF_SEARCH_NEWS, "model %s: a reply could not be used: %.500s",
-                         model->name, why);
+                         kf_models_shown(model->name), why);
     /* In a benchmark each reply is a sample. */
     if (!s->settings->samples) count_call(s, index, why);
 }
@@ -258,13 +271,15 @@ void kf_models_count_failure(kf_search *s, int index, const kf_error *error, con
 {
     kf_model *model = &s->models.items[index];
     if (model->failures < MODEL_USELESS) model->failures++;
+    kf_fail(&model->cause, KF_ERROR_IO, "%.300s", why);
     /* An agent may do better next time. */
     if (error->code == KF_ERROR_INPUT && !model->answered && !kf_is_agent(s, index)) {
         kf_models_give_up(s, index, false, why);
         return;
     }
     if (is_new_kind(&model->failure, why))
-        kf_search_notify(s, KF_SEARCH_NEWS, "model %s: a call failed: %.500s", model->name, why);
+        kf_search_notify(s, KF_SEARCH_NEWS, "model %s: a call failed: %.500s",
+                         kf_models_shown(model->name), why);
     model->not_before =
         kf_now() + fmin(FIRST_PAUSE * (double)(1 << (model->failures - 1)), LONGEST_PAUSE);
     count_call(s, index, why);
@@ -274,8 +289,11 @@ void kf_models_note_trouble(kf_search *s, int index)
 {
     kf_model *model = &s->models.items[index];
     const char *why = model->answered ? NULL : kf_llm_trouble(model->llm);
-    if (why && is_new_kind(&model->trouble, why))
-        kf_search_notify(s, KF_SEARCH_NEWS, "model %s: %.500s", model->name, why);
+    if (!why) return;
+    const char *again = strstr(why, "; it is asked again");
+    kf_fail(&model->cause, KF_ERROR_IO, "%.*s", again ? (int)(again - why) : 300, why);
+    if (is_new_kind(&model->trouble, why))
+        kf_search_notify(s, KF_SEARCH_NEWS, "model %s: %.500s", kf_models_shown(model->name), why);
 }
 
 /* Counts known candidates in a row. They cost a call without a result, so the next prompt says it.
@@ -305,7 +323,7 @@ static void count_repeat(kf_search *s, const kf_proposal *p, bool known, kf_stat
     model->exhausted = true;
     kf_error why = {0};
     kf_fail(&why, KF_ERROR_LIMIT, "model %s: its last %d candidates had been judged before",
-            model->name, model->repeats);
+            kf_models_shown(model->name), model->repeats);
     if (!kf_ensemble_alive(&s->models)) s->models.why = why;
     kf_search_notify(s, KF_SEARCH_NEWS, "%s. It gets no more calls in this session.", why.text);
 }

@@ -164,6 +164,8 @@ typedef struct kf_model {
     double not_before;
     /* why its last reply was useless, for its next prompt */
     char *note;
+    /* why its last call or request failed */
+    kf_error cause;
     /* The kinds of failures that the user has seen, and of reasons to wait for a first reply. */
     char *failure, *trouble;
     /* rewards and costs so far */

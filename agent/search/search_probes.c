@@ -109,7 +109,7 @@ static void refuse(kf_search *s, size_t index, const kf_error *why)
     kf_probe *probe = &s->models.probes[index];
     kf_error last = {0};
     kf_autofree char *name = kf_search_model_name(s->settings->models, index);
-    if (asprintf(&probe->refusal, "model %s: %s", name ? name : "", why->text) < 0)
+    if (asprintf(&probe->refusal, "model %s: %s", kf_models_shown(name ? name : ""), why->text) < 0)
         probe->refusal = NULL;
     kf_search_notify(s, KF_SEARCH_NEWS, "%s. It gets no more calls in this session.",
                      probe->refusal ? probe->refusal : why->text);
@@ -124,7 +124,7 @@ void kf_probes_apply(kf_search *s)
         const char *refusal = s->models.probes[model->given].refusal;
         if (!refusal || model->exhausted) continue;
         /* behind "model NAME: " */
-        const char *why = refusal + strlen("model : ") + strlen(model->name);
+        const char *why = refusal + strlen("model : ") + strlen(kf_models_shown(model->name));
         kf_models_give_up(s, (int)i, true, why);
         kf_search_event_refused(s, model->name, why);
     }

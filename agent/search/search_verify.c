@@ -281,7 +281,7 @@ bool kf_verify_lacks_time(const kf_search *s)
     return kf_search_time_left(s) <= s->verification.longest;
 }
 
-bool kf_verify_left_out(kf_search *s, kf_error *text, kf_error *error)
+bool kf_verify_left_out(kf_search *s, kf_search_result *result, kf_error *error)
 {
     kf_proposal *missing;
     char figure[KF_FIGURE];
@@ -289,11 +289,13 @@ bool kf_verify_left_out(kf_search *s, kf_error *text, kf_error *error)
     if (!kf_verify_propose(s, true, &missing, error)) return false;
     /* Without a better figure it could not become the best. */
     bool is_best = missing && missing->candidate == s->progress.best && s->progress.best_reverified;
-    if (missing && missing->claimed.value > 1 && !is_best)
-        kf_fail(text, KF_ERROR_LIMIT, "c%lld with %s was not measured again: %s",
+    if (missing && missing->claimed.value > 1 && !is_best) {
+        result->unmeasured = missing->candidate;
+        kf_fail(&result->left_out, KF_ERROR_LIMIT, "c%lld with %s was not measured again: %s",
                 (long long)missing->candidate, kf_figure_speedup(missing->claimed, figure),
                 kf_verify_lacks_time(s) ? "the time did not suffice"
                                         : "the end of a run measures only a few again");
+    }
     kf_proposal_free(missing);
     return true;
 }

@@ -248,7 +248,23 @@ for body in 'exit 1' 'echo "missing No module named pyarrow"' 'echo; cat >/dev/n
     complains "pip install pyarrow"
 done
 KFORGE_PYTHON=$work/none expect 3 export -o p.parquet
-complains "pip install pyarrow"
+complains "$work/none of KFORGE_PYTHON does not run: run \"$work/none -m pip install pyarrow\""
+# Without KFORGE_PYTHON each Python is tried, those of an active environment first. The error names
+# them, and installs into the first one.
+mkdir -p lacking/bin having/bin
+printf '#!/bin/sh\necho "missing No module named pyarrow"\n' >lacking/bin/python3
+printf '#!/bin/sh\necho ready; grep -q "^<"; echo failed Error: in having\n' >having/bin/python3
+chmod +x lacking/bin/python3 having/bin/python3
+unpicked() { # WORDS PATH: the export fails with these words
+    env -u KFORGE_PYTHON "VIRTUAL_ENV=$PWD/lacking" "PATH=$2" "$program" export -o p.parquet >out 2>err
+    err=$(cat err)
+    complains "$1"
+}
+unpicked "writing Parquet: Error: in having" "$PWD/having/bin:$PATH"
+if ! /usr/bin/python3 -c 'import pyarrow' 2>/dev/null; then
+    unpicked "$PWD/lacking/bin/python3 of VIRTUAL_ENV lacks it (No module named pyarrow)" /usr/bin:/bin
+    unpicked "run \"$PWD/lacking/bin/python3 -m pip install pyarrow\"" /usr/bin:/bin
+fi
 # … or on how the writer ended: at the first row, in the middle, at the end
 for body in 'echo ready; kill -9 $$' 'echo ready; head -c 3000 >/dev/null; kill -9 $$' 'echo ready; grep -q "^<"; kill -9 $$'; do
     python "$body"

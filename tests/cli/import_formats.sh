@@ -9,7 +9,7 @@ for format in gpu-mode kernelbench.com raw; do
     complains "no folder in it has"
 done
 formats=$root/tests/formats
-python=$("$program" doctor 2>/dev/null | sed -n 's/^ok  *pytorch .*(\(.*\))$/\1/p')
+python=$(torch_python)
 "$python" -c 'import yaml' 2>/dev/null || { echo "skipped: no PyYAML (Debian: python3-yaml)"; exit 77; }
 
 # GPU MODE: tests and benchmarks are workloads, room for the output is no argument, and the licence

@@ -18,7 +18,7 @@ trap clean_up EXIT
 export FAKE_GPU_OWNER=$$ # a GPU's lock has its UUID, and is the whole machine's
 mkdir "$work/home"
 for name in $(env | sed -n 's/^\(KFORGE_[A-Z_]*\)=.*/\1/p'); do unset "$name"; done
-unset XDG_DATA_HOME XDG_CONFIG_HOME NO_COLOR
+unset XDG_DATA_HOME XDG_CONFIG_HOME NO_COLOR VIRTUAL_ENV
 # All tests of a build share its compiled baselines and oracles.
 export XDG_CACHE_HOME=$bin/../tests/cache
 export PATH=$bin:$PATH # hints name "kforge"
@@ -122,6 +122,10 @@ END
 
 finish() {
     [ $failures = 0 ] || exit 1
+}
+
+torch_python() { # the Python with PyTorch
+    "$program" doctor 2>/dev/null | sed -n 's/^ok  *pytorch .* Python [0-9.]* (\([^,]*\),.*/\1/p'
 }
 
 # Ends the test, saying why, where solutions in Python can't be judged: no PyTorch, or a container in which the judge may not read its runners.

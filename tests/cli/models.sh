@@ -91,13 +91,16 @@ while IFS='|' read -r model words; do
     case $err in *"$words"*"no more calls"*) ;; *) fail "$model: $err" ;; esac
     [ "$(cat out err | grep -cF -- "$words")" = 1 ] || fail "$model: the reason is not there once: $out$err"
     says "no correct candidate: see the reason above"
-    [ "$(calls_of early.db)" = 0 ] || fail "$model: a call was stored"
+    # It has nothing to resume, and the list of runs does not show it.
+    [ "$(calls_of early.db) $(sql early.db "select count(*) from run")" = "0 0" ] || fail "$model: a run was stored"
+    case $out in *resume*) fail "$model: $out" ;; esac
 done <<END
 m@$(at unauthorized-early)|status 401: Incorrect API key provided: Bearer [key]; check the key in
 m@$(at status-403)|status 403: as the test asked; check the key in KFORGE_API_KEY
 m@$(at no_model)|status 404: The model \`m\` does not exist; check the model's name and the address
 gemini:m@$(at gemini_key)|status 400: API key not valid; check the key in GEMINI_API_KEY
 m@$(at wrong_name)|status 400: Model Not Exist; check the model's name and the address http
+n@http://127.0.0.1:$port|model n@http://127.0.0.1:$port: n: status 404: Not Found; check the model's name and the address http://127.0.0.1:$port; most servers need http://127.0.0.1:$port/v1
 m@http://127.0.0.1:1/v1|check the address http://127.0.0.1:1/v1, and that its server runs
 m@https://no.such.host.invalid/v1|check the address https://no.such.host.invalid/v1
 fallback:m@$(at no_model) then m@$(at status-403)|status 403
@@ -160,7 +163,7 @@ for try in 1 2 3 4 5; do # until its reply comes before the end of the run
 done
 json 'o["requests"] == 1 and o["replies"] == 0 and 0 < o["tokens"] < 99 and 0 < o["cost_usd"] < 1'
 later status-401 --model "m@$(at status-402)" --model "m@$(at status-401)" --events early.jsonl
-said "status-401/v1: compatible:m: status 401" || fail "$(cat err)"
+said "model m@http://.*status-401/v1: m: status 401" || fail "$(cat err)"
 grep -q '"call".*status 401' early.jsonl || fail "no event: $(cat early.jsonl)"
 python=python3
 $python -c 'import jsonschema' 2>/dev/null || python=/usr/bin/python3
@@ -256,7 +259,7 @@ expect 3 optimize "$task" --workers "$fake" --strategy sample --time 300s --stor
 again=compatible,parallel=1,backoff=0.001
 while IFS='|' read -r options words; do
     shown_in 3 "$words" --store silence.db --model "$again,$options:m@$(at silent-y)"
-    says "; no model has replied"
+    says "; no model has replied: m: no reply"
 done <<END
 first_byte=2,retries=0|: no reply yet from http://
 first_byte=0.2,retries=100|: no reply within 0.2 s; it is asked again

@@ -125,7 +125,18 @@ json 'o["tokens"] == 18 and o["replies"] == 1 and o["best"]["speedup"]["value"] 
 # A program that is not there is an error before anything is judged.
 expect 2 optimize "$task" --workers "$fake" --model "exec:./nowhere.py --fast" --store nowhere.db
 complains "there is no program ./nowhere.py"
+expect 2 optimize "$task" --workers "$fake" --model "exec:python3 $work/nowhere.py" --store nowhere.db
+complains "python3 finds no script $work/nowhere.py: check its path"
 [ ! -e nowhere.db ] || fail "a store was made for a missing program"
+
+# Replies with nothing new are counted.
+printf 'cat >/dev/null\nprintf "\\140\\140\\140cuda\\n#pragma fake: speed 1.7\\nvoid axpy() {}\\n\\140\\140\\140\\n"\n' >same.sh
+expect 0 optimize "$task" --workers "$fake" --model "exec:sh $work/same.sh" --replies 3 --strategy sample --store same.db
+says ", 3 model replies (2 judged before), "
+# The end says that no model was asked.
+expect 4 optimize "$task" --workers "$fake" --model "exec:exit 1" --candidates 1 --store unasked.db
+says ", 0 model replies"
+says "all candidates of the budget are judged; no model was asked"
 
 # Replies of models are a budget of their own. The summary has them, the time and the cost, and does
 # not call an unknown cost $0.00.

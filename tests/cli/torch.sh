@@ -17,8 +17,32 @@ says "Python is missing"
 says "apt-get install python3-torch"
 printf '#!/bin/sh\necho %s\n' "'{\"program\": \"/usr/bin/python3\", \"version\": \"3.8.0\", \"torch\": \"1.7.1\", \"paths\": []}'" >no-python
 expect 3 eval "$tasks/relu" mine.py --no-keep
-says "PyTorch 1.7.1 of /usr/bin/python3 is too old: 1.13 is the least"
+says "$work/no-python of KFORGE_PYTHON has PyTorch 1.7.1, and 1.13 is the least"
 unset KFORGE_PYTHON
+
+# Without KFORGE_PYTHON, the first of VIRTUAL_ENV and PATH with PyTorch is used. doctor names it, and
+# those that are not used.
+pretend() { # FOLDER TORCH
+    mkdir -p "$1/bin"
+    printf '#!/bin/sh\necho %s\n' "'{\"program\": \"$PWD/$1/bin/python3\", \"version\": \"3.8.0\", \"torch\": \"$2\", \"paths\": []}'" >"$1/bin/python3"
+    chmod +x "$1/bin/python3"
+}
+pretend venv 2.1.0
+pretend first 2.2.0
+pretend plain ""
+chosen() { # WORDS ASSIGNMENT…
+    local words=$1 folders
+    shift
+    env "$@" "$program" doctor --json >out 2>err
+    json "[f['text'] for f in o['facts'] if f['subject'] == 'pytorch'] == ['$words']"
+}
+chosen "PyTorch 2.1.0, Python 3.8.0 ($PWD/venv/bin/python3, from VIRTUAL_ENV)" \
+    "VIRTUAL_ENV=$PWD/venv" "PATH=$PWD/first/bin:$PATH"
+chosen "PyTorch 2.2.0, Python 3.8.0 ($PWD/first/bin/python3, from PATH)" "PATH=$PWD/first/bin:$PATH"
+chosen "PyTorch 2.2.0, Python 3.8.0 ($PWD/first/bin/python3, from PATH); not used: $PWD/plain/bin/python3 of VIRTUAL_ENV (Python 3.8.0) has no PyTorch" \
+    "VIRTUAL_ENV=$PWD/plain" "PATH=$PWD/first/bin:$PATH"
+chosen "PyTorch 2.1.0, Python 3.8.0 ($PWD/venv/bin/python3, from KFORGE_PYTHON)" \
+    "KFORGE_PYTHON=$PWD/venv/bin/python3" "VIRTUAL_ENV=$PWD/plain" "PATH=$PWD/first/bin:$PATH"
 
 # A problem file that is not the one that the task was made for
 mkdir other && sed 's/2_ReLU/3_Linear/' "$tasks/relu/task.json" >other/task.json

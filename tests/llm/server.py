@@ -136,6 +136,8 @@ def forever(value):
 
 async def answer(scenario, argument, path, request, attempt, reply):
     whole = b"".join(chat_reply())
+    if scenario in ("chat", "models"):  # a base address without a path
+        return await reply.error(404, openai_error("Not Found"))
     if scenario == "thinking":  # starts a reply, then stays silent; with an ARGUMENT for ever
         await reply.head()
         pieces = list(responses_reply(TEXT) if path.endswith("/responses") else chat_reply())

@@ -337,11 +337,33 @@ static void exec_needs_its_program(void **state)
     assert_non_null(strstr(error.text, "chmod +x"));
     assert_int_equal(chmod(path, 0755), 0);
     kf_llm_close(open_spec(spec));
+    static const struct {
+        const char *before, *after, *content, *words;
+    } bad[] = {
+        {"python3 ", "/none.py", NULL, "exec: python3 finds no script /"},
+        {"python3 -u ", "/none.py --fast", NULL, "none.py: check its path"},
+        {"/bin/sh ", "/none", NULL, "exec: /bin/sh finds no script /"},
+        {"", "/ask-2", "#!/no/such/python3 -u\n",
+         "ask-2:1: there is no program /no/such/python3: "},
+        {"", "/ask-2", "#!/bin/sh\r\necho\n", "/bin/sh with a carriage return: save the file with"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        kf_autofree char *made = file_of(directory, "ask", 2), *wrong = NULL;
+        const char *text = bad[i].content;
+        if (text) assert_true(kf_file_write(made, text, strlen(text), NULL));
+        if (text) assert_int_equal(chmod(made, 0755), 0);
+        assert_true(asprintf(&wrong, "exec:%s%s%s", bad[i].before, directory, bad[i].after) > 0);
+        assert_null(kf_llm_open(wrong, &error));
+        assert_int_equal(error.code, KF_ERROR_INPUT);
+        if (!strstr(error.text, bad[i].words)) fail_msg("%s: %s", wrong, error.text);
+    }
     kf_directory_remove(directory, NULL);
     /* Builtins, keywords, and what only a shell can tell. */
     static const char *const good[] = {
-        "exec:exit 3",      "exec: if true; then echo; fi", "exec:cat|tac",
-        "exec:X=1 nowhere", "exec:\"$HOME\"/nowhere",       "exec:(a)"};
+        "exec:exit 3",       "exec: if true; then echo; fi", "exec:cat|tac",
+        "exec:X=1 nowhere",  "exec:\"$HOME\"/nowhere",       "exec:(a)",
+        "exec:sh -c 'x.sh'", "exec:python3 -m x.y",          "exec:sh </no/file",
+        "exec:node none.js"};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) kf_llm_close(open_spec(good[i]));
 }
 

@@ -4,6 +4,7 @@
  * kf_now is wrapped. Each job takes f->seconds on this clock, however fast the machine is. */
 #include "test_search_common.h"
 
+#include "optimize_result.h"
 #include "progress.h"
 #include "search_internal.h"
 #include "test_main.h"
@@ -133,6 +134,23 @@ static void time_is_spent_by_the_final_measurement(void **state)
     assert_non_null(strstr(f->result.left_out.text,
                            "c3 with 2.00x was not measured again: the time did not suffice"));
     assert_true(f->result.time_spent);
+    /* The result has the command that does it. */
+    char *text = NULL;
+    size_t size;
+    kf_autofree char *output = kf_path_join(f->folder, "best.cu");
+    kf_optimize_result shown = {.result = &f->result,
+                                .task = "toy",
+                                .named = "my tasks/toy",
+                                .store = "k.db",
+                                .output = output};
+    FILE *out = open_memstream(&text, &size);
+    if (!kf_optimize_result_report(&shown, f->store, false, out, &f->error))
+        fail_msg("%s", f->error.text);
+    fclose(out);
+    assert_non_null(
+        strstr(text, "\n          kforge eval 'my tasks/toy' c3 --verify --store k.db\n"));
+    free(text);
+    kf_optimize_result_clear(&shown);
 }
 
 /* Without a stop a job of a run of 60 s gets a further minute. A busy machine needs some seconds.
@@ -171,6 +189,37 @@ static void a_job_in_flight_is_stopped(void **state)
     assert_true(p->best_reverified);
     assert_near(best_of(f), 3);
     assert_string_equal(f->result.left_out.text, "");
+}
+
+/* The end says that no model was asked, and what took the time. */
+static void a_run_without_a_request_says_so(void **state)
+{
+    fixture *f = *state;
+    char endless[300];
+    snprintf(endless, sizeof endless, "#pragma fake: speed 3\n#pragma fake: until %s/go\n",
+             f->folder);
+    make_task(f, (const char *const[]){"#pragma fake: speed 2\n", endless, NULL});
+    kf_search_settings settings = of_seconds(60);
+    settings.models = (const char *const[]){"exec:exit 1"};
+    settings.model_count = 1;
+    view.runs_after = 2;
+    search_timed(f, &settings, 5);
+    view.runs_after = 0;
+    assert_int_equal(f->result.progress.calls, 0);
+    assert_string_equal(f->result.why.text,
+                        "the time of the budget is used up; no model was asked: baseline and seeds "
+                        "took it; give more, as in --time 240s");
+    assert_false(f->result.models_silent);
+    /* Other budgets end a run before its first request, too. */
+    make_task(f, (const char *const[]){"#pragma fake: speed 2\n", NULL});
+    settings = of_seconds(0);
+    settings.models = (const char *const[]){"exec:exit 1"};
+    settings.model_count = 1;
+    settings.budget.candidates = 2;
+    settings.anew = true;
+    search_timed(f, &settings, 0);
+    assert_string_equal(f->result.why.text,
+                        "all candidates of the budget are judged; no model was asked");
 }
 
 /* The same for the candidate of a paid reply. The model is not asked again for it. */
@@ -329,7 +378,7 @@ static void earlier_intervals_that_say_nothing_do_not_count(void **state)
     assert_int_equal(f->result.progress.judged, 1);
 }
 
-/* A long job is announced, with the time that the task's jobs took before. */
+/* A log has a line each 30 s, with the time of a long job, and of those before. */
 static void long_builds_are_announced(void **state)
 {
     fixture *f = *state;
@@ -346,26 +395,34 @@ static void long_builds_are_announced(void **state)
     FILE *log = open_memstream(&text, &size);
     kf_progress_view shown = {.log = log};
     kf_search_progress progress = {.hardware = "cpu test",
-                                   .judging = 29,
+                                   .judging = 31,
                                    .usual = 119.6,
-                                   .baseline = {NAN, NAN, NAN},
+                                   .baseline = {1.68, 0.56, 6.23},
                                    .best_speedup = {NAN, NAN, NAN}};
-    kf_progress_notify(&shown, KF_SEARCH_TICK, &progress, "");
-    for (progress.judging = 30; progress.judging < 33; progress.judging++)
-        kf_progress_notify(&shown, KF_SEARCH_TICK, &progress, "");
-    /* Load and the baseline are one line each, and the first has the remedy. */
-    const kf_noise noise = {.busy = 24, .processors = 2};
-    shown.noise = &noise;
     kf_progress_notify(&shown, KF_SEARCH_STARTED, &progress, "1abc");
-    progress.baseline = (kf_interval){1.68, 0.56, 6.23};
-    for (int i = 0; i < 3; i++) kf_progress_notify(&shown, KF_SEARCH_TICK, &progress, "");
+    /* A line is printed after each 30 s without one. */
+    const double waits[] = {0, 29, 2, 1, 30};
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
+        view.ahead += waits[i];
+        kf_progress_notify(&shown, KF_SEARCH_TICK, &progress, "");
+    }
+    progress.attempts = progress.judged = progress.correct = 2;
+    progress.judging = 65;
+    progress.usual = 3.2;
+    kf_progress_notify(&shown, KF_SEARCH_NEWS, &progress, "news");
+    view.ahead += 29;
+    kf_progress_notify(&shown, KF_SEARCH_TICK, &progress, "");
+    view.ahead += 2;
+    kf_progress_notify(&shown, KF_SEARCH_TICK, &progress, "");
     fclose(log);
-    assert_string_equal(text,
-                        "building and judging for 30.0 s of about 2 min 00 s\n"
-                        "run 1abc on cpu test\n"
-                        "timing is noisy: 24 other programs run on 2 processors; remedy: end other "
-                        "programs, or measure longer with --seconds\n"
-                        "timing is noisy: the baseline over itself is 1.7x [0.6, 6.2]\n");
+    assert_string_equal(text, "run 1abc on cpu test\n"
+                              "0 judged, 0 correct, the baseline takes 31 s so far, usually 2 min "
+                              "00 s\n"
+                              "0 judged, 0 correct, the baseline takes 31 s so far, usually 2 min "
+                              "00 s\n"
+                              "     0 s  news\n"
+                              "2 judged, 2 correct, a candidate takes 65 s so far, usually "
+                              "3 s\n");
     free(text);
 }
 
@@ -465,6 +522,7 @@ int test_program(void)
         TEST(says_what_the_time_left_out),
         TEST(time_is_spent_by_the_final_measurement),
         TEST(a_job_in_flight_is_stopped),
+        TEST(a_run_without_a_request_says_so),
         TEST(the_baseline_is_not_stopped),
         TEST(a_paid_candidate_stays_open),
         TEST(refuted_bests_are_named),

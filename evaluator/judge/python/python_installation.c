@@ -4,13 +4,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "kforge/buffer.h"
 #include "kforge/run_capture.h"
 #include "kforge/cleanup.h"
 #include "kforge/json.h"
 
 #define ANSWER_BYTES (64u << 10)
 #define SECONDS 20
+
+/* ---- questions to a Python ------------------------------------------------------------------- */
 
 /* Prints the program, versions and folders. Reads the version from the text of torch/version.py,
  * since importing PyTorch takes seconds. */
@@ -72,43 +76,99 @@ static bool is_older(const char *version, const char *least)
     return have[0] < want[0] || (have[0] == want[0] && have[1] < want[1]);
 }
 
+/* ---- the Pythons to try ---------------------------------------------------------------------- */
+
+/* Adds `folder`/python3 unless it is in the list. False if it can't be executed. */
+static bool add(kf_python_program *programs, size_t *count, const char *folder, size_t length,
+                const char *from)
+{
+    kf_python_program *p = &programs[*count];
+    if (length + sizeof "/python3" > sizeof p->path) return false;
+    sprintf(p->path, "%.*s/python3", (int)length, folder);
+    if (access(p->path, X_OK) != 0) return false;
+    for (size_t i = 0; i < *count; i++)
+        if (strcmp(programs[i].path, p->path) == 0) return true;
+    p->from = from;
+    (*count)++;
+    return true;
+}
+
+size_t kf_python_programs(kf_python_program programs[KF_PYTHON_PROGRAMS])
+{
+    const char *given = getenv("KFORGE_PYTHON"), *venv = getenv("VIRTUAL_ENV"),
+               *path = getenv("PATH");
+    char folder[sizeof programs->path];
+    size_t count = 0;
+    if (given && *given) {
+        snprintf(programs->path, sizeof programs->path, "%s", given);
+        programs->from = "KFORGE_PYTHON";
+        return 1;
+    }
+    if (venv && *venv == '/' && (size_t)snprintf(folder, sizeof folder, "%s/bin", venv) < 1000)
+        add(programs, &count, folder, strlen(folder), "VIRTUAL_ENV");
+    /* Only the first one in PATH. A relative folder depends on the working folder. */
+    for (const char *at = path ? path : ""; *at; at += strspn(at, ":")) {
+        size_t length = strcspn(at, ":");
+        if (*at == '/' && add(programs, &count, at, length, "PATH")) break;
+        at += length;
+    }
+    add(programs, &count, "/usr/bin", strlen("/usr/bin"), "/usr/bin");
+    return count;
+}
+
+/* ---- the one with PyTorch -------------------------------------------------------------------- */
+
 static struct {
     kf_python python;
     kf_error error;
     bool found;
 } result;
 
+/* Looks at the Pythons until one has a PyTorch that is new enough. Writes why the others are not
+ * used. *runs is true if one of them runs. */
+static bool choose(const kf_python_program *programs, size_t count, kf_buffer *unused, bool *runs)
+{
+    kf_python *python = &result.python;
+    for (size_t i = 0; i < count; i++) {
+        const char *path = programs[i].path, *from = programs[i].from, *comma = i ? ", " : "";
+        bool answers = look_at(path, python);
+        *runs |= answers;
+        python->from = from;
+        if (!answers)
+            kf_buffer_format(unused, "%s%s of %s does not run", comma, path, from);
+        else if (!python->torch[0])
+            kf_buffer_format(unused, "%s%s of %s (Python %s) has no PyTorch", comma, path, from,
+                             python->version);
+        else if (is_older(python->torch, KF_TORCH_MIN))
+            kf_buffer_format(unused, "%s%s of %s has PyTorch %s, and " KF_TORCH_MIN " is the least",
+                             comma, path, from, python->torch);
+        else
+            return true;
+    }
+    return false;
+}
+
 static void find(void)
 {
-    const char *given = getenv("KFORGE_PYTHON");
-    const char *const programs[] = {given && *given ? given : "/usr/bin/python3",
-                                    given && *given ? NULL : "python3", NULL};
-    static const char todo[] = "install it with `apt-get install python3-torch` or `pip install "
-                               "torch`, or set KFORGE_PYTHON to the Python that has it";
-    kf_python first = {0};
-    for (size_t i = 0; programs[i]; i++) {
-        kf_python seen;
-        if (!look_at(programs[i], &seen)) continue;
-        if (!first.program[0]) first = seen;
-        if (!seen.torch[0]) continue;
-        result.python = seen;
-        if (!is_older(seen.torch, KF_TORCH_MIN)) {
-            result.found = true;
-            return;
-        }
-        kf_fail(&result.error, KF_ERROR_MACHINE, "PyTorch %s of %s is too old: %s is the least; %s",
-                seen.torch, seen.program, KF_TORCH_MIN, todo);
-        return;
-    }
-    result.python = first;
-    if (first.program[0])
+    kf_python_program programs[KF_PYTHON_PROGRAMS];
+    kf_autobuffer unused = {0};
+    bool runs = false;
+    size_t count = kf_python_programs(programs);
+    result.found = choose(programs, count, &unused, &runs);
+    const char *why = unused.data ? unused.data : "there is no python3 in PATH or /usr/bin";
+    if (result.found)
+        snprintf(result.python.unused, sizeof result.python.unused, "%s",
+                 unused.data ? unused.data : "");
+    else if (!runs)
         kf_fail(&result.error, KF_ERROR_MACHINE,
-                "PyTorch is missing: Python %s (%s) finds no module torch; %s", first.version,
-                first.program, todo);
+                "Python is missing: %s; install python3 and PyTorch (`apt-get install "
+                "python3-torch`), or set KFORGE_PYTHON to a Python with PyTorch",
+                why);
     else
         kf_fail(&result.error, KF_ERROR_MACHINE,
-                "Python is missing: %s does not run; install python3 and PyTorch: %s", programs[0],
-                todo);
+                "PyTorch is missing: %s; install it with `%s -m pip install torch` or `apt-get "
+                "install python3-torch`, or set KFORGE_PYTHON to a Python with PyTorch",
+                why, programs[0].path);
 }
 
 const kf_python *kf_python_find(kf_error *error)

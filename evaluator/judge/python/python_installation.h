@@ -1,5 +1,5 @@
-/* The Python that has PyTorch: its program, versions and folders. It is found once in a process,
- * without importing PyTorch. */
+/* The Pythons of this machine, and the one that has PyTorch: its program, versions and folders. It
+ * is found once in a process, without importing PyTorch. */
 #ifndef KFORGE_JUDGE_PYTHON_INSTALLATION_H
 #define KFORGE_JUDGE_PYTHON_INSTALLATION_H
 
@@ -9,13 +9,25 @@
 #include "kforge/error.h"
 
 #define KF_PYTHON_PATHS 12
+#define KF_PYTHON_PROGRAMS 3
 #define KF_TORCH_MIN "1.13"
+
+typedef struct kf_python_program {
+    char path[1024];
+    /* "KFORGE_PYTHON", "VIRTUAL_ENV", "PATH" or "/usr/bin" */
+    const char *from;
+} kf_python_program;
 
 typedef struct kf_python {
     /* The interpreter itself, not a wrapper. */
     char program[1024];
     /* "3.11.2" and "1.13.1". `torch` is "" without PyTorch. */
     char version[32], torch[64];
+    /* as in kf_python_program */
+    const char *from;
+    /* the Pythons before it and why each is not used: "/venv/bin/python3 of VIRTUAL_ENV has no
+     * PyTorch"; "": it is the first one */
+    char unused[2048];
     /* The folders that it reads. */
     char paths[KF_PYTHON_PATHS][1024];
     size_t path_count;
@@ -30,9 +42,12 @@ typedef struct kf_python {
 /* headers of ATen that PyTorch 2.11 has g++ precompile are 118 MiB */
 #define KF_COMPILED_FILE (512u << 20)
 
-/* Returns $KFORGE_PYTHON, or the first of /usr/bin/python3 and python3 in PATH that has PyTorch.
- * NULL with KF_ERROR_MACHINE without Python or PyTorch, or for a PyTorch older than KF_TORCH_MIN;
- * the error says what to install. The result is valid for the life of the process. */
+/* Writes the Pythons to try, the first one first, and returns how many: only $KFORGE_PYTHON if it
+ * is set, else python3 of $VIRTUAL_ENV, of PATH and of /usr/bin. Runs nothing. */
+size_t kf_python_programs(kf_python_program programs[KF_PYTHON_PROGRAMS]);
+
+/* Returns the first of kf_python_programs with KF_TORCH_MIN or later. NULL with KF_ERROR_MACHINE
+ * without one; the error says what to install. The result is valid for the life of the process. */
 const kf_python *kf_python_find(kf_error *error);
 
 #endif

@@ -88,16 +88,27 @@ static const char *text_of(const cJSON *object, const char *key)
     return cJSON_IsString(value) ? value->valuestring : "";
 }
 
+void kf_torch_tool_name_python(const char *reason, kf_buffer *text)
+{
+    const kf_python *python = strstr(reason, "Error: ") ? kf_python_find(NULL) : NULL;
+    if (!python) return;
+    kf_buffer_format(text, " (PyTorch %s, %s%s%s)", python->torch, python->program,
+                     *python->unused ? "; not used: " : "", python->unused);
+}
+
 /* {"error": {"what", "where", "todo", "machine"}}; `where` names our copy of the file, so that its
  * folder is left out. */
 static bool fail_as_described(const cJSON *described, const char *folder, kf_error *error)
 {
+    kf_autobuffer python = {0};
     bool machine = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(described, "machine"));
     const char *where = text_of(described, "where"), *todo = text_of(described, "todo");
     size_t length = strlen(folder);
     if (strncmp(where, folder, length) == 0 && where[length] == '/') where += length + 1;
-    return kf_fail(error, machine ? KF_ERROR_MACHINE : KF_ERROR_INPUT, "%s%s%s%s%s", where,
-                   *where ? ": " : "", text_of(described, "what"), *todo ? "; " : "", todo);
+    kf_torch_tool_name_python(text_of(described, "what"), &python);
+    return kf_fail(error, machine ? KF_ERROR_MACHINE : KF_ERROR_INPUT, "%s%s%s%s%s%s", where,
+                   *where ? ": " : "", text_of(described, "what"), python.data ? python.data : "",
+                   *todo ? "; " : "", todo);
 }
 
 /* Returns the last line of the output. */

@@ -9,6 +9,7 @@
 #include <cjson/cJSON.h>
 #include <stdint.h>
 
+#include "kforge/buffer.h"
 #include "kforge/cleanup.h"
 #include "kforge/error.h"
 
@@ -34,5 +35,9 @@ typedef struct kf_torch_tool {
  * the sandbox is missing; KF_ERROR_BUSY "interrupted" once *stop is non-zero (`stop` may be NULL).
  */
 cJSON *kf_torch_tool_run(const kf_torch_tool *tool, const volatile int *stop, kf_error *error);
+
+/* Appends the PyTorch that ran to a reason with an exception, since another version may not raise
+ * it, and the Pythons that come before it and are not used. */
+void kf_torch_tool_name_python(const char *reason, kf_buffer *text);
 
 #endif

@@ -12,6 +12,7 @@ task.json has for the same values.
 
 import os
 import re
+import sys
 
 from .flashinfer_fault import Fault
 
@@ -38,7 +39,7 @@ BINARY_WORDS = ("binary", "{0, 1}", "0 or 1", "1.0 for valid", "0.0 for masked")
 SOFTMAX = re.compile(r"^(attn_weights|attention_weights|routing_weights|probs)$")
 WEIGHT = re.compile(r"(^|_)(weights?|projs?|weight_matrix)\d*$")
 OFFSETS = re.compile(r"(indptr|offset|cu_?seq|ptr$|cumsum)")
-INSTALL = "python3 -m pip install safetensors"
+INSTALL = "%s -m pip install safetensors" % (sys.executable or "python3")
 
 
 class Input:

@@ -215,7 +215,7 @@ def read_yaml(text, name):
         raise load.LoadError(
             "PyYAML is missing, and it reads %s" % name,
             sys.executable,
-            "install it (Debian: python3-yaml)",
+            "install it with `%s -m pip install pyyaml` (Debian: python3-yaml)" % sys.executable,
         ) from None
     try:
         return yaml.safe_load(text)
