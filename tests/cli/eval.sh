@@ -298,7 +298,7 @@ complains "did you mean cuda?"
 # A selftest of nothing proves nothing.
 expect 2 selftest --device cpu --filter no_such_case
 complains '--filter: no case for this device has "no_such_case" in its path. Paths are hostile/TASK/NAME.cu and honest/TASK/NAME.cu in '
-complains '; each TASK is one of bincount, gemm, '
+complains '; each TASK is one of band, bincount, gemm, '
 # An unnoticed cheat is measured again, and the summary counts that.
 mkdir -p cases/hostile/vecadd cases/honest/vecadd
 cp -r "$root/tests/selftest" cases/selftest
