@@ -178,6 +178,8 @@ bool kf_measurement_start_runner(kf_measurement *r, kf_role role, kf_runner **ru
                                  kf_error *error);
 /* Starts r->idle where one is needed. */
 bool kf_measurement_start_idle(kf_measurement *r, kf_error *error);
+/* Takes the oracle's runner out of the measurement. */
+kf_runner *kf_measurement_take_oracle(kf_measurement *r);
 /* Maps all buffers into a runner. */
 bool kf_measurement_hand_over(kf_measurement *r, kf_role role, kf_runner *runner, kf_error *error);
 
@@ -262,6 +264,16 @@ bool kf_measurement_add_sample(kf_measurement *r, char side, int pair, const kf_
  * in the record first. */
 void kf_measurement_charge_late(const kf_measurement *r, kf_side side, kf_batch *batch);
 void kf_measurement_charge_waking(kf_measurement *r, kf_side side, kf_batch *batch);
+
+/* ---- measure_pairs.c ---------------------------------------------------------------------------
+ */
+
+/* Have the problem itself make inputs before the device is occupied or a batch is held: those of
+ * all sets for the next fill with that secret, or fresh ones for the listed sets. Nothing where the
+ * judge makes the inputs. */
+bool kf_measurement_make_inputs(kf_measurement *r, uint64_t secret, kf_error *error);
+bool kf_measurement_make_fresh(kf_measurement *r, const uint32_t *list, uint32_t count,
+                               kf_error *error);
 
 /* ---- measure_occupy.c --------------------------------------------------------------------------
  */

@@ -110,9 +110,9 @@ static bool count_without_candidate(kf_measurement *r, uint32_t *busy, kf_error 
     for (int i = 0; i < CONTROLS; i++) {
         double gap;
         kf_measurement_memory_settle(r);
-        if (!kf_measurement_occupy(r, error) ||
-            !r->device->buffers.fill(r->sets, kf_measurement_draw(r, "control", i),
-                                     r->lists.variations, error))
+        uint64_t secret = kf_measurement_draw(r, "control", i);
+        if (!kf_measurement_make_inputs(r, secret, error) || !kf_measurement_occupy(r, error) ||
+            !r->device->buffers.fill(r->sets, secret, r->lists.variations, error))
             return false;
         wait_occupied(r);
         if (!end_occupation(r, &gap, error)) return false;
