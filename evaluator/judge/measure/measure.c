@@ -246,6 +246,7 @@ static bool report_generator(kf_measurement *r, kf_error *error)
     bool raised = event == KF_RUNNER_DEVICE_ERROR &&
                   (code == KF_WIRE_EXCEPTION || code == KF_WIRE_EXCEPTION_OF_OTHERS);
     if (event == KF_RUNNER_OK || raised || !r->oracle) return false;
+    if (error) *error = (kf_error){0};
     double now = kf_now();
     if (event == KF_RUNNER_TIMEOUT && kf_clock_at_ceiling(&bench->clock, now) &&
         kf_clock_blames_candidate(&bench->clock, bench->options->timeout_seconds, now))

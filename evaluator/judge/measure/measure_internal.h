@@ -265,21 +265,17 @@ bool kf_measurement_add_sample(kf_measurement *r, char side, int pair, const kf_
 void kf_measurement_charge_late(const kf_measurement *r, kf_side side, kf_batch *batch);
 void kf_measurement_charge_waking(kf_measurement *r, kf_side side, kf_batch *batch);
 
-/* ---- measure_pairs.c ---------------------------------------------------------------------------
+/* ---- measure_occupy.c --------------------------------------------------------------------------
  */
 
+/* True if the device can be occupied, so that each side's inputs come right before its batch. */
+bool kf_measurement_occupies(const kf_measurement *r);
 /* Have the problem itself make inputs before the device is occupied or a batch is held: those of
  * all sets for the next fill with that secret, or fresh ones for the listed sets. Nothing where the
  * judge makes the inputs. */
 bool kf_measurement_make_inputs(kf_measurement *r, uint64_t secret, kf_error *error);
 bool kf_measurement_make_fresh(kf_measurement *r, const uint32_t *list, uint32_t count,
                                kf_error *error);
-
-/* ---- measure_occupy.c --------------------------------------------------------------------------
- */
-
-/* True if the device can be occupied, so that each side's inputs come right before its batch. */
-bool kf_measurement_occupies(const kf_measurement *r);
 /* Occupies the device, from before inputs are filled. Nothing on other devices. */
 bool kf_measurement_occupy(kf_measurement *r, kf_error *error);
 /* Waits with inputs of that side filled, if this time is to show work that waits for them. */

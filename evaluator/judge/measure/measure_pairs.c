@@ -1,6 +1,5 @@
 /* A pair: one batch of each side on the same sets, and single calls for latency (steps 4 and 5 in
  * measure.c). */
-#include "input_generator.h"
 #include "measure_internal.h"
 
 #include <math.h>
@@ -62,25 +61,6 @@ static bool fill_side(kf_measurement *r, const kf_pair_plan *plan, kf_side side,
     memset(r->lists.true_known, 0, r->set_count * sizeof *r->lists.true_known);
     return r->device->buffers.fill(r->sets, secret_of_side(r, plan, side), r->lists.variations,
                                    error);
-}
-
-bool kf_measurement_make_inputs(kf_measurement *r, uint64_t secret, kf_error *error)
-{
-    const kf_problem *problem = r->bench->problem;
-    int argument = 0;
-    if (!r->device->buffers.make_fresh || !kf_generator_is_needed(problem)) return true;
-    while (!problem->arguments[argument].distribution.generated) argument++;
-    for (uint32_t set = 0; set < r->set_count; set++)
-        if (!kf_generator_take(r->bench->device->next_sets.generator, secret, set, argument, error))
-            return false;
-    return true;
-}
-
-bool kf_measurement_make_fresh(kf_measurement *r, const uint32_t *list, uint32_t count,
-                               kf_error *error)
-{
-    return !r->device->buffers.make_fresh || !kf_generator_is_needed(r->bench->problem) ||
-           r->device->buffers.make_fresh(r->sets, list, count, error);
 }
 
 /* Fills all sets with inputs that no timed batch uses. They are not varied, because that would show
