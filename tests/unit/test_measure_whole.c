@@ -529,7 +529,10 @@ static kf_runner_event make_row(kf_runner *runner, kf_batch *batch)
     assert_false(world.occupied || world.holding);
     world.now += 1e-5;
     if (++world.makes > world.good_makes && world.make_event != KF_RUNNER_OK) {
-        if (world.make_event == KF_RUNNER_TIMEOUT) world.now += batch->timeout;
+        kf_runner_timeout wait;
+        kf_runner_timeout_begin(&wait, batch->timeout, world.now);
+        while (world.make_event == KF_RUNNER_TIMEOUT && kf_runner_timeout_look(&wait, 0, world.now))
+            world.now += KF_RUNNER_TIMEOUT_TURN;
         return batch->code = world.make_code, world.make_event;
     }
     memcpy(world.rows + batch->order[0] * world.row_bytes, &seed, sizeof seed);
@@ -1834,6 +1837,21 @@ static void calls_that_read_ahead_are_found(void **state)
             kf_verdict_free(v);
             stopped(m);
         }
+    machine *m = started(100e-6);
+    stoppable.buffers.make_fresh = NULL;
+    m->device.operations = &stoppable;
+    m->device.calls_block = true;
+    world.watchable = true;
+    for (int i = 0; i < ARGUMENTS; i++)
+        if (m->problem.arguments[i].kind == KF_INPUT)
+            m->problem.arguments[i].distribution =
+                (kf_distribution){.kind = KF_CONSTANT, .generated = true};
+    kf_verdict *v = judged(m, 0);
+    assert_int_equal(world.looks, 0);
+    assert_int_equal(v->workloads->finding_count, 0);
+    assert_true(kf_verdict_has_flag(v, "calls.unwatched:main"));
+    kf_verdict_free(v);
+    stopped(m);
 }
 
 /* The candidate leaves out one call only, in a batch or a single call, long after the first pairs.
@@ -2412,23 +2430,28 @@ static void a_generator_that_fails_is_judged_as_an_oracle(void **state)
         kf_runner_event event;
         int code, good;
         bool outside;
+        double spoiled; /* seconds of earlier rounds */
         kf_blame blame;
         const char *rule; /* NULL: an error */
         kf_error_code error;
     } rows[] = {
-        {KF_RUNNER_ENDED, 0, 0, true, KF_BLAME_MACHINE, "signal.outside", KF_ERROR_NONE},
-        {KF_RUNNER_ENDED, 0, 400, true, KF_BLAME_MACHINE, "signal.outside", KF_ERROR_NONE},
-        {KF_RUNNER_ENDED, 0, 400, false, KF_BLAME_TASK, "oracle.failed", KF_ERROR_NONE},
-        {KF_RUNNER_TIMEOUT, 0, 400, false, KF_BLAME_TASK, "oracle.failed", KF_ERROR_NONE},
-        {KF_RUNNER_DEVICE_ERROR, 214, 400, false, KF_BLAME_MACHINE, "oracle.failed", KF_ERROR_NONE},
-        {KF_RUNNER_DEVICE_ERROR, KF_WIRE_EXCEPTION, 400, false, KF_BLAME_TASK, NULL,
+        {KF_RUNNER_ENDED, 0, 0, true, 0, KF_BLAME_MACHINE, "signal.outside", KF_ERROR_NONE},
+        {KF_RUNNER_ENDED, 0, 400, true, 0, KF_BLAME_MACHINE, "signal.outside", KF_ERROR_NONE},
+        {KF_RUNNER_ENDED, 0, 400, false, 0, KF_BLAME_TASK, "oracle.failed", KF_ERROR_NONE},
+        {KF_RUNNER_TIMEOUT, 0, 400, false, 0, KF_BLAME_TASK, "oracle.failed", KF_ERROR_NONE},
+        {KF_RUNNER_TIMEOUT, 0, 400, false, 55, KF_BLAME_MACHINE, "time.budget", KF_ERROR_NONE},
+        {KF_RUNNER_DEVICE_ERROR, 214, 400, false, 0, KF_BLAME_MACHINE, "oracle.failed",
+         KF_ERROR_NONE},
+        {KF_RUNNER_DEVICE_ERROR, KF_WIRE_EXCEPTION, 400, false, 0, KF_BLAME_TASK, NULL,
          KF_ERROR_INPUT},
-        {KF_RUNNER_MACHINE, 0, 400, false, KF_BLAME_MACHINE, NULL, KF_ERROR_MACHINE},
-        {KF_RUNNER_STOPPED, 0, 400, false, KF_BLAME_NOBODY, NULL, KF_ERROR_BUSY},
+        {KF_RUNNER_MACHINE, 0, 400, false, 0, KF_BLAME_MACHINE, NULL, KF_ERROR_MACHINE},
+        {KF_RUNNER_STOPPED, 0, 400, false, 0, KF_BLAME_NOBODY, NULL, KF_ERROR_BUSY},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         machine *m = started(108e-6);
         m->problem.arguments[0].distribution.generated = true;
+        m->options.timeout_seconds = 20;
+        m->spoiled = rows[i].spoiled;
         world.failure = 1;
         world.good_makes = rows[i].good;
         world.make_event = rows[i].event;

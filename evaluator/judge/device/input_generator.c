@@ -165,8 +165,10 @@ static bool make(kf_generator *generator, uint32_t number, uint64_t seed, kf_err
     kf_clock *clock = generator->clock;
     double began = kf_now();
     kf_runner_event event = kf_runner_batch(generator->oracle, &batch);
-    /* A slow generator ends the job at its ceiling. */
-    if (clock && !clock->paused) kf_clock_exclude(clock, KF_PAUSE_STALL, kf_now() - began);
+    /* A slow generator ends the job at its ceiling. The time of one that fails is not given back:
+     * the machine would be to blame for it. */
+    if (event == KF_RUNNER_OK && clock && !clock->paused)
+        kf_clock_exclude(clock, KF_PAUSE_STALL, kf_now() - began);
     generator->event = event;
     generator->code = batch.code;
     return event == KF_RUNNER_OK || fail(generator, event, batch.code, error);

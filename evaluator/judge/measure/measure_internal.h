@@ -83,7 +83,7 @@ typedef struct kf_watching {
     double first_look;
     /* Overwrites in one set what was overwritten in another, if it has the inputs of that. */
     bool (*repeat)(struct kf_measurement *r, uint32_t from, uint32_t to, kf_error *error);
-    /* Batches were watched. */
+    /* Batches were watched, or should be, but all inputs are generated. */
     bool tried;
     /* how often the judge has overwritten inputs in time in all of them */
     int changes;
