@@ -26,6 +26,7 @@ static bool smallest(const kf_winners *w, kf_problem *problem)
 {
     kf_problem other;
     bool any = false;
+    problem->argument_count = 0;
     for (int k = 0; k < kf_task_workload_count(w->task); k++)
         if (kf_package_resolve(w, k, &other) &&
             (!any || other.total_bytes < problem->total_bytes)) {
@@ -33,6 +34,30 @@ static bool smallest(const kf_winners *w, kf_problem *problem)
             any = true;
         }
     return any;
+}
+
+static bool is_generated(const kf_problem *problem)
+{
+    for (int i = 0; i < problem->argument_count; i++)
+        if (problem->arguments[i].distribution.generated) return true;
+    return false;
+}
+
+/* Writes a test that is skipped, because a package has no generator of the problem's own. */
+static bool put_skipped(kf_package *p, const char *name, kf_error *error)
+{
+    char path[400];
+    kf_autobuffer out = {0};
+    kf_buffer_format(
+        &out,
+        "/* %s: the problem's own get_inputs makes the inputs, which this package does "
+        "not have. */\n#include <cstdio>\n\nint main()\n{\n    std::fprintf(stderr, "
+        "\"the problem's own get_inputs makes the inputs: skipped\\n\");\n"
+        "    return 77;\n}\n",
+        name);
+    snprintf(path, sizeof path, "test/%s.cu", name);
+    if (out.failed) return kf_fail_memory(error, "a test of the package");
+    return kf_winner_put(&p->files, path, out.data, out.size, error);
 }
 
 static void declare(kf_buffer *out, const kf_problem_argument *a)
@@ -86,6 +111,7 @@ bool kf_package_write_test(kf_package *p, const kf_winners *w, const char *signa
     const kf_task_file *baseline = kf_task_baseline(w->task);
     bool compares = baseline->kind == KF_SOURCE_CUDA;
     char called[300], path[400];
+    if (is_generated(&problem)) return put_skipped(p, name, error);
     kf_buffer_format(
         &out,
         compares ? "/* %s on workload %s: compares the entry's outputs with the baseline's. "

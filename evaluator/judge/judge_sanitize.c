@@ -10,6 +10,7 @@
 
 #include "sanitize_plan.h"
 #include "device_cuda.h"
+#include "input_generator.h"
 #include "kforge/file.h"
 #include "kforge/inputs.h"
 #include "kforge/json.h"
@@ -49,17 +50,23 @@ bool kf_sanitizer_find(char path[4096])
 /* ---- the plan -------------------------------------------------------------------------------- */
 
 /* Finds the smallest workload that is not hidden, since the tools slow a kernel down a hundredfold.
- */
-static bool choose_workload(const kf_judge *judge, const kf_task *task, kf_problem *problem)
+ * *generated: there are others, but the problem's own generator makes their inputs. */
+static bool choose_workload(const kf_judge *judge, const kf_task *task, kf_problem *problem,
+                            bool *generated)
 {
     int best = -1;
     uint64_t least = 0;
     bool applies;
+    *generated = false;
     const char *kind = judge->device->operations->kind;
     for (int workload = 0; workload < kf_task_workload_count(task); workload++) {
         if (!kf_task_resolve(task, workload, kind, problem, &applies, NULL) || !applies ||
             problem->hidden)
             continue;
+        if (kf_generator_is_needed(problem)) {
+            *generated = true;
+            continue;
+        }
         if (best >= 0 && problem->total_bytes >= least) continue;
         best = workload;
         least = problem->total_bytes;
@@ -195,15 +202,19 @@ static bool run_tools(kf_judge *judge, const kf_job *job, const char *binary, kf
                     "install it (package cuda-sanitizer)") ||
                kf_fail_memory(error, "a sanitizer run");
     kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
+    if (!problem) return kf_fail_memory(error, "a sanitizer run");
+    bool generated, chosen = choose_workload(judge, job->task, problem, &generated);
+    if (!chosen && generated)
+        return note(said, "the problem's own generator makes inputs only for measurements", "") ||
+               kf_fail_memory(error, "a sanitizer run");
     kf_autofree char *folder = kf_directory_temporary("kforge-sanitize", error),
                      *directory = kf_directory_temporary("kforge-job", NULL);
     kf_build build = {0};
-    if (!problem || !folder) return false;
+    if (!folder) return false;
     double started = kf_now();
     binary = build_with_lines(judge, job, directory, binary, &build);
-    bool done = choose_workload(judge, job->task, problem)
-                    ? write_inputs(problem, folder, error)
-                    : kf_fail(error, KF_ERROR_INPUT, "the task has no workload for it");
+    bool done = chosen ? write_inputs(problem, folder, error)
+                       : kf_fail(error, KF_ERROR_INPUT, "the task has no workload for it");
     cJSON *counts = done ? cJSON_AddObjectToObject(said, "tools") : NULL;
     if (done) done = counts && cJSON_AddStringToObject(said, "workload", problem->workload);
     for (size_t i = 0; i < TOOL_COUNT && done; i++) {

@@ -25,7 +25,7 @@ class Unseeded:
     DRAWS = ("rand", "randn", "randint", "randperm", "normal", "bernoulli", "multinomial")
     DRAWS += ("poisson", "rand_like", "randn_like", "randint_like")
     METHODS = ("normal_", "uniform_", "random_", "bernoulli_", "exponential_")
-    METHODS += ("log_normal_", "cauchy_", "geometric_")
+    METHODS += ("log_normal_", "cauchy_", "geometric_", "bernoulli", "multinomial")
     NUMPY = ("RandomState", "SeedSequence", "MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
 
     def __init__(self, module):
@@ -40,13 +40,18 @@ class Unseeded:
         for owner in (torch, torch.random, torch.cuda):
             self._replace(owner, "manual_seed", lambda seed: torch.default_generator)
         self._replace(torch.cuda, "manual_seed_all", lambda seed: None)
+        for owner in (torch, torch.random, torch.cuda):
+            self._replace(owner, "set_rng_state", lambda *_, **__: None)
+        self._replace(torch.cuda, "set_rng_state_all", lambda *_: None)
         self._replace(random, "seed", lambda *_: None)
+        self._replace(random, "setstate", lambda *_: None)
         python, kinds = random.Random, {}
         self._replace(random, "Random", self._reseeded(python))
         numpy = sys.modules.get("numpy")
         if numpy is not None:
             rng = numpy.random
             self._replace(rng, "seed", lambda *_: None)
+            self._replace(rng, "set_state", lambda *_, **__: None)
             kinds = {name: getattr(rng, name) for name in self.NUMPY if hasattr(rng, name)}
             for name, kind in kinds.items():
                 self._replace(rng, name, self._reseeded(kind))
@@ -93,6 +98,9 @@ class Unseeded:
         methods = {"__init__": begin}
         if hasattr(kind, "seed"):
             methods["seed"] = seed
+        for name in ("setstate", "set_state"):  # A saved state is a seed, too.
+            if hasattr(kind, name):
+                methods[name] = lambda *_, **__: None
         if kind is random.Random:  # Its own __new__ hashes the seed, which may be any object.
             methods["__new__"] = lambda cls, *_, **__: kind.__new__(cls)
         return type(kind.__name__, (kind,), methods)

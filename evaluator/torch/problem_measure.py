@@ -165,6 +165,8 @@ class Arguments:
                 raise Unfit("inputs.random_shape", "input %s has another shape each time" % name)
             if generated:
                 self.specs.append({"kind": "generated"})
+                if torch.equal(a, b):
+                    self.notes.append("input %s is the same in every draw" % name)
                 continue
             spec = (declared or {}).get(name, spec)
             total = None if spec else dist.total_of_offsets(a, b)

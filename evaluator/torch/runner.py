@@ -107,6 +107,7 @@ class Runner(output_directory.Writer):
         self.buffers = {}  # set -> {argument: tensor}
         self.checked = {}  # the same, of results that the problem's own check gets
         self.rows = {}  # row -> {argument: memory}, for inputs that the problem itself makes
+        self.inputs = None, None  # The file of all rows, and its memory.
         self.scalars = {}
         self.prepared = {}
         self.kept = []
@@ -243,9 +244,7 @@ class Runner(output_directory.Writer):
             if self.loaded is None:
                 return BAD_COMMAND
             if flags & GENERATE:
-                memory = mmap.mmap(fd, length, offset=command[7])
-                self.rows.setdefault(number, {})[argument] = memory
-                return OK
+                return self.map_row(number, argument, command[7], length, fd)
             if flags & CHECK:
                 self.checked.setdefault(number, {})[argument] = self.result(argument, command, fd)
                 return OK
@@ -263,6 +262,18 @@ class Runner(output_directory.Writer):
         except Exception as error:
             complain("mapping a buffer: %s: %s" % (type(error).__name__, error))
             return MAP_FAILED
+
+    def map_row(self, number, argument, offset, length, fd):
+        """Keeps the memory of an argument in a row. All rows are in one file, which is mapped once,
+        because each mapping takes a descriptor."""
+        file = os.fstat(fd)
+        if self.inputs[0] != file.st_ino:
+            self.inputs = file.st_ino, memoryview(mmap.mmap(fd, file.st_size))
+        memory = self.inputs[1][offset : offset + length]
+        if len(memory) != length:
+            return BAD_COMMAND
+        self.rows.setdefault(number, {})[argument] = memory
+        return OK
 
     def result(self, number, command, fd):
         """Returns a copy of an output, from a file in host memory."""
@@ -284,6 +295,7 @@ class Runner(output_directory.Writer):
         self.kept.clear()
         self.checked.clear()
         self.rows.clear()
+        self.inputs = None, None
         self.prepared.clear()
         self.buffers.clear()
         self.ledger = self.calls_plan = self.calls_memory = None

@@ -10,12 +10,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include <cmocka.h>
 
 #include "test_main.h"
 #include "error_codes.h"
+#include "input_generator.h"
 #include "kforge/stats.h"
 #include "libraries.h"
 #include "runner_timeout.h"
@@ -129,6 +131,17 @@ static struct {
     int looks; /* at batches while they ran */
     /* batches without calls, those since the candidate's last batch, and those before it */
     int empties, empties_since, empties_before;
+    /* Inputs that the problem itself makes (input_generator.h): the memory of the rows, their
+     * bytes, all calls of get_inputs, and how the calls after the first `good_makes` end. */
+    unsigned char *rows;
+    size_t row_bytes;
+    int makes, good_makes;
+    kf_runner_event make_event;
+    int make_code;
+    /* by set: the source of its numbers */
+    uint32_t sources[1024];
+    uint64_t secret;
+    bool holding;
     /* by set: the inputs that the candidate read, and what the judge wrote to a part of them */
     uint64_t seen[1024];
     unsigned char parts[1024][4096];
@@ -360,6 +373,10 @@ void kf_runner_explain(const kf_runner *runner, kf_runner_event event, const cha
                        kf_runner_explanation *explanation)
 {
     (void)runner;
+    if (event == KF_RUNNER_MACHINE) {
+        *explanation = (kf_runner_explanation){.status = KF_JUDGE_ERROR, .rule = "machine"};
+        return;
+    }
     if (event == KF_RUNNER_TIMEOUT) {
         *explanation = (kf_runner_explanation){.status = KF_TIMEOUT, .rule = "time.limit"};
         return;
@@ -370,9 +387,22 @@ void kf_runner_explain(const kf_runner *runner, kf_runner_event event, const cha
     snprintf(explanation->text, sizeof explanation->text, "an error while %s", doing);
 }
 
-/* Only a problem's own check maps buffers past the device. */
+/* Only a problem's own check and its own inputs map buffers past the device. */
 kf_runner_event kf_runner_map(kf_runner *runner, const kf_runner_buffer *buffers, size_t count)
 {
+    if (count && buffers[0].generate) {
+        if (world.rows) munmap(world.rows, world.row_bytes);
+        world.row_bytes = 0;
+        for (size_t i = 0; i < count; i++) {
+            assert_true(buffers[i].set < KF_WIRE_MAX_SETS);
+            world.row_bytes = buffers[i].offset + buffers[i].length;
+        }
+        world.rows =
+            mmap(NULL, world.row_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, buffers[0].fd, 0);
+        assert_true(world.rows != MAP_FAILED);
+        world.row_bytes /= count; /* one argument has generated inputs */
+        return KF_RUNNER_OK;
+    }
     assert_true(world.check_code > 0 && runner->does == &oracle_does);
     for (size_t i = 0; i < count; i++) assert_true(buffers[i].check);
     return KF_RUNNER_OK;
@@ -491,11 +521,30 @@ static void run_watched(kf_batch *batch)
     world.begun = 0;
 }
 
+/* Makes a row of inputs, each with the seed as its bytes. */
+static kf_runner_event make_row(kf_runner *runner, kf_batch *batch)
+{
+    uint64_t seed = batch->order[1] | (uint64_t)batch->order[2] << 32;
+    assert_true(runner == NULL || runner->does == &oracle_does);
+    assert_false(world.occupied || world.holding);
+    world.now += 1e-5;
+    if (++world.makes > world.good_makes && world.make_event != KF_RUNNER_OK) {
+        kf_runner_timeout wait;
+        kf_runner_timeout_begin(&wait, batch->timeout, world.now);
+        while (world.make_event == KF_RUNNER_TIMEOUT && kf_runner_timeout_look(&wait, 0, world.now))
+            world.now += KF_RUNNER_TIMEOUT_TURN;
+        return batch->code = world.make_code, world.make_event;
+    }
+    memcpy(world.rows + batch->order[0] * world.row_bytes, &seed, sizeof seed);
+    return KF_RUNNER_OK;
+}
+
 /* An empty batch takes 160 us if the last batch was the same process's, else 185 us. Its wake-ups
  * take 30 us and 55 us. */
 kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch)
 {
     bool again = world.last == runner;
+    if (batch->generate) return make_row(runner, batch);
     /* a candidate's call with results that the judge does not compare */
     bool priming_call = !batch->null && batch->answered == kf_measurement_snapshot_nothing;
     /* What the candidate is timed on came to an occupied device, and no other process had it. */
@@ -622,6 +671,7 @@ kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch)
 
 struct kf_sets {
     uint32_t count;
+    kf_generator *generator; /* NULL: the device makes all inputs */
 };
 
 static int made_sets;
@@ -636,7 +686,7 @@ static bool place(kf_device *device, kf_runner_kind kind, kf_runner_place *place
 static kf_sets *sets_new(kf_device *device, const kf_problem *problem, uint32_t count, bool truth,
                          kf_error *error)
 {
-    (void)device, (void)problem, (void)truth;
+    (void)problem, (void)truth;
     if (world.starved && world.candidates) {
         kf_fail(error, KF_ERROR_LIMIT, "no memory for sets");
         return NULL;
@@ -644,6 +694,7 @@ static kf_sets *sets_new(kf_device *device, const kf_problem *problem, uint32_t 
     kf_sets *sets = calloc(1, sizeof *sets);
     assert_non_null(sets);
     sets->count = count;
+    sets->generator = device->next_sets.generator;
     world.now += 0.005;
     made_sets++;
     return sets;
@@ -675,10 +726,25 @@ static bool sides_share(const kf_sets *sets)
     return world.shared;
 }
 
+/* Takes the numbers of a set from the problem's own generator, if it has one. */
+static bool take_row(kf_sets *sets, uint32_t source, kf_error *error)
+{
+    return !sets->generator || kf_generator_take(sets->generator, world.secret, source, 0, error);
+}
+
+static bool make_fresh(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (!take_row(sets, world.sources[list[i]] + sets->count, error)) return false;
+    return true;
+}
+
 static bool fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variations,
                  kf_error *error)
 {
-    (void)error;
+    world.secret = secret;
+    for (uint32_t i = 0; i < sets->count; i++)
+        if (!take_row(sets, world.sources[i] = i, error)) return false;
     world.now += sets->count * world.set_seconds;
     world.inputs = secret;
     world.varied = false;
@@ -866,8 +932,11 @@ static bool prepare_truth(kf_sets *sets, const uint32_t *list, uint32_t count, k
 
 static bool copy_input(kf_sets *sets, uint32_t from, uint32_t to, int argument, kf_error *error)
 {
-    (void)argument, (void)error;
     assert_true(to < sets->count);
+    world.sources[to] = from == KF_FRESH_INPUT   ? world.sources[to] + sets->count
+                        : from == KF_PLAIN_INPUT ? from
+                                                 : world.sources[from];
+    if (argument == 0 && !take_row(sets, world.sources[to], error)) return false;
     world.holds[to] = from == KF_FRESH_INPUT   ? ~world.inputs + to
                       : from == KF_PLAIN_INPUT ? ~world.inputs
                                                : world.holds[from];
@@ -880,6 +949,7 @@ static bool hold(kf_sets *sets, uint32_t open, kf_error *error)
     (void)error;
     assert_true(open == UINT32_MAX || open < sets->count);
     world.open = open;
+    world.holding = open != UINT32_MAX;
     return true;
 }
 
@@ -902,7 +972,10 @@ static bool release_stream(kf_sets *sets, const uint32_t *list, uint32_t count, 
     for (uint32_t i = 0; i < count; i++) {
         assert_true(list[i] < sets->count);
         world.holds[list[i]] += 1ull << 40;
+        world.sources[list[i]] += sets->count;
+        if (!take_row(sets, world.sources[list[i]], error)) return false;
     }
+    world.holding = false;
     world.held += world.open != UINT32_MAX;
     world.open = UINT32_MAX;
     return true;
@@ -982,6 +1055,7 @@ static const kf_device_operations operations = {.kind = "cuda",
                                                 .buffers.truth = truth,
                                                 .buffers.prepare_truth = prepare_truth,
                                                 .buffers.copy_input = copy_input,
+                                                .buffers.make_fresh = make_fresh,
                                                 .buffers.read_part = read_part,
                                                 .buffers.write_part = write_part,
                                                 .buffers.accept_input = accept_input,
@@ -1056,13 +1130,12 @@ static const char *await_candidate(void *context, bool *failed, kf_error *error)
     return "candidate";
 }
 
-static kf_verdict *judged(machine *m, int number)
+static kf_verdict *judged_or_failed(machine *m, int number, kf_error *error)
 {
     kf_secret secret;
-    kf_error error = {0};
     char key[16];
     snprintf(key, sizeof key, "%x", 1000 + number);
-    assert_true(kf_secret_new(&secret, key, &error));
+    assert_true(kf_secret_new(&secret, key, error));
     world.comparisons = 0;
     world.later_calls = 0;
     kf_verdict *verdict = kf_verdict_new("id", "scale", "cuda");
@@ -1088,9 +1161,17 @@ static kf_verdict *judged(machine *m, int number)
         .verdict = verdict,
         .result = kf_verdict_add_workload(verdict, "main", true)};
     bench.clock.deadline += m->spoiled;
-    if (!kf_measure_workload(&bench, &error)) fail_msg("%s", error.text);
+    if (!kf_measure_workload(&bench, error)) assert_true(error->code != KF_ERROR_NONE);
     world.coarse = bench.found.coarse;
     world.waited_for_others = bench.waited;
+    return verdict;
+}
+
+static kf_verdict *judged(machine *m, int number)
+{
+    kf_error error = {0};
+    kf_verdict *verdict = judged_or_failed(m, number, &error);
+    if (error.code != KF_ERROR_NONE) fail_msg("%s", error.text);
     return verdict;
 }
 
@@ -1756,6 +1837,21 @@ static void calls_that_read_ahead_are_found(void **state)
             kf_verdict_free(v);
             stopped(m);
         }
+    machine *m = started(100e-6);
+    stoppable.buffers.make_fresh = NULL;
+    m->device.operations = &stoppable;
+    m->device.calls_block = true;
+    world.watchable = true;
+    for (int i = 0; i < ARGUMENTS; i++)
+        if (m->problem.arguments[i].kind == KF_INPUT)
+            m->problem.arguments[i].distribution =
+                (kf_distribution){.kind = KF_CONSTANT, .generated = true};
+    kf_verdict *v = judged(m, 0);
+    assert_int_equal(world.looks, 0);
+    assert_int_equal(v->workloads->finding_count, 0);
+    assert_true(kf_verdict_has_flag(v, "calls.unwatched:main"));
+    kf_verdict_free(v);
+    stopped(m);
 }
 
 /* The candidate leaves out one call only, in a batch or a single call, long after the first pairs.
@@ -2298,6 +2394,125 @@ static void inputs_are_inspected_after_the_oracle(void **state)
     }
 }
 
+/* The problem's own generator never runs while the device is occupied or a batch is held
+ * (make_row), and its rows fit into their memory. */
+static void generated_inputs_are_made_ahead(void **state)
+{
+    (void)state;
+    kf_device_operations ordered = operations;
+    ordered.order = (kf_order_operations){.hold = hold,
+                                          .release = release_stream,
+                                          .take_samples = take_samples,
+                                          .check_samples = check_samples};
+    for (int i = 0; i < 4; i++) {
+        machine *m = started(i % 2 ? 3.5e-6 : 108e-6);
+        m->device.operations = &ordered;
+        m->device.set_bytes = (uint64_t)1 << 40;
+        m->problem.arguments[0].distribution.generated = true;
+        if (i == 3) m->problem.arguments[0].bytes = 100u << 20;
+        world.random = (uint64_t)i;
+        world.busy_with = i < 2 ? 0 : 0.9; /* some pairs are followed by the control */
+        kf_verdict *v = judged(m, i);
+        assert_true(world.makes > 0 && world.held > 0);
+        assert_int_equal(v->workloads->finding_count, i >= 2);
+        if (i >= 2) assert_string_equal(v->workloads->findings[0].rule, "device.busy");
+        if (i == 3) assert_true(v->workloads->sets <= 9);
+        kf_verdict_free(v);
+        stopped(m);
+    }
+}
+
+/* A task is not to blame if its generator is killed, or the machine fails. */
+static void a_generator_that_fails_is_judged_as_an_oracle(void **state)
+{
+    (void)state;
+    const struct {
+        kf_runner_event event;
+        int code, good;
+        bool outside;
+        double spoiled; /* seconds of earlier rounds */
+        kf_blame blame;
+        const char *rule; /* NULL: an error */
+        kf_error_code error;
+    } rows[] = {
+        {KF_RUNNER_ENDED, 0, 0, true, 0, KF_BLAME_MACHINE, "signal.outside", KF_ERROR_NONE},
+        {KF_RUNNER_ENDED, 0, 400, true, 0, KF_BLAME_MACHINE, "signal.outside", KF_ERROR_NONE},
+        {KF_RUNNER_ENDED, 0, 400, false, 0, KF_BLAME_TASK, "oracle.failed", KF_ERROR_NONE},
+        {KF_RUNNER_TIMEOUT, 0, 400, false, 0, KF_BLAME_TASK, "oracle.failed", KF_ERROR_NONE},
+        {KF_RUNNER_TIMEOUT, 0, 400, false, 55, KF_BLAME_MACHINE, "time.budget", KF_ERROR_NONE},
+        {KF_RUNNER_DEVICE_ERROR, 214, 400, false, 0, KF_BLAME_MACHINE, "oracle.failed",
+         KF_ERROR_NONE},
+        {KF_RUNNER_DEVICE_ERROR, KF_WIRE_EXCEPTION, 400, false, 0, KF_BLAME_TASK, NULL,
+         KF_ERROR_INPUT},
+        {KF_RUNNER_MACHINE, 0, 400, false, 0, KF_BLAME_MACHINE, NULL, KF_ERROR_MACHINE},
+        {KF_RUNNER_STOPPED, 0, 400, false, 0, KF_BLAME_NOBODY, NULL, KF_ERROR_BUSY},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        machine *m = started(108e-6);
+        m->problem.arguments[0].distribution.generated = true;
+        m->options.timeout_seconds = 20;
+        m->spoiled = rows[i].spoiled;
+        world.failure = 1;
+        world.good_makes = rows[i].good;
+        world.make_event = rows[i].event;
+        world.make_code = rows[i].code;
+        world.check_end = (kf_runner_explanation){
+            .status = KF_CRASH, .rule = "runner.crashed", .outside = rows[i].outside};
+        kf_error error = {0};
+        kf_verdict *v = judged_or_failed(m, 1, &error);
+        assert_int_equal(error.code, rows[i].error);
+        assert_int_equal(v->workloads->finding_count, rows[i].rule != NULL);
+        if (rows[i].rule) {
+            assert_string_equal(v->workloads->findings[0].rule, rows[i].rule);
+            assert_int_equal(v->workloads->findings[0].blame, rows[i].blame);
+            assert_int_equal(v->workloads->findings[0].status, KF_JUDGE_ERROR);
+        }
+        kf_verdict_free(v);
+        stopped(m);
+    }
+}
+
+/* The same pair of secret and source gives the same bytes, also after its row had others. */
+static void a_generator_keeps_the_rows_taken_last(void **state)
+{
+    (void)state;
+    machine *m = started(1e-4);
+    kf_error error = {0};
+    m->problem.arguments[0].distribution.generated = true;
+    kf_generator *generator = kf_generator_new(&m->problem, 3, NULL, &error);
+    assert_non_null(generator);
+    assert_null(kf_generator_take(generator, 1, 0, 0, &error));
+    kf_runner oracle = {.does = &oracle_does};
+    assert_int_equal(kf_generator_hand_over(generator, &oracle), KF_RUNNER_OK);
+    uint64_t seeds[4];
+    for (uint32_t source = 0; source < 4; source++) {
+        const void *made = kf_generator_take(generator, 1, source, 0, &error);
+        assert_non_null(made);
+        memcpy(&seeds[source], made, sizeof *seeds);
+        for (uint32_t k = 0; k < source; k++) assert_true(seeds[k] != seeds[source]);
+        /* The first row stays, since it is taken each time. */
+        assert_memory_equal(kf_generator_take(generator, 1, 0, 0, &error), &seeds[0], 8);
+        assert_int_equal(world.makes, source + 1);
+    }
+    assert_memory_equal(kf_generator_take(generator, 1, 1, 0, &error), &seeds[1], 8);
+    assert_int_equal(world.makes, 5);
+    assert_memory_not_equal(kf_generator_take(generator, 2, 1, 0, &error), &seeds[1], 8);
+    /* A call that fails leaves no row behind. */
+    world.failure = 1;
+    world.make_event = KF_RUNNER_DEVICE_ERROR;
+    world.make_code = KF_WIRE_EXCEPTION;
+    for (int i = 0; i < 2; i++) assert_null(kf_generator_take(generator, 3, 0, 0, &error));
+    assert_int_equal(error.code, KF_ERROR_INPUT);
+    assert_int_equal(world.makes, 8);
+    world.make_event = KF_RUNNER_OK;
+    assert_int_equal(kf_generator_hand_over(generator, NULL), KF_RUNNER_OK);
+    assert_null(kf_generator_take(generator, 3, 0, 0, &error));
+    assert_int_equal(kf_generator_hand_over(generator, &oracle), KF_RUNNER_OK);
+    assert_non_null(kf_generator_take(generator, 3, 0, 0, &error));
+    kf_generator_free(generator);
+    stopped(m);
+}
+
 /* A candidate that begins early is wrong in every held batch, and in no other. */
 static void calls_respect_their_stream(void **state)
 {
@@ -2553,6 +2768,9 @@ int test_program(void)
         cmocka_unit_test(a_machine_that_stands_still_makes_no_short_batches),
         cmocka_unit_test(dear_inputs_still_make_batches_that_tell),
         cmocka_unit_test(calls_respect_their_stream),
+        cmocka_unit_test(generated_inputs_are_made_ahead),
+        cmocka_unit_test(a_generator_that_fails_is_judged_as_an_oracle),
+        cmocka_unit_test(a_generator_keeps_the_rows_taken_last),
         cmocka_unit_test(held_batches_have_room_in_one_set),
         cmocka_unit_test(held_batches_allow_the_errors_of_the_baseline),
     };

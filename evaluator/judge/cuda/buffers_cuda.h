@@ -115,6 +115,7 @@ uint32_t kf_cuda_truth_room(const kf_sets *sets);
 void kf_cuda_cache_flush(kf_sets *sets, const uint32_t *list, uint32_t count);
 bool kf_cuda_prepare_truth(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
 bool kf_cuda_copy_input(kf_sets *sets, uint32_t from, uint32_t to, int argument, kf_error *error);
+bool kf_cuda_make_fresh(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
 /* buffers_cuda.c */
 bool kf_cuda_sides_share(const kf_sets *sets);
 /* occupy_cuda.c */

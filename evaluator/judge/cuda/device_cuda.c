@@ -360,6 +360,7 @@ static const kf_device_operations cuda_operations = {
     .buffers.truth = kf_cuda_truth,
     .buffers.input = kf_cuda_input,
     .buffers.copy_input = kf_cuda_copy_input,
+    .buffers.make_fresh = kf_cuda_make_fresh,
     .buffers.nudge_input = kf_cuda_nudge_input,
     .buffers.poison_read = kf_cuda_poison_read,
     .python.equip = kf_cuda_equip,

@@ -675,6 +675,20 @@ static uint32_t fresh_source(const kf_cuda_sets *sets, size_t entry)
     return source + sets->count;
 }
 
+bool kf_cuda_make_fresh(kf_sets *handle, const uint32_t *list, uint32_t count, kf_error *error)
+{
+    kf_cuda_sets *sets = (kf_cuda_sets *)handle;
+    size_t arguments = (size_t)sets->problem->argument_count;
+    for (uint32_t k = 0; k < count; k++)
+        for (int i = 0; i < sets->problem->argument_count; i++)
+            if (sets->problem->arguments[i].distribution.generated &&
+                !kf_generator_take(sets->gpu->head.next_sets.generator, sets->secrets.inputs,
+                                   fresh_source(sets, (size_t)list[k] * arguments + (size_t)i), i,
+                                   error))
+                return false;
+    return true;
+}
+
 bool kf_cuda_copy_input(kf_sets *handle, uint32_t from, uint32_t to, int argument, kf_error *error)
 {
     kf_cuda_sets *sets = (kf_cuda_sets *)handle;

@@ -170,6 +170,9 @@ typedef struct kf_buffer_operations {
      * `from` KF_FRESH_INPUT: new numbers of the same distribution. KF_PLAIN_INPUT: numbers that are
      * not varied, the same at each call until the next fill. */
     bool (*copy_input)(kf_sets *sets, uint32_t from, uint32_t to, int argument, kf_error *error);
+    /* Has the problem's own generator make what KF_FRESH_INPUT or `release` will give the listed
+     * sets. NULL: not needed, since the device is never occupied. */
+    bool (*make_fresh)(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
     /* Read and write some bytes of a buffer, also while a batch runs. All calls that begin after
      * write_part has returned see the new bytes. Not `live`: an inout that a call has changed keeps
      * its results, and only its initial values change. NULL: no batch is watched

@@ -6,14 +6,18 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "error_codes.h"
 #include "kforge/file.h"
 #include "kforge/hash.h"
+#include "wire.h"
 
 /* A call of get_inputs may take so many seconds. */
 #define GENERATE_SECONDS 120.0
 
 typedef struct row {
     bool known;
+    /* When it was last taken. */
+    uint64_t taken;
     uint64_t secret;
     uint32_t source;
 } row;
@@ -26,8 +30,12 @@ struct kf_generator {
     unsigned char *base;
     /* Of a row, and of each argument in it. */
     uint64_t row_bytes, offsets[KF_MAX_ARGUMENTS];
-    uint32_t row_count, next;
+    uint32_t row_count;
+    uint64_t takes;
     row *rows;
+    /* How the oracle failed, and the device's error. */
+    kf_runner_event event;
+    int code;
     kf_runner_buffer *buffers;
     size_t buffer_count;
 };
@@ -62,11 +70,21 @@ bool kf_generator_is_needed(const kf_problem *problem)
     return false;
 }
 
+uint64_t kf_generator_row_bytes(const kf_problem *problem)
+{
+    uint64_t bytes = 0;
+    for (int i = 0; i < problem->argument_count; i++)
+        if (problem->arguments[i].distribution.generated)
+            bytes += whole_pages(problem->arguments[i].bytes);
+    return bytes;
+}
+
 kf_generator *kf_generator_new(const kf_problem *problem, uint32_t rows, kf_clock *clock,
                                kf_error *error)
 {
     kf_generator *made = calloc(1, sizeof *made);
     if (!made) return kf_fail_memory(error, "a generator of inputs"), NULL;
+    if (rows > KF_WIRE_MAX_SETS) rows = KF_WIRE_MAX_SETS;
     *made = (kf_generator){.problem = problem, .clock = clock, .row_count = rows, .fd = -1};
     for (int i = 0; i < problem->argument_count; i++) {
         made->offsets[i] = made->row_bytes;
@@ -103,6 +121,7 @@ void kf_generator_free(kf_generator *generator)
 kf_runner_event kf_generator_hand_over(kf_generator *generator, kf_runner *oracle)
 {
     generator->oracle = oracle;
+    if (!oracle) return KF_RUNNER_OK;
     return kf_runner_map(oracle, generator->buffers, generator->buffer_count);
 }
 
@@ -116,13 +135,24 @@ static uint64_t seed_of(uint64_t secret, uint32_t source)
     return seed >> 1;
 }
 
-static bool fail(const kf_generator *generator, kf_runner_event event, kf_error *error)
+kf_runner_event kf_generator_event(const kf_generator *generator, int *code)
+{
+    *code = generator->code;
+    return generator->event;
+}
+
+static bool fail(const kf_generator *generator, kf_runner_event event, int code, kf_error *error)
 {
     kf_runner_explanation why;
     kf_autofree char *said = kf_runner_output(generator->oracle, 300);
     if (event == KF_RUNNER_STOPPED) return kf_fail(error, KF_ERROR_BUSY, "interrupted");
     kf_runner_explain(generator->oracle, event, "making inputs", &why);
-    return kf_fail(error, event == KF_RUNNER_TIMEOUT ? KF_ERROR_LIMIT : KF_ERROR_INPUT,
+    bool machine = event == KF_RUNNER_MACHINE || why.outside ||
+                   (event == KF_RUNNER_DEVICE_ERROR && kf_cuda_error_is_machine(code));
+    return kf_fail(error,
+                   machine                      ? KF_ERROR_MACHINE
+                   : event == KF_RUNNER_TIMEOUT ? KF_ERROR_LIMIT
+                                                : KF_ERROR_INPUT,
                    "workload %s: the problem's own get_inputs fails: %s",
                    generator->problem->workload, said && said[0] ? said : why.text);
 }
@@ -135,9 +165,13 @@ static bool make(kf_generator *generator, uint32_t number, uint64_t seed, kf_err
     kf_clock *clock = generator->clock;
     double began = kf_now();
     kf_runner_event event = kf_runner_batch(generator->oracle, &batch);
-    /* A slow generator ends the job at its ceiling. */
-    if (clock && !clock->paused) kf_clock_exclude(clock, KF_PAUSE_STALL, kf_now() - began);
-    return event == KF_RUNNER_OK || fail(generator, event, error);
+    /* A slow generator ends the job at its ceiling. The time of one that fails is not given back:
+     * the machine would be to blame for it. */
+    if (event == KF_RUNNER_OK && clock && !clock->paused)
+        kf_clock_exclude(clock, KF_PAUSE_STALL, kf_now() - began);
+    generator->event = event;
+    generator->code = batch.code;
+    return event == KF_RUNNER_OK || fail(generator, event, batch.code, error);
 }
 
 const void *kf_generator_take(kf_generator *generator, uint64_t secret, uint32_t source,
@@ -153,11 +187,13 @@ const void *kf_generator_take(kf_generator *generator, uint64_t secret, uint32_t
              generator->rows[number].source == source))
         number++;
     if (number == generator->row_count) {
-        number = generator->next;
-        generator->next = (generator->next + 1) % generator->row_count;
+        number = 0;
+        for (uint32_t other = 1; other < generator->row_count; other++)
+            if (generator->rows[other].taken < generator->rows[number].taken) number = other;
         generator->rows[number].known = false;
         if (!make(generator, number, seed_of(secret, source), error)) return NULL;
-        generator->rows[number] = (row){true, secret, source};
+        generator->rows[number] = (row){.known = true, .secret = secret, .source = source};
     }
+    generator->rows[number].taken = ++generator->takes;
     return generator->base + number * generator->row_bytes + generator->offsets[argument];
 }

@@ -23,9 +23,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "input_generator.h"
 #include "libraries.h"
 #include "measure_internal.h"
 #include "runner_timeout.h"
+#include "wire.h"
 
 /* Of the first timed pairs, more are followed by watched batches, until the judge has overwritten
  * inputs so often. */
@@ -233,6 +235,25 @@ static bool measure(kf_measurement *r, kf_error *error)
     return true;
 }
 
+/* Turns a failed call of get_inputs into a finding, as any event of the oracle. False if there was
+ * none, or if get_inputs itself raised, as *error says then. */
+static bool report_generator(kf_measurement *r, kf_error *error)
+{
+    const kf_generator *generator = r->bench->device->next_sets.generator;
+    const kf_workbench *bench = r->bench;
+    int code = 0;
+    kf_runner_event event = generator ? kf_generator_event(generator, &code) : KF_RUNNER_OK;
+    bool raised = event == KF_RUNNER_DEVICE_ERROR &&
+                  (code == KF_WIRE_EXCEPTION || code == KF_WIRE_EXCEPTION_OF_OTHERS);
+    if (event == KF_RUNNER_OK || raised || !r->oracle) return false;
+    if (error) *error = (kf_error){0};
+    double now = kf_now();
+    if (event == KF_RUNNER_TIMEOUT && kf_clock_at_ceiling(&bench->clock, now) &&
+        kf_clock_blames_candidate(&bench->clock, bench->options->timeout_seconds, now))
+        return kf_measurement_out_of_time(r, error);
+    return kf_measurement_report(r, r->oracle, KF_ROLE_ORACLE, event, code, "making inputs", error);
+}
+
 /* True if the device is as it was before. That holds if only numbers were wrong. It also holds for
  * a module on a processor: its process is gone, with all that it did. */
 static bool is_clean(const kf_measurement *r, bool done)
@@ -268,7 +289,7 @@ bool kf_measure_workload(kf_workbench *bench, kf_error *error)
         bench->secret, bench->attempt ? "schedule/1" : "schedule/0", (uint32_t)bench->workload, 0);
     r.choices.state = kf_secret_draw(bench->secret, bench->attempt ? "choices/1" : "choices/0",
                                      (uint32_t)bench->workload, 0);
-    bool done = measure(&r, error), clean = is_clean(&r, done);
+    bool done = measure(&r, error) || report_generator(&r, error), clean = is_clean(&r, done);
     /* Not earlier: figures may need times of the baseline alone. */
     time_alone(&r, false, NULL);
     if (clean) kf_measurement_keep_trusted(&r);

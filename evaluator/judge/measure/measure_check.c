@@ -83,7 +83,7 @@ static kf_runner_event find_error(kf_measurement *r, kf_batch *batch)
 static bool restart_oracle(kf_measurement *r, kf_error *error)
 {
     r->check_broke = true;
-    kf_runner_pool_retire(r->bench->pool, kf_steal(&r->oracle), true);
+    kf_runner_pool_retire(r->bench->pool, kf_measurement_take_oracle(r), true);
     return kf_measurement_start_runner(r, KF_ROLE_ORACLE, &r->oracle, error) &&
            (r->over || kf_measurement_hand_over(r, KF_ROLE_ORACLE, r->oracle, error));
 }

@@ -83,7 +83,7 @@ typedef struct kf_watching {
     double first_look;
     /* Overwrites in one set what was overwritten in another, if it has the inputs of that. */
     bool (*repeat)(struct kf_measurement *r, uint32_t from, uint32_t to, kf_error *error);
-    /* Batches were watched. */
+    /* Batches were watched, or should be, but all inputs are generated. */
     bool tried;
     /* how often the judge has overwritten inputs in time in all of them */
     int changes;
@@ -178,6 +178,8 @@ bool kf_measurement_start_runner(kf_measurement *r, kf_role role, kf_runner **ru
                                  kf_error *error);
 /* Starts r->idle where one is needed. */
 bool kf_measurement_start_idle(kf_measurement *r, kf_error *error);
+/* Takes the oracle's runner out of the measurement. */
+kf_runner *kf_measurement_take_oracle(kf_measurement *r);
 /* Maps all buffers into a runner. */
 bool kf_measurement_hand_over(kf_measurement *r, kf_role role, kf_runner *runner, kf_error *error);
 
@@ -268,6 +270,12 @@ void kf_measurement_charge_waking(kf_measurement *r, kf_side side, kf_batch *bat
 
 /* True if the device can be occupied, so that each side's inputs come right before its batch. */
 bool kf_measurement_occupies(const kf_measurement *r);
+/* Have the problem itself make inputs before the device is occupied or a batch is held: those of
+ * all sets for the next fill with that secret, or fresh ones for the listed sets. Nothing where the
+ * judge makes the inputs. */
+bool kf_measurement_make_inputs(kf_measurement *r, uint64_t secret, kf_error *error);
+bool kf_measurement_make_fresh(kf_measurement *r, const uint32_t *list, uint32_t count,
+                               kf_error *error);
 /* Occupies the device, from before inputs are filled. Nothing on other devices. */
 bool kf_measurement_occupy(kf_measurement *r, kf_error *error);
 /* Waits with inputs of that side filled, if this time is to show work that waits for them. */

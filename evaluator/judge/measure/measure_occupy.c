@@ -9,6 +9,7 @@
  * waits. They show work that waits for inputs. The judge accuses a candidate only if many of them
  * were interrupted, and if there is no interruption after the end of its process. Otherwise another
  * program uses the GPU. */
+#include "input_generator.h"
 #include "measure_internal.h"
 
 #include <math.h>
@@ -33,6 +34,25 @@
 bool kf_measurement_occupies(const kf_measurement *r)
 {
     return r->device->buffers.occupy && r->schedule.timed;
+}
+
+bool kf_measurement_make_inputs(kf_measurement *r, uint64_t secret, kf_error *error)
+{
+    const kf_problem *problem = r->bench->problem;
+    int argument = 0;
+    if (!r->device->buffers.make_fresh || !kf_generator_is_needed(problem)) return true;
+    while (!problem->arguments[argument].distribution.generated) argument++;
+    for (uint32_t set = 0; set < r->set_count; set++)
+        if (!kf_generator_take(r->bench->device->next_sets.generator, secret, set, argument, error))
+            return false;
+    return true;
+}
+
+bool kf_measurement_make_fresh(kf_measurement *r, const uint32_t *list, uint32_t count,
+                               kf_error *error)
+{
+    return !r->device->buffers.make_fresh || !kf_generator_is_needed(r->bench->problem) ||
+           r->device->buffers.make_fresh(r->sets, list, count, error);
 }
 
 bool kf_measurement_occupy(kf_measurement *r, kf_error *error)
@@ -110,9 +130,9 @@ static bool count_without_candidate(kf_measurement *r, uint32_t *busy, kf_error 
     for (int i = 0; i < CONTROLS; i++) {
         double gap;
         kf_measurement_memory_settle(r);
-        if (!kf_measurement_occupy(r, error) ||
-            !r->device->buffers.fill(r->sets, kf_measurement_draw(r, "control", i),
-                                     r->lists.variations, error))
+        uint64_t secret = kf_measurement_draw(r, "control", i);
+        if (!kf_measurement_make_inputs(r, secret, error) || !kf_measurement_occupy(r, error) ||
+            !r->device->buffers.fill(r->sets, secret, r->lists.variations, error))
             return false;
         wait_occupied(r);
         if (!end_occupation(r, &gap, error)) return false;

@@ -1,6 +1,5 @@
 /* A pair: one batch of each side on the same sets, and single calls for latency (steps 4 and 5 in
  * measure.c). */
-#include "input_generator.h"
 #include "measure_internal.h"
 
 #include <math.h>
@@ -64,20 +63,6 @@ static bool fill_side(kf_measurement *r, const kf_pair_plan *plan, kf_side side,
                                    error);
 }
 
-/* Has the problem itself make the inputs for that, before the device is occupied. */
-static bool make_side(kf_measurement *r, const kf_pair_plan *plan, kf_side side, kf_error *error)
-{
-    const kf_problem *problem = r->bench->problem;
-    int argument = 0;
-    if (!kf_generator_is_needed(problem)) return true;
-    while (!problem->arguments[argument].distribution.generated) argument++;
-    for (uint32_t set = 0; set < r->set_count; set++)
-        if (!kf_generator_take(r->bench->device->next_sets.generator, secret_of_side(r, plan, side),
-                               set, argument, error))
-            return false;
-    return true;
-}
-
 /* Fills all sets with inputs that no timed batch uses. They are not varied, because that would show
  * how the next inputs are. */
 static bool fill_decoys(kf_measurement *r, const kf_pair_plan *plan, kf_error *error)
@@ -110,8 +95,8 @@ static bool prepare_occupied(kf_measurement *r, const kf_pair_plan *plan, kf_sid
             return false;
         if (!kf_measurement_prime(r, side, priming_seconds, error) || r->over) return r->over;
     }
-    if (!early && (!make_side(r, plan, side, error) || !kf_measurement_occupy(r, error) ||
-                   !fill_side(r, plan, side, error)))
+    if (!early && (!kf_measurement_make_inputs(r, secret_of_side(r, plan, side), error) ||
+                   !kf_measurement_occupy(r, error) || !fill_side(r, plan, side, error)))
         return false;
     bool poisoned = needs_priming && !r->in_place; /* poison fills inouts */
     if (!(only_timed || poisoned ? kf_measurement_ready_baseline(r, plan->serial, called, error)
@@ -172,7 +157,9 @@ static bool single_call(kf_measurement *r, kf_side side, char letter, int pair, 
     uint32_t called = r->schedule.calls[side];
     if (side == CANDIDATE && (!kf_measurement_inspect(r, side, error) || r->over))
         return r->over; /* before the left-out set counts as called */
-    if (!kf_measurement_occupy(r, error)) return false;
+    if (!kf_measurement_make_fresh(r, r->lists.order + called, 1, error) ||
+        !kf_measurement_occupy(r, error))
+        return false;
     if (!redraw(r, side, r->lists.order[called], error)) return false;
     if (!kf_measurement_batch(r, side, called, 1, letter, pair, single, error)) return false;
     bool again = kf_measurement_separates_batches(r) && !kf_measurement_needs_priming(r, side) &&
@@ -235,6 +222,7 @@ static bool second_call(kf_measurement *r, const kf_pair_plan *plan, kf_error *e
     kf_batch batch;
     uint32_t at = r->set_count > 1 ? 1 : 0;
     if ((at == 0 && !r->device->python.hold_results(r->sets, r->lists.order, 1, error)) ||
+        !kf_measurement_make_fresh(r, r->lists.order + at, 1, error) ||
         !kf_measurement_occupy(r, error) || !redraw(r, CANDIDATE, r->lists.order[at], error) ||
         !kf_measurement_batch(r, CANDIDATE, at, 1, KF_SECOND_CALL, -1, &batch, error))
         return false;

@@ -275,6 +275,13 @@ bool kf_measurement_start_idle(kf_measurement *r, kf_error *error)
     return r->idle != NULL;
 }
 
+kf_runner *kf_measurement_take_oracle(kf_measurement *r)
+{
+    kf_generator *generator = r->bench->device->next_sets.generator;
+    if (generator) kf_generator_hand_over(generator, NULL);
+    return kf_steal(&r->oracle);
+}
+
 bool kf_measurement_hand_over(kf_measurement *r, kf_role role, kf_runner *runner, kf_error *error)
 {
     kf_generator *generator = r->bench->device->next_sets.generator;

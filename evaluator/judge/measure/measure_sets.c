@@ -4,9 +4,12 @@
 
 #include "input_generator.h"
 #include "measure_internal.h"
+#include "wire.h"
 
 /* of all sets together, because each buffer costs messages to three runners */
 #define MAX_BUFFERS 8192
+/* of the rows that a problem's own generator makes ahead */
+#define MAX_ROW_BYTES ((uint64_t)1 << 30)
 /* seconds; no batch has to be longer */
 #define LONG_BATCH 0.02
 /* times the length of a batch, where a side is in Python */
@@ -50,7 +53,7 @@ bool kf_measurement_make_sets(kf_measurement *r, uint32_t count, kf_error *error
         return kf_fail_memory(error, "a measurement");
     for (uint32_t i = 0; i < count; i++) r->lists.variations[i].argument = -1;
     /* On a device that can be occupied, all sets of a fill are made before that. */
-    uint32_t rows = r->device->buffers.occupy ? count + 1 : 1;
+    uint32_t rows = r->device->buffers.make_fresh ? count + 1 : 1;
     if (kf_generator_is_needed(r->bench->problem) &&
         !(r->bench->device->next_sets.generator =
               kf_generator_new(r->bench->problem, rows, &r->bench->clock, error)))
@@ -98,6 +101,12 @@ kf_set_limits kf_measurement_set_limits(const kf_measurement *r)
     const kf_problem *problem = r->bench->problem;
     uint64_t a_set = problem->total_bytes ? problem->total_bytes : 1;
     uint64_t room = r->bench->device->set_bytes / a_set;
+    uint64_t row = kf_generator_row_bytes(problem);
+    if (row && r->device->buffers.make_fresh) {
+        uint64_t rows =
+            MAX_ROW_BYTES / row < KF_WIRE_MAX_SETS ? MAX_ROW_BYTES / row : KF_WIRE_MAX_SETS;
+        if (room >= rows) room = rows ? rows - 1 : 0; /* one is for a fresh set */
+    }
     return (kf_set_limits){.least = kf_measurement_least_sets(r),
                            .room = (double)room,
                            .most = fmin(r->bench->device->most_sets,

@@ -82,7 +82,7 @@ static bool give_oracle_its_own(kf_measurement *r, kf_error *error)
         return kf_fail(error, KF_ERROR_MACHINE, "the oracle's runner cannot unmap its buffers");
     kf_runner_pool_keep_trusted(r->bench->pool, KF_ROLE_ORACLE,
                                 kf_measurement_key(r->bench, KF_ROLE_ORACLE, key),
-                                r->bench->options->strict_sandbox, kf_steal(&r->oracle));
+                                r->bench->options->strict_sandbox, kf_measurement_take_oracle(r));
     return kf_measurement_start_runner(r, KF_ROLE_ORACLE, &r->oracle, error) &&
            (r->over || kf_measurement_hand_over(r, KF_ROLE_ORACLE, r->oracle, error));
 }

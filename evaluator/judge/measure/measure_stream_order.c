@@ -92,6 +92,7 @@ static bool run(kf_measurement *r, held *h, int number, bool closed, bool *wrong
     *wrong = false;
     h->ahead = 0;
     if (!kf_measurement_refresh(r, number, CANDIDATE, h->calls, error)) return false;
+    if (!kf_measurement_make_fresh(r, h->list, h->count, error)) return false;
     h->looks = closed && order->cached && r->schedule.timed;
     if (h->looks && !order->cached(r->sets, h->list[0], false, &h->ahead, error)) return false;
     if (!closed && !order->release(r->sets, h->list, h->count, error)) return false;

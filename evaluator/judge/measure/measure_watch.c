@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "input_generator.h"
 #include "measure_internal.h"
 #include "runner_timeout.h"
 
@@ -117,12 +118,15 @@ static int draw_argument(const kf_problem *problem, kf_choices *choices,
 
 static bool can_watch(const kf_measurement *r)
 {
-    const kf_problem *problem = r->bench->problem;
-    bool replaceable = false;
-    for (int i = 0; i < problem->argument_count; i++)
-        replaceable = replaceable || is_replaceable(&problem->arguments[i]);
-    return replaceable && r->device->buffers.write_part && r->schedule.calls[CANDIDATE] > 1 &&
+    return r->device->buffers.write_part && r->schedule.calls[CANDIDATE] > 1 &&
            kf_runner_shows_progress(r->runners[CANDIDATE]);
+}
+
+static bool has_replaceable(const kf_problem *problem)
+{
+    for (int i = 0; i < problem->argument_count; i++)
+        if (is_replaceable(&problem->arguments[i])) return true;
+    return false;
 }
 
 /* ---- while the batch runs -------------------------------------------------------------------- */
@@ -484,6 +488,10 @@ static void draw_moments(kf_watch *w)
 bool kf_measurement_watch(kf_measurement *r, const kf_pair_plan *plan, kf_error *error)
 {
     if (!can_watch(r)) return true;
+    if (!has_replaceable(r->bench->problem)) {
+        r->watching.tried = r->watching.tried || kf_generator_is_needed(r->bench->problem);
+        return true;
+    }
     kf_autofree kf_watch *w = malloc(sizeof *w);
     if (!w) return kf_fail_memory(error, "a watched batch");
     bool done = true;

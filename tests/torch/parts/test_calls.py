@@ -146,5 +146,29 @@ class Calls(unittest.TestCase):
         self.assertEqual(self.entry(1)[1][0], self.runner.nothing.data_ptr() + BASE)
 
 
+class Rows(unittest.TestCase):
+    def test_rows_of_generated_inputs_take_one_descriptor(self):
+        r = runner.Runner.__new__(runner.Runner)
+        r.rows, r.inputs = {}, (None, None)
+        fd, page = os.memfd_create("rows"), mmap.PAGESIZE
+        self.addCleanup(os.close, fd)
+        os.ftruncate(fd, 600 * page)
+        before = len(os.listdir("/proc/self/fd"))
+        for row in range(300):
+            for argument in range(2):
+                offset = (2 * row + argument) * page
+                self.assertEqual(r.map_row(row, argument, offset, page, fd), runner.OK)
+        self.assertEqual(len(os.listdir("/proc/self/fd")), before + 1)
+        r.rows[299][1][:4] = b"last"
+        self.assertEqual(os.pread(fd, 4, 599 * page), b"last")
+        self.assertEqual(r.map_row(0, 0, 599 * page, 2 * page, fd), runner.BAD_COMMAND)
+        other = os.memfd_create("others")
+        self.addCleanup(os.close, other)
+        os.ftruncate(other, page)
+        self.assertEqual(r.map_row(0, 0, 0, page, other), runner.OK)
+        r.rows[0][0][:3] = b"new"
+        self.assertEqual(os.pread(other, 3, 0), b"new")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -73,6 +73,27 @@ class Distributions(unittest.TestCase):
                 "torch.ones(64, 8).log_normal_(-2, 1, generator=g.manual_seed(3))",
             ),
             ("import numpy", numbers % "numpy.random.RandomState(3).randn(64, 8)"),
+            ("", "torch.ones(64, 8).div(2).bernoulli(generator=torch.Generator().manual_seed(3))"),
+            (
+                "",
+                "torch.ones(64, 8).multinomial(8, True, generator=torch.Generator().manual_seed(3))"
+                ".float()",
+            ),
+            ("state = torch.get_rng_state()", "torch.set_rng_state(state), torch.randn(64, 8)"),
+            (
+                "import numpy\nstate = numpy.random.get_state()",
+                "numpy.random.set_state(state), " + numbers % "numpy.random.randn(64, 8)",
+            ),
+            (
+                "import random\nstate = random.getstate()",
+                "random.setstate(state), "
+                + numbers % "[[random.gauss(0, 1)] * 8 for _ in range(64)]",
+            ),
+            (
+                "import random\nstate = random.getstate()",
+                "(r := random.Random(1)).setstate(state), "
+                + numbers % "[[r.gauss(0, 1)] * 8 for _ in range(64)]",
+            ),
             ("from torch import manual_seed", "manual_seed(3), torch.randn(64, 8)"),
             (
                 "from numpy.random import RandomState, default_rng",
@@ -150,6 +171,8 @@ class Distributions(unittest.TestCase):
             self.assertEqual({s["kind"] for s in specs(found)}, {"generated"}, inputs)
             self.assertIn("own generator", found["notes"][0])
             self.assertEqual(found["unseen"], [])
+            same = "input m is the same in every draw" in found["notes"]
+            self.assertEqual(same, names == "x, m", found["notes"])
         # Drawn inputs that do are better: the judge may vary them.
         self.assertEqual(specs(described("x", "x + 1", "return [torch.randn(64)]"))[0]["kind"], "normal")
 
