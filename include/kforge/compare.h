@@ -3,8 +3,10 @@
  *
  * Expected values are float64 for floating outputs, and of the output's own type for integers. If
  * the expected value is NaN or infinite, the output must be the same (f8e4m3, which has no
- * infinities: NaN or ±448). Any other NaN or infinity is a mismatch. An expected value beyond the
- * type's largest number counts as that number, and the infinity that it rounds to also passes.
+ * infinities: NaN or ±448). Any other NaN or infinity is a mismatch. For an expected value beyond
+ * the type's largest number, that number and the infinity that it rounds to pass. Others are a
+ * mismatch, unless the value is beyond by at most 4 u. It then counts as the largest number, and
+ * for no scale.
  *
  * KF_ERROR_RATIO applies to the root mean square (RMS) and to the maximum separately, over all
  * elements of a buffer:

@@ -1,5 +1,6 @@
 /* Tests of the comparison. NaN never passes for a number. Honest sums in another order pass, and
  * lower precision fails. Mismatches are described by their position. */
+#include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -407,19 +408,38 @@ static void nan_and_infinity(void **state)
 }
 
 /* The elements beside infinities, or beside numbers beyond the type's range, are as exact as alone.
- * Once the largest number of the type was the scale then, and every finite number passed. */
+ * Once the largest number of the type was the scale then, and every finite number passed. A number
+ * just below the largest was another way to that scale. */
 static void infinities_have_no_scale(void **state)
 {
     (void)state;
     const double inf = (double)INFINITY, nan = (double)NAN;
+    enum { RIGHT, OTHER, NEAR }; /* NEAR: it is compared, and too far from the largest number */
     const struct {
         kf_dtype dtype;
         double got, expected;
+        int is;
     } rows[] = {
-        {KF_F64, inf, inf},    {KF_F32, -inf, -inf},    {KF_F32, nan, nan},
-        {KF_F32, inf, 1e39},   {KF_TF32, -inf, -1e300}, {KF_F16, -inf, -inf},
-        {KF_F16, inf, 70000},  {KF_F16, 65504, 70000},  {KF_BF16, -inf, -inf},
-        {KF_F8E5M2, inf, inf}, {KF_F8E4M3, 448, inf},   {KF_F8E4M3, nan, 500},
+        {KF_F64, inf, inf, RIGHT},
+        {KF_F32, -inf, -inf, RIGHT},
+        {KF_F32, nan, nan, RIGHT},
+        {KF_F32, inf, 1e39, RIGHT},
+        {KF_TF32, -inf, -1e300, RIGHT},
+        {KF_F16, -inf, -inf, RIGHT},
+        {KF_F16, inf, 70000, RIGHT},
+        {KF_F16, 65504, 70000, RIGHT},
+        {KF_BF16, -inf, -inf, RIGHT},
+        {KF_F8E5M2, inf, inf, RIGHT},
+        {KF_F8E4M3, 448, inf, RIGHT},
+        {KF_F8E4M3, nan, 500, RIGHT},
+        {KF_F16, 65472, 70000, OTHER},
+        {KF_F16, -65472, -70000, OTHER},
+        {KF_F32, (double)FLT_MAX * (1 - 0x1p-20), 1e39, OTHER},
+        {KF_BF16, 0x1.fcp127, 1e39, OTHER},
+        {KF_F8E5M2, 49152, 90000, OTHER},
+        {KF_F8E4M3, 416, 600, OTHER},
+        {KF_F16, 65472, 65510, NEAR},
+        {KF_F32, (double)FLT_MAX * (1 - 0x1p-20), (double)FLT_MAX * (1 + 0x1p-24), NEAR},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         kf_problem_argument y = output_of(rows[r].dtype, 1, 3, ratio8);
@@ -431,11 +451,16 @@ static void infinities_have_no_scale(void **state)
                 kf_dtype_store(y.dtype, data + (size_t)i * kf_dtype_size(y.dtype), values[i]);
             kf_error_figures f;
             kf_error_sums own = KF_NO_ERRORS;
-            assert_int_equal(kf_compare_output(&y, data, truth, NULL, &f, NULL), !wrong);
+            bool passes = kf_compare_output(&y, data, truth, NULL, &f, NULL);
+            assert_int_equal(passes, !wrong && rows[r].is == RIGHT);
             kf_error_accumulate(&y, data, truth, &own);
-            assert_true(own.scale_max == 2 && own.scale_square == 5 && own.nonfinite == 0);
+            assert_true(own.scale_max == 2 && own.scale_square == 5);
+            assert_int_equal(own.nonfinite, rows[r].is == OTHER);
+            assert_int_equal(own.max > 1, rows[r].is == NEAR);
         }
     }
+    /* Next to the largest number, a tolerance relative to the element itself still applies. */
+    assert_true(one_passes(KF_F16, KF_ALLCLOSE, 65472, 65510));
 }
 
 /* One NaN among a million elements is found, wherever it is. */
