@@ -576,7 +576,47 @@ static void inputs_in_f64_move(void **state)
         up += data[i] > i;
     }
     assert_true(up > COUNT / 3 && up < COUNT * 2 / 3);
-    assert_true(kf_nudge_unit(KF_F64) == kf_nudge_unit(KF_F32) && kf_nudge_unit(KF_I32) == 0);
+    assert_true(kf_nudge_unit(KF_F64) == 0x1p-53 && kf_nudge_unit(KF_I32) == 0);
+}
+
+/* An output of f64 inputs that cancels to less than a thousandth needs their last bits. */
+static void changes_by_f64_inputs_are_limited(void **state)
+{
+    (void)state;
+    enum { COUNT = 100 };
+    double before[COUNT], after[COUNT];
+    const double units[] = {0x1p-24, 0x1p-53}, factors[] = {64, 1e6};
+    for (int u = 0; u < 2; u++)
+        for (int f = 0; f < 2; f++) {
+            kf_error_sums sums = KF_NO_ERRORS;
+            double change = factors[f] * 0x1p-24;
+            for (int i = 0; i < COUNT; i++) before[i] = 1, after[i] = 1 + change;
+            assert_true(kf_condition_add(before, after, COUNT, units[u], &sums));
+            double counts = u == 1 && f == 1 ? 1024 * 0x1p-24 : change;
+            assert_float_equal(sums.change_max / counts, 1, 1e-6);
+            assert_float_equal(sqrt(sums.change_square / sums.change_count) / counts, 1, 1e-6);
+        }
+}
+
+/* The unit of the change is that of the inputs that move. A device may leave inouts alone: the unit
+ * of an f16 inout would make the change of f32 inputs 8192 times smaller. */
+static void inputs_that_stay_have_no_unit(void **state)
+{
+    (void)state;
+    kf_problem_argument arguments[] = {
+        {.kind = KF_INPUT, .dtype = KF_F32},   {.kind = KF_INOUT, .dtype = KF_F16},
+        {.kind = KF_INPUT, .dtype = KF_F64},   {.kind = KF_INPUT, .dtype = KF_I32},
+        {.kind = KF_OUTPUT, .dtype = KF_BF16},
+    };
+    assert_true(kf_condition_unit(arguments, 5, true) == 0x1p-11);
+    assert_true(kf_condition_unit(arguments, 5, false) == 0x1p-24);
+    assert_true(kf_condition_unit(arguments + 1, 4, false) == 0x1p-53);
+    assert_true(kf_condition_unit(arguments + 3, 2, true) == 0);
+    const bool moves[] = {true, true, true, false, false};
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(kf_condition_moves(&arguments[i], true), moves[i]);
+        assert_int_equal(kf_condition_moves(&arguments[i], false), moves[i] && i != 1);
+    }
 }
 
 /* 8-bit outputs: skipping elements (leaving zeros) is found although rounding alone errs by 6 %. */
@@ -881,6 +921,8 @@ int test_program(void)
         cmocka_unit_test(exact_baseline),
         cmocka_unit_test(nan_and_infinity),
         cmocka_unit_test(inputs_in_f64_move),
+        cmocka_unit_test(changes_by_f64_inputs_are_limited),
+        cmocka_unit_test(inputs_that_stay_have_no_unit),
         cmocka_unit_test(infinities_have_no_scale),
         cmocka_unit_test(every_element_counts),
         cmocka_unit_test(integers_and_tolerances),
