@@ -12,6 +12,14 @@
 /* Between two looks at a stop flag. */
 #define LOOK_NANOSECONDS 20000000
 
+/* Notes that the candidate's build is over, and wakes the reader of the notification. */
+static void note_finished(kf_prepared *p)
+{
+    __atomic_store_n(&p->finished, 1, __ATOMIC_RELEASE);
+    /* a full pipe wakes its reader, too */
+    if (p->notify >= 0 && write(p->notify, "", 1) < 0) return;
+}
+
 static void *build_candidate(void *context)
 {
     kf_prepared *p = context;
@@ -31,9 +39,7 @@ static void *build_candidate(void *context)
                                                   &p->candidate, &p->error)
                                  : p->judge->device->operations->build(p->judge->device, &request,
                                                                        &p->candidate, &p->error);
-    __atomic_store_n(&p->finished, 1, __ATOMIC_RELEASE);
-    /* a full pipe wakes its reader, too */
-    if (p->notify >= 0 && write(p->notify, "", 1) < 0) return NULL;
+    note_finished(p);
     return NULL;
 }
 
@@ -93,6 +99,13 @@ kf_prepared *kf_judge_prepare(kf_judge *judge, const kf_job *job, int notify, kf
                     ? "needs a task with a problem file for PyTorch as its oracle or baseline"
                     : "takes no compiler flags and no AddressSanitizer");
         return NULL;
+    }
+    if (!job->of_baseline)
+        p->forbidden = kf_task_forbidden(job->task, job->source, &p->forbidden_line);
+    if (p->forbidden) {
+        p->done = true;
+        note_finished(p);
+        return kf_steal(&p);
     }
     if (!(p->directory = kf_directory_temporary("kforge-job", error))) return NULL;
     for (int i = 0; i < KF_TRUSTED_COUNT; i++) {

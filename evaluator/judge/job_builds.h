@@ -26,6 +26,9 @@ struct kf_prepared {
     kf_job own;
     const kf_job *job;
     const kf_task_file *baseline;
+    /* What the task forbids and the source has, and in which line. Then nothing is built. */
+    const char *forbidden;
+    int forbidden_line;
     char *directory; /* of the candidate's build */
     kf_build candidate;
     /* `asked`: the build was tried. */

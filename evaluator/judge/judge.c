@@ -656,18 +656,19 @@ static bool judge_undisturbed(judge_round *r, kf_verdict **verdict, kf_error *er
     }
 }
 
-/* Adds a finding if the source contains what its task forbids. False without memory. */
-static bool find_forbidden(const kf_job *job, kf_verdict *verdict, bool *found)
+/* Adds the finding that the source contains what its task forbids. */
+static bool say_forbidden(const kf_judge *judge, const kf_prepared *p, kf_verdict *verdict,
+                          kf_error *error)
 {
-    int line = 0;
-    const char *text = job->of_baseline ? NULL : kf_task_forbidden(job->task, job->source, &line);
-    *found = text != NULL;
-    if (!text) return true;
+    kf_secret secret;
+    if (!kf_secret_new(&secret, p->job->options.replay_key, error)) return false;
     bool said = kf_verdict_add_finding(verdict, NULL, KF_CONTRACT_VIOLATION, KF_BLAME_CANDIDATE,
-                                       "source.forbidden", line, NAN,
-                                       "line %d has \"%s\", which the task forbids", line, text);
+                                       "source.forbidden", p->forbidden_line, NAN,
+                                       "line %d has \"%s\", which the task forbids",
+                                       p->forbidden_line, p->forbidden);
     if (said) kf_verdict_conclude(verdict);
-    return said;
+    return (said && kf_judge_describe_origin(verdict, judge, p->job, &secret, 0)) ||
+           kf_fail_memory(error, "a verdict");
 }
 
 /* Judges a job into *verdict. False: a failure of the machine, the judge or the caller. */
@@ -676,7 +677,7 @@ static bool judge_job(kf_judge *judge, kf_prepared *p, bool more, const volatile
 {
     kf_secret secret;
     const kf_job *job = p->job;
-    bool forbidden;
+    if (p->forbidden) return say_forbidden(judge, p, *verdict, error);
     p->stop = stop;
     /* A runner for torch.compile that an earlier job left unused serves no other job. */
     if (!kf_task_baseline_compiled(job->task, job->options.baseline))
@@ -685,10 +686,6 @@ static bool judge_job(kf_judge *judge, kf_prepared *p, bool more, const volatile
     if (!kf_secret_new(&secret, job->options.replay_key, error) ||
         !kf_prepared_await_trusted(p, error))
         return false;
-    if (!find_forbidden(job, *verdict, &forbidden)) return kf_fail_memory(error, "a verdict");
-    if (forbidden)
-        return kf_judge_describe_origin(*verdict, judge, job, &secret, 0) ||
-               kf_fail_memory(error, "a verdict");
     const kf_trusted_work *baseline = &p->trusted[KF_TRUSTED_BASELINE];
     const char *const *libraries = kf_task_file_libraries(job->task, baseline->file);
     /* A missing library is no fault of the task. */

@@ -97,6 +97,7 @@ static bool add_block(const double *got, const double *expected, int count, doub
 static void add_element(kf_dtype dtype, double got, double expected, int64_t index,
                         kf_error_sums *sums)
 {
+    double scale = kf_scale_of(kf_dtype_largest(dtype), expected);
     if (!comparable(dtype, &got, &expected)) {
         if (sums->nonfinite++ == 0) sums->first_nonfinite = index;
         return;
@@ -104,8 +105,8 @@ static void add_element(kf_dtype dtype, double got, double expected, int64_t ind
     double error = fabs(got - expected);
     sums->sum_square += error * error;
     sums->max = fmax(sums->max, error);
-    sums->scale_square += expected * expected;
-    sums->scale_max = fmax(sums->scale_max, fabs(expected));
+    sums->scale_square += scale * scale;
+    sums->scale_max = fmax(sums->scale_max, scale);
 }
 
 /* Begins to load the block that follows. Outputs come from memory rather than from a cache. */

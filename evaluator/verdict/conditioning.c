@@ -10,6 +10,11 @@
 /* Larger changes than this multiple of the 90 % quantile come from steps of the function. */
 #define STEP 8
 
+/* Changes by f64 inputs count up to this multiple of the scale times the roundoff of f32. The
+ * judge's own variation makes a sum of like terms cancel to 1/64. Outputs that cancel far more need
+ * the last bits of their inputs. */
+#define MOST_OF_F64 1024
+
 /* ---- inputs ---------------------------------------------------------------------------------- */
 
 static uint64_t mix(uint64_t x)
@@ -57,15 +62,30 @@ void kf_nudge(kf_dtype dtype, void *data, int64_t count, uint64_t seed, double s
 double kf_nudge_unit(kf_dtype dtype)
 {
     switch (dtype) {
+    case KF_TF32: return kf_dtype_roundoff(KF_F32);
     case KF_F64:
     case KF_F32:
-    case KF_TF32: return kf_dtype_roundoff(KF_F32);
     case KF_F16:
     case KF_BF16:
     case KF_F8E4M3:
     case KF_F8E5M2: return kf_dtype_roundoff(dtype);
     default: return 0;
     }
+}
+
+bool kf_condition_moves(const kf_problem_argument *argument, bool inouts)
+{
+    return kf_dtype_is_float(argument->dtype) &&
+           (argument->kind == KF_INPUT || (argument->kind == KF_INOUT && inouts));
+}
+
+double kf_condition_unit(const kf_problem_argument *arguments, int count, bool inouts)
+{
+    double unit = 0;
+    for (int i = 0; i < count; i++)
+        if (kf_condition_moves(&arguments[i], inouts))
+            unit = fmax(unit, kf_nudge_unit(arguments[i].dtype));
+    return unit;
 }
 
 /* ---- outputs --------------------------------------------------------------------------------- */
@@ -83,14 +103,26 @@ int64_t kf_condition_sample(const double *values, int64_t count, double *sample)
     return used;
 }
 
+/* Returns the RMS of the finite values. */
+static double rms_of(const double *values, int64_t count)
+{
+    double square = 0;
+    int64_t used = 0;
+    for (int64_t i = 0; i < count; i++)
+        if (fabs(values[i]) <= DBL_MAX) square += values[i] * values[i], used++;
+    return used ? sqrt(square / (double)used) : 0;
+}
+
 bool kf_condition_add(const double *before, const double *after, int64_t count, double unit,
                       kf_error_sums *sums)
 {
     int64_t used = 0;
+    bool f64_alone = unit == kf_dtype_roundoff(KF_F64);
     if (count <= 0 || !(unit > 0)) return true;
     kf_autofree double *changes = calloc((size_t)count, sizeof *changes);
     if (!changes) return false;
-    double factor = kf_dtype_roundoff(KF_F32) / unit;
+    double v = kf_dtype_roundoff(KF_F32), factor = f64_alone ? 1 : v / unit,
+           cap = f64_alone ? MOST_OF_F64 * v * rms_of(before, count) : DBL_MAX;
     for (int64_t i = 0; i < count; i++) {
         double change = fabs(after[i] - before[i]) * factor;
         if (change <= DBL_MAX) changes[used++] = change;
@@ -99,8 +131,9 @@ bool kf_condition_add(const double *before, const double *after, int64_t count, 
     qsort(changes, (size_t)used, sizeof *changes, ascending);
     double most = STEP * changes[used - 1 - used / 10];
     for (int64_t i = 0; i < used && changes[i] <= most; i++) {
-        sums->change_square += changes[i] * changes[i];
-        sums->change_max = fmax(sums->change_max, changes[i]);
+        double change = fmin(changes[i], cap);
+        sums->change_square += change * change;
+        sums->change_max = fmax(sums->change_max, change);
         sums->change_count++;
     }
     return true;

@@ -3,8 +3,10 @@
  *
  * Expected values are float64 for floating outputs, and of the output's own type for integers. If
  * the expected value is NaN or infinite, the output must be the same (f8e4m3, which has no
- * infinities: NaN or ±448). Any other NaN or infinity is a mismatch. An expected value beyond the
- * type's largest number counts as that number, and the infinity that it rounds to also passes.
+ * infinities: NaN or ±448). Any other NaN or infinity is a mismatch. For an expected value beyond
+ * the type's largest number, that number and the infinity that it rounds to pass. Others are a
+ * mismatch, unless the value is beyond by at most 4 u. It then counts as the largest number, and
+ * for no scale.
  *
  * KF_ERROR_RATIO applies to the root mean square (RMS) and to the maximum separately, over all
  * elements of a buffer:
@@ -116,13 +118,21 @@ double kf_error_rms(const kf_error_sums *sums);
 void kf_nudge(kf_dtype dtype, void *data, int64_t count, uint64_t seed, double share);
 /* Returns the unit roundoff of an input that kf_nudge changes, 0 for other types. */
 double kf_nudge_unit(kf_dtype dtype);
+/* True if an argument moves. `inouts`: the device moves inouts, too. */
+bool kf_condition_moves(const kf_problem_argument *argument, bool inouts);
+/* Returns the largest kf_nudge_unit of the arguments that move, 0 if none does. */
+double kf_condition_unit(const kf_problem_argument *arguments, int count, bool inouts);
 /* Copies at most KF_CONDITION_SAMPLE expected values of an output, at equal distances, and returns
  * how many. */
 #define KF_CONDITION_SAMPLE 65536
 int64_t kf_condition_sample(const double *values, int64_t count, double *sample);
-/* Adds `change` of a sample of expected values to the sums. `unit`: the largest kf_nudge_unit of
- * the inputs. Steps of the function (rounding, comparisons) change few elements by much. They do
- * not count, or they would allow any error. False without memory. */
+/* Adds `change` of a sample of expected values to the sums. `unit`: kf_condition_unit. Steps of the
+ * function (rounding, comparisons) change few elements by much. They do not count, or they would
+ * allow any error. False without memory.
+ *
+ * If only f64 inputs move, a change counts up to 1024 v scale. More would pass a candidate that
+ * rounds its inputs to f32 first, though the output depends on their last bits. f64 inputs beside
+ * others stay. */
 bool kf_condition_add(const double *before, const double *after, int64_t count, double unit,
                       kf_error_sums *sums);
 /* Returns how often to nudge, so that an output of few elements gives enough changes. */

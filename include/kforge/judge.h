@@ -86,12 +86,12 @@ kf_verdict *kf_judge_run(kf_judge *judge, const kf_job *job, const volatile int 
                          kf_error *error);
 
 /* The same in two steps, so that compilers work ahead of the device. kf_judge_prepare starts the
- * builds on threads of their own and returns. `job` has to outlive the result. At the end of the
- * candidate's build, a byte is written to the descriptor `notify` (-1: no notification).
- * kf_judge_measure does the rest, on the judge's thread. On a GPU, where runners start slowly, it
- * starts them while the candidate still builds. `more`: another job follows soon, and its runners
- * may start. kf_prepared_free ends builds that
- * still run. */
+ * builds on threads of their own and returns. A source with what the task forbids is not built.
+ * `job` has to outlive the result. At the end of the candidate's build, a byte is written to the
+ * descriptor `notify` (-1: no notification). kf_judge_measure does the rest, on the judge's thread.
+ * On a GPU, where runners start slowly, it starts them while the candidate still builds. `more`:
+ * another job follows soon, and its runners may start. kf_prepared_free ends builds that still run.
+ */
 typedef struct kf_prepared kf_prepared;
 kf_prepared *kf_judge_prepare(kf_judge *judge, const kf_job *job, int notify, kf_error *error);
 bool kf_prepared_is_built(const kf_prepared *prepared);

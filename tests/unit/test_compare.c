@@ -1,5 +1,6 @@
 /* Tests of the comparison. NaN never passes for a number. Honest sums in another order pass, and
  * lower precision fails. Mismatches are described by their position. */
+#include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -407,19 +408,38 @@ static void nan_and_infinity(void **state)
 }
 
 /* The elements beside infinities, or beside numbers beyond the type's range, are as exact as alone.
- * Once the largest number of the type was the scale then, and every finite number passed. */
+ * Once the largest number of the type was the scale then, and every finite number passed. A number
+ * just below the largest was another way to that scale. */
 static void infinities_have_no_scale(void **state)
 {
     (void)state;
     const double inf = (double)INFINITY, nan = (double)NAN;
+    enum { RIGHT, OTHER, NEAR }; /* NEAR: it is compared, and too far from the largest number */
     const struct {
         kf_dtype dtype;
         double got, expected;
+        int is;
     } rows[] = {
-        {KF_F64, inf, inf},    {KF_F32, -inf, -inf},    {KF_F32, nan, nan},
-        {KF_F32, inf, 1e39},   {KF_TF32, -inf, -1e300}, {KF_F16, -inf, -inf},
-        {KF_F16, inf, 70000},  {KF_F16, 65504, 70000},  {KF_BF16, -inf, -inf},
-        {KF_F8E5M2, inf, inf}, {KF_F8E4M3, 448, inf},   {KF_F8E4M3, nan, 500},
+        {KF_F64, inf, inf, RIGHT},
+        {KF_F32, -inf, -inf, RIGHT},
+        {KF_F32, nan, nan, RIGHT},
+        {KF_F32, inf, 1e39, RIGHT},
+        {KF_TF32, -inf, -1e300, RIGHT},
+        {KF_F16, -inf, -inf, RIGHT},
+        {KF_F16, inf, 70000, RIGHT},
+        {KF_F16, 65504, 70000, RIGHT},
+        {KF_BF16, -inf, -inf, RIGHT},
+        {KF_F8E5M2, inf, inf, RIGHT},
+        {KF_F8E4M3, 448, inf, RIGHT},
+        {KF_F8E4M3, nan, 500, RIGHT},
+        {KF_F16, 65472, 70000, OTHER},
+        {KF_F16, -65472, -70000, OTHER},
+        {KF_F32, (double)FLT_MAX * (1 - 0x1p-20), 1e39, OTHER},
+        {KF_BF16, 0x1.fcp127, 1e39, OTHER},
+        {KF_F8E5M2, 49152, 90000, OTHER},
+        {KF_F8E4M3, 416, 600, OTHER},
+        {KF_F16, 65472, 65510, NEAR},
+        {KF_F32, (double)FLT_MAX * (1 - 0x1p-20), (double)FLT_MAX * (1 + 0x1p-24), NEAR},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         kf_problem_argument y = output_of(rows[r].dtype, 1, 3, ratio8);
@@ -431,11 +451,16 @@ static void infinities_have_no_scale(void **state)
                 kf_dtype_store(y.dtype, data + (size_t)i * kf_dtype_size(y.dtype), values[i]);
             kf_error_figures f;
             kf_error_sums own = KF_NO_ERRORS;
-            assert_int_equal(kf_compare_output(&y, data, truth, NULL, &f, NULL), !wrong);
+            bool passes = kf_compare_output(&y, data, truth, NULL, &f, NULL);
+            assert_int_equal(passes, !wrong && rows[r].is == RIGHT);
             kf_error_accumulate(&y, data, truth, &own);
-            assert_true(own.scale_max == 2 && own.scale_square == 5 && own.nonfinite == 0);
+            assert_true(own.scale_max == 2 && own.scale_square == 5);
+            assert_int_equal(own.nonfinite, rows[r].is == OTHER);
+            assert_int_equal(own.max > 1, rows[r].is == NEAR);
         }
     }
+    /* Next to the largest number, a tolerance relative to the element itself still applies. */
+    assert_true(one_passes(KF_F16, KF_ALLCLOSE, 65472, 65510));
 }
 
 /* One NaN among a million elements is found, wherever it is. */
@@ -551,7 +576,47 @@ static void inputs_in_f64_move(void **state)
         up += data[i] > i;
     }
     assert_true(up > COUNT / 3 && up < COUNT * 2 / 3);
-    assert_true(kf_nudge_unit(KF_F64) == kf_nudge_unit(KF_F32) && kf_nudge_unit(KF_I32) == 0);
+    assert_true(kf_nudge_unit(KF_F64) == 0x1p-53 && kf_nudge_unit(KF_I32) == 0);
+}
+
+/* An output of f64 inputs that cancels to less than a thousandth needs their last bits. */
+static void changes_by_f64_inputs_are_limited(void **state)
+{
+    (void)state;
+    enum { COUNT = 100 };
+    double before[COUNT], after[COUNT];
+    const double units[] = {0x1p-24, 0x1p-53}, factors[] = {64, 1e6};
+    for (int u = 0; u < 2; u++)
+        for (int f = 0; f < 2; f++) {
+            kf_error_sums sums = KF_NO_ERRORS;
+            double change = factors[f] * 0x1p-24;
+            for (int i = 0; i < COUNT; i++) before[i] = 1, after[i] = 1 + change;
+            assert_true(kf_condition_add(before, after, COUNT, units[u], &sums));
+            double counts = u == 1 && f == 1 ? 1024 * 0x1p-24 : change;
+            assert_float_equal(sums.change_max / counts, 1, 1e-6);
+            assert_float_equal(sqrt(sums.change_square / sums.change_count) / counts, 1, 1e-6);
+        }
+}
+
+/* The unit of the change is that of the inputs that move. A device may leave inouts alone: the unit
+ * of an f16 inout would make the change of f32 inputs 8192 times smaller. */
+static void inputs_that_stay_have_no_unit(void **state)
+{
+    (void)state;
+    kf_problem_argument arguments[] = {
+        {.kind = KF_INPUT, .dtype = KF_F32},   {.kind = KF_INOUT, .dtype = KF_F16},
+        {.kind = KF_INPUT, .dtype = KF_F64},   {.kind = KF_INPUT, .dtype = KF_I32},
+        {.kind = KF_OUTPUT, .dtype = KF_BF16},
+    };
+    assert_true(kf_condition_unit(arguments, 5, true) == 0x1p-11);
+    assert_true(kf_condition_unit(arguments, 5, false) == 0x1p-24);
+    assert_true(kf_condition_unit(arguments + 1, 4, false) == 0x1p-53);
+    assert_true(kf_condition_unit(arguments + 3, 2, true) == 0);
+    const bool moves[] = {true, true, true, false, false};
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(kf_condition_moves(&arguments[i], true), moves[i]);
+        assert_int_equal(kf_condition_moves(&arguments[i], false), moves[i] && i != 1);
+    }
 }
 
 /* 8-bit outputs: skipping elements (leaving zeros) is found although rounding alone errs by 6 %. */
@@ -856,6 +921,8 @@ int test_program(void)
         cmocka_unit_test(exact_baseline),
         cmocka_unit_test(nan_and_infinity),
         cmocka_unit_test(inputs_in_f64_move),
+        cmocka_unit_test(changes_by_f64_inputs_are_limited),
+        cmocka_unit_test(inputs_that_stay_have_no_unit),
         cmocka_unit_test(infinities_have_no_scale),
         cmocka_unit_test(every_element_counts),
         cmocka_unit_test(integers_and_tolerances),

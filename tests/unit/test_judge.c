@@ -573,6 +573,140 @@ static void the_time_of_earlier_workloads_counts(void **state)
     assert_int_equal(verdict->blame, KF_BLAME_CANDIDATE);
 }
 
+/* Counts builds. */
+static struct {
+    const kf_device_operations *real;
+    int count;
+} builds;
+
+static bool count_build(kf_device *device, const kf_build_request *request, kf_build *build,
+                        kf_error *error)
+{
+    __atomic_add_fetch(&builds.count, 1, __ATOMIC_RELAXED);
+    return builds.real->build(device, request, build, error);
+}
+
+/* What a task forbids is found before anything is built. Its baseline may have it. */
+static void forbidden_text_is_not_built(void **state)
+{
+    (void)state;
+    builds.real = judge->device->operations;
+    kf_device_operations operations = *builds.real;
+    operations.build = count_build;
+    kf_error error = {0};
+    kf_task *task = kf_task_load(KFORGE_SOURCE_DIR "/tests/selftest/scale", &error);
+    assert_non_null(task);
+    cJSON *bundle = kf_task_bundle(task);
+    cJSON_AddItemToObject(cJSON_GetObjectItem(bundle, "json"), "forbidden",
+                          cJSON_Parse("[\"scale_kernel\"]"));
+    for (int of_baseline = 0; of_baseline < 2; of_baseline++) {
+        kf_task *strict = kf_task_from_bundle(bundle, &error);
+        if (!strict) fail_msg("%s", error.text);
+        const char *source = kf_task_baseline(strict)->text;
+        kf_auto(kf_job) job =
+            kf_job_new("forbidden", strict, source, strlen(source), NULL, 0, &error);
+        if (!job) fail_msg("%s", error.text);
+        job->options.check_only = true;
+        job->of_baseline = of_baseline;
+        builds.count = 0;
+        judge->device->operations = &operations;
+        kf_auto(kf_verdict) verdict = judged(job);
+        judge->device->operations = builds.real;
+        assert_string_equal(kf_status_name(verdict->status),
+                            of_baseline ? "correct" : "contract_violation");
+        assert_int_equal(builds.count > 0, of_baseline);
+        if (of_baseline) continue;
+        assert_string_equal(first_finding(verdict)->rule, "source.forbidden");
+        assert_true(first_finding(verdict)->measured == 4);
+        assert_non_null(verdict->provenance);
+    }
+    cJSON_Delete(bundle);
+    kf_task_free(task);
+}
+
+/* ---- f64 inputs ------------------------------------------------------------------------------ */
+
+/* Judges a candidate for outputs y[i] in f32, each of `row` inputs x in f64. The texts compute the
+ * output y[i] from `x`, its inputs, as the statements of a function. */
+static kf_verdict *judged_on_f64(int64_t row, double mean, const char *oracle, const char *baseline,
+                                 const char *candidate)
+{
+    static const char pattern[] =
+        "#include <stdint.h>\n#include <cuda_runtime.h>\n"
+        "static %s one(const double *x, int64_t row) { %s }\n"
+        "extern \"C\" void rows%s(const double *x, %s *y, int64_t row, int64_t n, cudaStream_t s)\n"
+        "{ for (int64_t i = 0; i < n; i++) y[i] = one(x + i * row, row); }\n";
+    static const char task_pattern[] =
+        "{\"schema\": \"kforge-task/1\", \"name\": \"rows\", \"params\": {\"row\": %d},"
+        " \"arguments\": ["
+        "{\"name\": \"x\", \"kind\": \"input\", \"dtype\": \"f64\", \"shape\": [256, \"row\"],"
+        " \"distribution\": {\"kind\": \"normal\", \"mean\": %g}},"
+        "{\"name\": \"y\", \"kind\": \"output\", \"dtype\": \"f32\", \"shape\": [256]},"
+        "{\"name\": \"row\", \"kind\": \"scalar\", \"dtype\": \"i64\", \"value\": \"row\"},"
+        "{\"name\": \"n\", \"kind\": \"scalar\", \"dtype\": \"i64\", \"value\": 256}],"
+        " \"oracle\": {\"file\": \"oracle.cu\"}, \"baseline\": {\"file\": \"baseline.cu\"}}";
+    char json[2048], files[3][2048];
+    const char *const texts[] = {oracle, baseline, candidate};
+    snprintf(json, sizeof json, task_pattern, (int)row, mean);
+    for (int i = 0; i < 3; i++)
+        snprintf(files[i], sizeof files[i], pattern, i ? "float" : "double", texts[i],
+                 i ? "" : "_oracle", i ? "float" : "double");
+    kf_error error = {0};
+    cJSON *bundle = cJSON_CreateObject(), *named = cJSON_CreateObject();
+    cJSON_AddStringToObject(bundle, "schema", "kforge-bundle/1");
+    cJSON_AddItemToObject(bundle, "json", cJSON_Parse(json));
+    cJSON_AddStringToObject(named, "oracle.cu", files[0]);
+    cJSON_AddStringToObject(named, "baseline.cu", files[1]);
+    cJSON_AddItemToObject(bundle, "files", named);
+    kf_task *task = kf_task_from_bundle(bundle, &error);
+    if (!task) fail_msg("%s", error.text);
+    kf_auto(kf_job) job = kf_job_new("f64", task, files[2], strlen(files[2]), NULL, 0, &error);
+    if (!job) fail_msg("%s", error.text);
+    cJSON_Delete(bundle);
+    job->options.check_only = true;
+    return judged(job);
+}
+
+/* Inputs in f64 may have bits that f32 lacks. Where the output depends on them, a candidate that
+ * rounds its inputs to f32 first is wrong. Sums in f32 may be in any order nevertheless. */
+static void f64_inputs_keep_their_bits(void **state)
+{
+    (void)state;
+    static const char difference[] = "(void)row; return x[1] - x[0];",
+                      rounded[] = "(void)row; return (float)x[1] - (float)x[0];",
+                      offsets[] = "double s = 0; for (int64_t k = 0; k < row; k++)"
+                                  " s += x[k] - 1e6; return s;",
+                      rounded_offsets[] = "double s = 0; for (int64_t k = 0; k < row; k++)"
+                                          " s += (float)x[k] - 1e6; return s;",
+                      sum[] = "double s = 0; for (int64_t k = 0; k < row; k++) s += x[k];"
+                              " return s;",
+                      in_sequence[] = "float s = 0; for (int64_t k = 0; k < row; k++)"
+                                      " s += (float)x[k]; return s;",
+                      in_lanes[] = "float s[256] = {0}; for (int64_t k = 0; k < row; k++)"
+                                   " s[k % 256] += (float)x[k];"
+                                   " for (int h = 128; h; h /= 2) for (int k = 0; k < h; k++)"
+                                   " s[k] += s[k + h]; return s[0];";
+    const struct {
+        int64_t row;
+        double mean;
+        const char *oracle, *baseline, *candidate, *status;
+    } rows[] = {
+        {2, 1e6, difference, difference, difference, "correct"},
+        {2, 1e6, difference, difference, rounded, "wrong_result"},
+        {1000, 1e6, offsets, offsets, offsets, "correct"},
+        {1000, 1e6, offsets, offsets, rounded_offsets, "wrong_result"},
+        {4099, 0, sum, in_lanes, in_sequence, "correct"},
+        {64, 0, sum, in_lanes, in_sequence, "correct"},
+        {1000, 0, sum, sum, in_sequence, "correct"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kf_auto(kf_verdict) verdict = judged_on_f64(rows[i].row, rows[i].mean, rows[i].oracle,
+                                                    rows[i].baseline, rows[i].candidate);
+        if (strcmp(kf_status_name(verdict->status), rows[i].status) != 0)
+            fail_msg("%zu: %s: %s", i, kf_status_name(verdict->status), verdict->message);
+    }
+}
+
 /* Judges the health check, the job that a worker runs if its machine seems to fail
  * (health_check.h). */
 static void the_judge_works(void **state)
@@ -592,6 +726,8 @@ int test_program(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_time_of_earlier_workloads_counts),
         cmocka_unit_test(the_judge_works),
+        cmocka_unit_test(f64_inputs_keep_their_bits),
+        cmocka_unit_test(forbidden_text_is_not_built),
         cmocka_unit_test(what_is_left_of_the_time_is_no_limit),
         cmocka_unit_test(a_slow_call_is_no_timeout_while_the_job_has_time),
         cmocka_unit_test(devices_have_names),

@@ -322,6 +322,7 @@ static const kf_device_operations cpu_operations = {
     .buffers.write_part = kf_cpu_write_part,
     .buffers.accept_input = kf_cpu_accept_input,
     .buffers.nudge_input = kf_cpu_nudge_input,
+    .buffers.nudges_inouts = true,
     .buffers.poison_read = kf_cpu_poison_read,
 };
 

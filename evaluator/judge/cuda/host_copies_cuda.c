@@ -57,16 +57,14 @@ const void *kf_cuda_truth(kf_sets *handle, uint32_t set, int argument, kf_error 
 }
 
 /* Changes the input on the CPU, so that both devices have the same numbers. That happens only for
- * outputs in doubt. */
+ * outputs in doubt. It takes no inouts: a kernel draws their initial values into the oracle's
+ * buffer just before its call. */
 bool kf_cuda_nudge_input(kf_sets *handle, uint32_t set, int argument, uint64_t seed, double share,
                          kf_error *error)
 {
     kf_cuda_sets *sets = (kf_cuda_sets *)handle;
     kf_cuda_device *gpu = sets->gpu;
     const kf_problem_argument *a = &sets->problem->arguments[argument];
-    /* A kernel draws the initial values of an inout into the oracle's buffer just before its call.
-     */
-    if (a->kind == KF_INOUT) return true;
     size_t entry = (size_t)set * (size_t)sets->problem->argument_count + (size_t)argument;
     kf_cuda_buffer *b = &sets->sides[KF_ROLE_BASELINE][entry];
     if (!kf_cuda_input(handle, set, argument, error)) return false;

@@ -355,14 +355,15 @@ __device__ static void device_compare_element(const kf_device_compare_task *task
             sum_got = sum_expected = 0;
         }
         error = fabs(sum_got - sum_expected);
-        scale = fabs(sum_expected);
+        scale = numbers ? kf_scale_of(task->largest, expected) : 0;
         if (task->rounded) {
             expected = as_stored<D>(expected);
             passes = kf_comparable(task->largest, task->roundoff, 0, &got, &expected) &&
                      fabs(got - expected) <= 0;
         } else {
             passes =
-                numbers && error <= fmin(1.7976931348623157e308, task->slope * scale + task->base);
+                numbers && error <= fmin(1.7976931348623157e308,
+                                         task->slope * fabs(sum_expected) + task->base);
         }
     }
     part->sum_square += error * error;

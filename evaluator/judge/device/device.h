@@ -183,10 +183,11 @@ typedef struct kf_buffer_operations {
                        const void *data, bool live, kf_error *error);
     /* Makes the present content of an input its right one, until the next fill. */
     bool (*accept_input)(kf_sets *sets, uint32_t set, int argument, kf_error *error);
-    /* Moves a share of an input's elements to neighbouring numbers (kf_nudge), and those of an
-     * inout's initial values on the CPU device only. */
+    /* Moves a share of an input's elements to neighbouring numbers (kf_nudge). */
     bool (*nudge_input)(kf_sets *sets, uint32_t set, int argument, uint64_t seed, double share,
                         kf_error *error);
+    /* True if nudge_input takes inouts, too, and moves their initial values. */
+    bool nudges_inouts;
     /* Writes bytes of an output as they were before the batch. */
     void (*poison_read)(kf_sets *sets, uint32_t set, int argument, uint64_t first, uint64_t count,
                         void *bytes);

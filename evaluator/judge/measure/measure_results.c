@@ -130,6 +130,18 @@ static void free_samples(samples *all)
 }
 #define autosamples __attribute__((cleanup(free_samples))) samples
 
+/* True if argument `i` moves when a share of the inputs does: f64 beside other types only to count
+ * terms. */
+static bool moves_in(const kf_measurement *r, int i, double share)
+{
+    const kf_problem *problem = r->bench->problem;
+    bool inouts = r->device->buffers.nudges_inouts;
+    return share > 0 && kf_condition_moves(&problem->arguments[i], inouts) &&
+           (share < 1 || problem->arguments[i].dtype != KF_F64 ||
+            kf_condition_unit(problem->arguments, problem->argument_count, inouts) ==
+                kf_nudge_unit(KF_F64));
+}
+
 /* Makes the inputs of set `at` those of set `from`, moves a share of them, runs the oracle and
  * takes samples. */
 static bool run_moved(kf_measurement *r, uint32_t from, uint32_t at, double share, int number,
@@ -140,7 +152,7 @@ static bool run_moved(kf_measurement *r, uint32_t from, uint32_t at, double shar
         const kf_problem_argument *a = &problem->arguments[i];
         if (a->kind != KF_INPUT && a->kind != KF_INOUT) continue;
         if (!r->device->buffers.copy_input(r->sets, from, at, i, error)) return false;
-        if (share > 0 && kf_nudge_unit(a->dtype) > 0 &&
+        if (moves_in(r, i, share) &&
             !r->device->buffers.nudge_input(
                 r->sets, at, i, kf_measurement_draw(r, "nudge", number * 100 + i), share, error))
             return false;
@@ -197,13 +209,13 @@ static bool measure_change(kf_measurement *r, uint32_t doubtful, uint32_t at, kf
     const kf_problem *problem = r->bench->problem;
     kf_set_variation variation = r->lists.variations[at], none = {.argument = -1};
     autosamples before = {0}, after = {0};
-    double unit = 0;
-    int runs = 0;
     bool needed = false, counted = true;
+    double unit = kf_condition_unit(problem->arguments, problem->argument_count,
+                                    r->device->buffers.nudges_inouts);
+    int runs = 0;
     for (int i = 0; i < problem->argument_count; i++) {
         const kf_problem_argument *a = &problem->arguments[i];
         const kf_error_sums *sums = kf_checker_sums(r->checker, i, variation);
-        if (a->kind == KF_INPUT || a->kind == KF_INOUT) unit = fmax(unit, kf_nudge_unit(a->dtype));
         if (!sums || a->dtype == KF_F64) continue;
         needed = needed || !sums->change_count;
         counted = counted && kf_checker_sums(r->checker, i, none)->terms > 0;
