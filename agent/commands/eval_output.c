@@ -67,7 +67,7 @@ static void print_next(const kf_view *view, const kf_verdict *verdict, const kf_
     if (action == KF_NEXT_PROFILE && !(on_cpu ? style->verbose : style->counters))
         fprintf(view->out, " Run: %s %s", style->again, on_cpu ? "--verbose" : "--counters all");
     if (action == KF_NEXT_ADDRESS && *style->address)
-        fprintf(view->out, " Run: %s %s", style->address, on_cpu ? "--asan" : "--sanitize");
+        fprintf(view->out, " Run: %s --asan", style->address);
     fputc('\n', view->out);
 }
 

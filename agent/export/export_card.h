@@ -16,12 +16,12 @@ typedef struct kf_card {
     kf_packing packing;
 } kf_card;
 
-/* Returns the text, malloc'd; NULL without memory. */
 /* Return in words why attempts were left out: by --only or --own-work, and by the format. malloc'd;
  * NULL without memory. */
 char *kf_export_filtered_words(const kf_export_options *options);
 char *kf_export_unused_words(const kf_export_options *options);
 
+/* Returns the text, malloc'd; NULL without memory. */
 char *kf_card_text(const kf_card *card, kf_error *error);
 
 #endif

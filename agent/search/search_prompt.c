@@ -164,9 +164,15 @@ static const char *place_of(int64_t index, int64_t count)
 }
 
 /* Adds the most likely cause, as a guess. It is the one of `kforge eval`. */
-static void word_hint(const kf_error_figures *f, kf_buffer *out)
+static void word_hint(const kf_workload_verdict *w, const kf_output_check *output, kf_buffer *out)
 {
-    const char *cause = kf_mismatch_cause(f->pattern, false);
+    bool inexact = false;
+    size_t length = strlen(output->argument);
+    for (size_t i = 0; i < w->finding_count && !inexact; i++)
+        inexact = strcmp(w->findings[i].rule, "output.inaccurate") == 0 &&
+                  strncmp(w->findings[i].text, output->argument, length) == 0 &&
+                  w->findings[i].text[length] == ':';
+    const char *cause = kf_mismatch_cause(output->figures.pattern, inexact);
     if (cause) kf_buffer_format(out, "  perhaps: %s\n", cause);
 }
 
@@ -188,7 +194,7 @@ static void word_outputs(const kf_workload_verdict *w, kf_buffer *out)
                          "  error: %.3g root mean square (allowed %.3g, the baseline has %.3g), "
                          "%.3g at most (allowed %.3g)\n",
                          f->rms, f->allowed_rms, f->baseline_rms, f->max, f->allowed_max);
-        word_hint(f, out);
+        word_hint(w, &w->outputs[k], out);
     }
 }
 

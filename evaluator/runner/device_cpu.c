@@ -159,9 +159,8 @@ int kf_runner_wait_device(void)
 
 void kf_runner_complain(int code)
 {
-    const char *fault = kfcpu_last_fault();
-    fprintf(stderr, "kforge-runner: %s%s%s\n", cudaGetErrorString(code),
-            fault && *fault ? ": " : "", fault ? fault : "");
+    const char *fault = kfcpu_last_fault(code);
+    fprintf(stderr, "kforge-runner: %s%s%s\n", cudaGetErrorString(code), *fault ? ": " : "", fault);
 }
 
 int kf_runner_count(void (*call)(void *context), void *context, uint32_t passes,

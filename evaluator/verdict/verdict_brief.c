@@ -223,8 +223,7 @@ static const struct {
     {"calls.late", "Finish all work of a call in the call."},
     {"code.known", "Use the stored verdict: this source gives the same binary."},
     {"device.busy", "Start all work inside the call and leave none behind."},
-    {"device.error",
-     "Check grid, block size, shared memory and indices, then run with --sanitize."},
+    {"device.error", "Check grid, block size, shared memory, indices and pointers."},
     {"device.shared", "Stop the other program on the GPU and judge the same source again."},
     {"files.open", "Close every file in the constructor."},
     {"floor.undercut",
@@ -254,7 +253,7 @@ static const struct {
     {"output.unreadable", "Return a plain tensor that owns its memory."},
     {"protocol.closed", "Leave file descriptors alone that the candidate did not open."},
     {"protocol.forged", "Leave file descriptors alone that the candidate did not open."},
-    {"runner.crashed", "Find the bad access with --asan on the CPU device or --sanitize on a GPU."},
+    {"runner.crashed", "Find the bad access with --asan."},
     {"runner.exited", "Do not end the process: return from the entry."},
     {"runner.moved", "Do not change the processor affinity of the calling thread."},
     {"runner.woken", "Send no signals."},
@@ -286,7 +285,7 @@ static const char *step_of_status(const kf_verdict *verdict)
     case KF_COMPILE_ERROR: return "Fix the compiler's first error.";
     case KF_UNSUPPORTED_DEVICE: return "Replace the construct, or judge on a GPU.";
     case KF_OUT_OF_MEMORY: return "Use less memory.";
-    case KF_CRASH: return "Find the bad access with --asan or --sanitize.";
+    case KF_CRASH: return "Find the bad access: check indices, bounds and pointers.";
     case KF_TIMEOUT: return "Make it faster, or look for an endless loop.";
     case KF_LAUNCH_FAILURE: return "Check grid, block size, shared memory and the exported symbol.";
     case KF_CONTRACT_VIOLATION:
@@ -314,6 +313,14 @@ static const struct {
      "Compute from this call's inputs, not an earlier one's."},
     {KF_FLAG_SUSPECTED "output.constant", "Compute the result: the output is one constant."},
 };
+
+/* True if AddressSanitizer can judge the candidate. A crash under it has a rule of its own. */
+static bool takes_asan(const kf_verdict *verdict)
+{
+    const cJSON *options = cJSON_GetObjectItemCaseSensitive(verdict->provenance, "options");
+    return strncmp(verdict->device, "cpu", 3) == 0 &&
+           !cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(options, "torch"));
+}
 
 /* Names the place if elements are not written, because that place is exactly what to mend. */
 static bool name_unwritten(const kf_output_check *output, kf_buffer *text)
@@ -363,6 +370,7 @@ static void step_of_finding(const kf_verdict *verdict, const decision *d, kf_buf
     bool is_output = strcmp(rule, "output.mismatch") == 0 || strcmp(rule, "output.inaccurate") == 0;
     if (is_output && step_of_wrong_output(verdict, d, text)) return;
     if (strcmp(rule, "device.error") == 0 && step_of_launch(d->finding->text, text)) return;
+    if (strcmp(rule, "runner.crashed") == 0 && !takes_asan(verdict)) rule = "";
     for (size_t i = 0; i < sizeof steps / sizeof *steps && !step; i++)
         if (strcmp(rule, steps[i].rule) == 0) step = steps[i].next;
     kf_buffer_string(text, step ? step : step_of_status(verdict));
@@ -500,9 +508,9 @@ kf_next_action kf_verdict_next_action(const kf_verdict *verdict)
     kf_autobuffer text = {0};
     decision d = decide(verdict);
     if (verdict->status == KF_CORRECT) return step_of_correct(verdict, &text);
-    /* A crash under AddressSanitizer has a rule of its own. */
-    return d.finding && strcmp(d.finding->rule, "runner.crashed") == 0 ? KF_NEXT_ADDRESS
-                                                                       : KF_NEXT_NOTHING;
+    return d.finding && strcmp(d.finding->rule, "runner.crashed") == 0 && takes_asan(verdict)
+               ? KF_NEXT_ADDRESS
+               : KF_NEXT_NOTHING;
 }
 
 char *kf_verdict_next(const kf_verdict *verdict)

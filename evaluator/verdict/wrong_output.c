@@ -31,6 +31,8 @@ static bool is_integer_sum(size_t size, uint64_t got, uint64_t expected, uint64_
 /* Least elements of a group, and of the output. */
 #define FIT_GROUP 8
 #define FIT_ALL 16
+/* A relation holds everywhere, so this share of the elements is wrong, at least. */
+#define FIT_WRONG 0.75
 /* A single error has at most this share of the sum of squares. */
 #define FIT_GROUP_SHARE 0.25
 #define FIT_ALL_SHARE (1 / 16.0)
@@ -82,11 +84,15 @@ static void end_row(kf_wrong_output *w)
     w->row = (kf_error_fit){0};
 }
 
-/* Adds an element to the sums of all, of its row and of its column. */
-static void add_to_fits(kf_wrong_output *w, double got, double expected)
+/* Adds an element to the sums of all, of its row and of its column. A zero that is right is right
+ * with any factor. */
+static void add_to_fits(kf_wrong_output *w, double got, double expected, double slack)
 {
     int64_t index = w->elements - 1;
+    double error = fabs(got - expected);
     fit_add(&w->all, got, expected);
+    w->telling += got != 0 || expected != 0;
+    w->off += error > slack * fabs(expected) || (w->allowed > 0 && error > w->allowed);
     if (w->columns < 2) return;
     int64_t column = index % w->columns,
             step = w->columns > KF_FIT_COLUMNS ? w->columns / KF_FIT_COLUMNS : 1;
@@ -124,7 +130,7 @@ bool kf_wrong_output_relation(const kf_wrong_output *w, char *text, size_t size)
     const kf_error_fit *all = &w->all;
     double factor, offset, n = all->count, spread = spread_of(all);
     if (!(n >= FIT_ALL) || !isfinite(all->got_square + all->expected_square) ||
-        w->same == w->elements)
+        w->same == w->elements || (double)w->off < FIT_WRONG * (double)w->telling)
         return false;
     double left = fit_line(all, FIT_ALL, FIT_ALL_SHARE, &factor, &offset);
     if (explains(left, n - 2, all->error_square, spread, n)) {
@@ -167,7 +173,7 @@ void kf_wrong_output_add(kf_wrong_output *w, kf_dtype dtype, const void *got, co
         if (w->elements++ == 0) w->first = value, w->first_expected = truth;
         w->same += value == w->first;
         w->expected_same += truth == w->first_expected;
-        if (is_float) add_to_fits(w, value, truth);
+        if (is_float) add_to_fits(w, value, truth, slack);
         if (!before) continue;
         bool unwritten = memcmp(a, b, size) == 0, right, added;
         if (is_float) {

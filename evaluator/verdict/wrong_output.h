@@ -28,6 +28,8 @@ typedef struct kf_wrong_output {
     /* equal to the first element; expected values equal to the first one */
     int64_t same, expected_same;
     double first, first_expected;
+    /* floats that are wrong, be it by less than is allowed; those that are no zero in both */
+    int64_t off, telling;
     /* length of the last axis; 0: no rows */
     int64_t columns;
     /* over all elements, over the present row, and over some columns */
@@ -54,7 +56,8 @@ static inline bool kf_is_added_to(const kf_wrong_output *w)
 /* True if all elements are one finite number, and those expected are not. */
 bool kf_is_constant(const kf_wrong_output *w);
 /* Writes "0.5 times the expected value" or "one factor and offset for each row" if a fit explains
- * 15/16 of the square of the error, which rounding does not. False without such a fit. */
+ * 15/16 of the square of the error, which rounding does not, and most elements are wrong. False
+ * without such a fit. */
 bool kf_wrong_output_relation(const kf_wrong_output *w, char *text, size_t size);
 
 #endif

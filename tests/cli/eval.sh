@@ -209,7 +209,7 @@ says "read of 4 bytes, right behind the end of x"
 sed 's/x\[i + 1\]/x[i - 12345678901]/' behind.cu >far.cu
 expect 1 eval "$task" far.cu --device cpu --check-only --no-keep
 says "names the line"
-[ "$(sed -n 's/^next: Find the bad access with --asan on the CPU device or --sanitize on a GPU. Run: //p' out)" = "kforge eval $task far.cu --device cpu --store $KFORGE_STORE --no-keep --asan" ] || fail "$out"
+[ "$(sed -n 's/^next: Find the bad access with --asan. Run: //p' out)" = "kforge eval $task far.cu --device cpu --store $KFORGE_STORE --no-keep --asan" ] || fail "$out"
 expect 1 eval "$task" far.cu --device cpu --verify --no-keep
 grep -q -e "--verify" out && fail "--verify excludes --asan: $out"
 sed 's/, 256, 0/, 2048, 0/' behind.cu >wide.cu

@@ -18,6 +18,7 @@
  *   // fake: throttled 12:60:heat  the verdict has a flag of a throttled GPU
  *   // fake: status crash         any status of a verdict. With "again" instead of "status", only
  *                                 for `verify`
+ *   // fake: inexact PATTERN     an output that is too inexact, with this pattern
  *   // fake: python crash         the status if the source is judged as Python
  *   // fake: code NAME            same machine code as every candidate with this NAME
  *   // fake: counters yes         counters of a memory-bound kernel, if the job asks for counters.
@@ -292,6 +293,14 @@ static bool fill(kf_verdict *verdict, const kf_job *job, const char *how)
         }
         return kf_verdict_add_finding(verdict, status == KF_COMPILE_ERROR ? NULL : workload, status,
                                       blame, "fake", NAN, NAN, "as the test asked");
+    }
+    if (line_of(job->source, "inexact", rest, sizeof rest)) {
+        kf_output_check *output = kf_workload_add_output(workload, "y");
+        if (!output) return false;
+        output->figures.compared = output->figures.mismatched = 64;
+        snprintf(output->figures.pattern, sizeof output->figures.pattern, "%.60s", rest);
+        return kf_verdict_add_finding(verdict, workload, KF_WRONG_RESULT, KF_BLAME_CANDIDATE,
+                                      "output.inaccurate", NAN, NAN, "y: 64 of 64 elements");
     }
     double speed = job->options.check_only ? NAN : speed_of(job);
     workload->status = KF_CORRECT;

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-extern "C" const char *kfcpu_last_fault(void);
+extern "C" const char *kfcpu_last_fault(int error);
 
 __global__ void never(int *out)
 { // the lanes that the shuffle names wait at the barrier
@@ -34,11 +34,16 @@ __global__ void wrong_mask(int *out)
     out[threadIdx.x] = __shfl_sync(1u, 1, 0);
 }
 
+static bool says(cudaError_t error, const char *text)
+{
+    return strstr(kfcpu_last_fault(error), text);
+}
+
 // What failed stays failed until the device is reset; then all is well again.
 static void check_recovers(cudaError_t expected, const char *kernel, const char *reason)
 {
     CHECK(cudaDeviceSynchronize() == expected);
-    CHECK(strstr(kfcpu_last_fault(), kernel) && strstr(kfcpu_last_fault(), reason));
+    CHECK(says(expected, kernel) && says(expected, reason));
     CHECK_CUDA(cudaDeviceReset());
     cudaGetLastError();
     int *out = memory<int>(64);
@@ -61,15 +66,31 @@ int main()
     int *out = memory<int>(64);
     fine<<<1, 1025>>>(out);
     CHECK(cudaGetLastError() == cudaErrorInvalidValue);
-    CHECK(strstr(kfcpu_last_fault(), "kernel fine <<<(1,1,1), (1025,1,1), 0>>>: "
-                                     "1025 threads in a block, limit 1024"));
+    CHECK(says(cudaErrorInvalidValue, "kernel fine <<<(1,1,1), (1025,1,1), 0>>>: "
+                                      "1025 threads in a block, limit 1024"));
+    // The text explains no other error.
+    CHECK(!*kfcpu_last_fault(cudaErrorIllegalAddress) && !*kfcpu_last_fault(cudaSuccess));
     fine<<<dim3(1, 65536), 1>>>(out);
     CHECK(cudaGetLastError() == cudaErrorInvalidValue);
     fine<<<0, 32>>>(out);
     CHECK(cudaGetLastError() == cudaErrorInvalidValue);
+    CHECK(says(cudaErrorInvalidValue, "0 blocks in one axis of the grid, must be 1 or more"));
     fine<<<1, dim3(1, 1, 65)>>>(out);
     CHECK(cudaGetLastError() == cudaErrorInvalidValue);
-    CHECK(strstr(kfcpu_last_fault(), "65 threads in one axis of a block, limit 64"));
+    CHECK(says(cudaErrorInvalidValue, "65 threads in one axis of a block, limit 64"));
+    fine<<<1, dim3(1, 0)>>>(out);
+    CHECK(cudaGetLastError() == cudaErrorInvalidValue);
+    CHECK(says(cudaErrorInvalidValue, "0 threads in one axis of a block, must be 1 or more"));
+    void *arguments[] = {&out};
+    const cudaError_t many = cudaErrorCooperativeLaunchTooLarge;
+    CHECK(cudaLaunchCooperativeKernel((const void *)fine, dim3(1 << 20), dim3(64), arguments, 0,
+                                      nullptr) == many);
+    CHECK(cudaGetLastError() == many);
+    CHECK(says(many, "1048576 blocks of a cooperative launch, limit "));
+    CHECK(!*kfcpu_last_fault(cudaErrorInvalidValue));
+    kfcpu_geometry nameless = {{0, 1, 1}, {1, 1, 1}, 0, nullptr, 0, nullptr};
+    CHECK(kfcpu_execute(&nameless, nullptr, nullptr) == 9);
+    CHECK(says(cudaErrorInvalidConfiguration, "kernel <<<(0,1,1), (1,1,1), 0>>>: invalid grid"));
     CHECK_CUDA(cudaDeviceSynchronize());
     return result();
 }

@@ -804,6 +804,13 @@ static void how_a_wrong_output_depends_on_the_expected_one(void **state)
         {"other values", ""},
         {"zeros", ""},
         {"NaN", ""},
+        /* An expected zero is right with any factor. */
+        {"factor of positive values", "0.5 times the expected value"},
+        /* Faults in one place fit the lines of that place. */
+        {"two columns", ""},
+        {"one row", ""},
+        {"last rows", ""},
+        {"second half", ""},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         const char *name = rows[r].name;
@@ -811,8 +818,9 @@ static void how_a_wrong_output_depends_on_the_expected_one(void **state)
         for (int i = 0; i < LINES * LENGTH; i++) {
             double e = sin(i) * 2 + cos(i * 0.37), other = sin(i * 7.3 + 1) + cos(i * 1.7);
             int row = i / LENGTH, column = i % LENGTH;
+            if (strcmp(name, "factor of positive values") == 0) e = fmax(e, 0);
             expected[i] = e;
-            double value = strcmp(name, "factor") == 0          ? e * 0.5
+            double value = strncmp(name, "factor", 6) == 0      ? e * 0.5
                            : strcmp(name, "slight factor") == 0 ? e * 0.9995
                            : strcmp(name, "offset") == 0        ? e + 0.25
                            : strcmp(name, "both") == 0          ? e * 0.5 + 0.25
@@ -823,7 +831,12 @@ static void how_a_wrong_output_depends_on_the_expected_one(void **state)
                            : strcmp(name, "one element") == 0   ? e + (i == 777 ? 1e4 : 0)
                            : strcmp(name, "other values") == 0  ? other
                            : strcmp(name, "NaN") == 0           ? (i == 5 ? NAN : e / 2)
-                                                                : 0;
+                           : strcmp(name, "two columns") == 0
+                               ? (column == 60 || column == 63 ? 0 : e)
+                           : strcmp(name, "one row") == 0     ? (row == 7 ? e / 2 : e)
+                           : strcmp(name, "last rows") == 0   ? (row < LINES - 3 ? e : 0)
+                           : strcmp(name, "second half") == 0 ? (row < LINES / 2 ? e : 0)
+                                                              : 0;
             got[i] = (float)value;
         }
         kf_wrong_output_add(&w, KF_F32, got, expected, NULL, 1000);

@@ -386,6 +386,24 @@ static void tokens_and_money_end_a_run(void **state)
     assert_int_equal(f->result.progress.tokens, 300);
 }
 
+/* A prompt has no cause that rounding cannot have. */
+static void an_inexact_output_gets_the_cause_of_its_verdict(void **state)
+{
+    fixture *f = *state;
+    make_task(f, (const char *const[]){NULL});
+    kf_autofree char *spec = cassette(f, REPLY("inexact tail from 60") REPLY(
+                                             "inexact one factor for each row") REPLY("speed 1.4"));
+    search(f, &(kf_search_settings){.declared_flags = true,
+                                    .seed = 1,
+                                    .models = (const char *const[]){spec},
+                                    .model_count = 1});
+    size_t size;
+    kf_autofree char *tail = kf_store_model_call_text(f->store, 2, KF_CALL_PROMPT, &size, NULL),
+                     *row = kf_store_model_call_text(f->store, 3, KF_CALL_PROMPT, &size, NULL);
+    if (!strstr(tail, "pattern: tail from 60") || strstr(tail, "perhaps: ")) fail_msg("%s", tail);
+    if (!strstr(row, "perhaps: Check divisors, constants such as")) fail_msg("%s", row);
+}
+
 /* A prompt shows the findings of a failure, but nothing of a hidden workload. */
 static void hidden_workloads_stay_hidden(void **state)
 {
@@ -685,6 +703,7 @@ int test_program(void)
         TEST(drafts_repairs_improves),
         TEST(useless_replies),
         TEST(models_are_told_what_was_of_no_use),
+        TEST(an_inexact_output_gets_the_cause_of_its_verdict),
         TEST(hidden_workloads_stay_hidden),
         TEST(failing_model_stops_the_run),
         TEST(tokens_and_money_end_a_run),

@@ -189,6 +189,33 @@ static void an_inexact_output_may_have_a_wrong_factor(void **state)
     }
 }
 
+/* AddressSanitizer takes CUDA sources on the CPU device only. */
+static void a_crash_has_a_step_that_works(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *device, *provenance;
+        kf_next_action action;
+    } rows[] = {
+        {"cpu:0", NULL, KF_NEXT_ADDRESS},
+        {"cpu:0", "{\"options\":{\"asan\":false}}", KF_NEXT_ADDRESS},
+        {"cpu:0", "{\"options\":{\"torch\":true}}", KF_NEXT_NOTHING},
+        {"cuda:0", "{\"options\":{\"asan\":false}}", KF_NEXT_NOTHING},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kf_auto(kf_verdict) v = kf_verdict_new("id", "axpy", rows[i].device);
+        assert_non_null(v);
+        if (rows[i].provenance) v->provenance = cJSON_Parse(rows[i].provenance);
+        conclude_rule(v, KF_CRASH, KF_BLAME_CANDIDATE, "runner.crashed", "signal 11");
+        kf_autofree char *next = kf_verdict_next(v);
+        is_a_sentence(next);
+        assert_int_equal(kf_verdict_next_action(v), rows[i].action);
+        if ((strstr(next, "--asan") != NULL) != (rows[i].action == KF_NEXT_ADDRESS) ||
+            strstr(next, "--sanitize"))
+            fail_msg("%zu: %s", i, next);
+    }
+}
+
 static void a_suspicion_goes_before_the_pattern(void **state)
 {
     (void)state;
@@ -532,6 +559,7 @@ int test_program(void)
         cmocka_unit_test(every_documented_rule_has_a_next_step),
         cmocka_unit_test(a_mismatch_says_where_and_what_to_look_for),
         cmocka_unit_test(an_inexact_output_may_have_a_wrong_factor),
+        cmocka_unit_test(a_crash_has_a_step_that_works),
         cmocka_unit_test(a_suspicion_goes_before_the_pattern),
         cmocka_unit_test(errors_of_both_compilers_are_read),
         cmocka_unit_test(other_failed_builds_have_a_next_step),

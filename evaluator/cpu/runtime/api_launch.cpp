@@ -81,9 +81,12 @@ int thread_limit(const kfcpu::stub &kernel)
 }
 
 // Notes which limit of a launch is exceeded. CUDA's error code does not say that.
-cudaError_t refuse(const kfcpu_geometry &geometry, const char *what, uint64_t value, uint64_t most)
+cudaError_t refuse(const kfcpu_geometry &geometry, const char *what, uint64_t value, uint64_t most,
+                   cudaError_t error = cudaErrorInvalidValue)
 {
-    return cudaError_t(kfcpu_refuse(&geometry, cudaErrorInvalidValue, "%llu %s, limit %llu",
+    if (!value)
+        return cudaError_t(kfcpu_refuse(&geometry, error, "0 %s, must be 1 or more", what));
+    return cudaError_t(kfcpu_refuse(&geometry, error, "%llu %s, limit %llu",
                                     (unsigned long long)value, what, (unsigned long long)most));
 }
 
@@ -173,7 +176,9 @@ cudaError_t check_launch(const kfcpu_geometry &geometry, const kfcpu::stub *kern
         uint64_t blocks = uint64_t(geometry.grid[0]) * geometry.grid[1] * geometry.grid[2];
         uint64_t room = uint64_t(kfcpu_blocks_per_sm(int(threads), geometry.dynamic_shared)) *
                         uint64_t(kfcpu_thread_count());
-        if (blocks > room) return cudaErrorCooperativeLaunchTooLarge;
+        if (blocks > room)
+            return refuse(geometry, "blocks of a cooperative launch", blocks, room,
+                          cudaErrorCooperativeLaunchTooLarge);
     }
     return cudaSuccess;
 }

@@ -82,9 +82,10 @@ void kfcpu_fault(struct worker *worker, uint32_t thread, int error, const char *
     va_end(list);
     const struct kfcpu_geometry *config = worker->launch->config;
     uint32_t x = thread % config->block[0], row = thread / config->block[0];
-    snprintf(text, sizeof text, "kernel %s, block (%u,%u,%u), thread (%u,%u,%u): %s",
-             config->kernel ? config->kernel : "?", worker->view.block[0], worker->view.block[1],
-             worker->view.block[2], x, row % config->block[1], row / config->block[1], what);
+    snprintf(text, sizeof text, "kernel%s%s, block (%u,%u,%u), thread (%u,%u,%u): %s",
+             config->kernel ? " " : "", config->kernel ? config->kernel : "", worker->view.block[0],
+             worker->view.block[1], worker->view.block[2], x, row % config->block[1],
+             row / config->block[1], what);
     kfcpu_record_fault(worker->launch, error, text);
     worker->failed = true;
     void *unused;

@@ -46,6 +46,7 @@ static struct {
 
 static pthread_mutex_t fault_mutex = PTHREAD_MUTEX_INITIALIZER;
 static char fault_text[640];
+static int fault_error; // that fault_text explains
 
 static void futex_wait(_Atomic uint32_t *word, uint32_t value)
 {
@@ -74,14 +75,16 @@ void kfcpu_record_fault(struct launch *launch, int error, const char *text)
 {
     pthread_mutex_lock(&fault_mutex);
     int none = 0;
-    if (atomic_compare_exchange_strong(&launch->error, &none, error))
+    if (atomic_compare_exchange_strong(&launch->error, &none, error)) {
         snprintf(fault_text, sizeof fault_text, "%s", text);
+        fault_error = error;
+    }
     pthread_mutex_unlock(&fault_mutex);
 }
 
-const char *kfcpu_last_fault(void)
+const char *kfcpu_last_fault(int error)
 {
-    return fault_text;
+    return error == fault_error ? fault_text : "";
 }
 
 int kfcpu_refuse(const struct kfcpu_geometry *config, int error, const char *format, ...)
@@ -92,10 +95,11 @@ int kfcpu_refuse(const struct kfcpu_geometry *config, int error, const char *for
     vsnprintf(why, sizeof why, format, arguments);
     va_end(arguments);
     pthread_mutex_lock(&fault_mutex);
-    snprintf(fault_text, sizeof fault_text, "kernel %s <<<(%u,%u,%u), (%u,%u,%u), %zu>>>: %s",
-             config->kernel ? config->kernel : "?", config->grid[0], config->grid[1],
-             config->grid[2], config->block[0], config->block[1], config->block[2],
+    snprintf(fault_text, sizeof fault_text, "kernel%s%s <<<(%u,%u,%u), (%u,%u,%u), %zu>>>: %s",
+             config->kernel ? " " : "", config->kernel ? config->kernel : "", config->grid[0],
+             config->grid[1], config->grid[2], config->block[0], config->block[1], config->block[2],
              config->dynamic_shared, why);
+    fault_error = error;
     pthread_mutex_unlock(&fault_mutex);
     return error;
 }

@@ -63,8 +63,8 @@ extern const struct kfcpu_limits kfcpu_limits;
 int kfcpu_execute(const struct kfcpu_geometry *geometry, kfcpu_loop loop, void *closure);
 
 // Describes the last failed launch of this process: kernel, block, thread, reason. Never null, ""
-// if no launch has failed. Valid until the next launch fails.
-const char *kfcpu_last_fault(void);
+// if that launch failed with another error. Valid until the next launch fails.
+const char *kfcpu_last_fault(int error);
 // Notes why a launch is refused, with its kernel and geometry. Returns `error`.
 int kfcpu_refuse(const struct kfcpu_geometry *geometry, int error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
