@@ -123,7 +123,7 @@ static void host_accesses_are_found_in_bounded_time(void **state)
     kf_buffer_string(&nested, "extern \"C\" {\n");
     for (int i = 0; i < 64; i++) {
         kf_buffer_string(&nested, "void f(");
-        for (int k = 0; k < 63; k++) kf_buffer_format(&nested, "float *name_%02d, ", k);
+        for (int k = 0; k < 63; k++) kf_buffer_format(&nested, "float *n_%02d_%02d, ", i, k);
         kf_buffer_string(&nested, "cudaStream_t s) {\n");
     }
     for (int i = 0; i < 100000; i++) {
