@@ -75,6 +75,17 @@ static bool delete_run(kf_store *store, int64_t run, kf_store_deleted *deleted, 
     return kf_blobs_drop_orphans(store, error);
 }
 
+bool kf_store_delete_empty_run(kf_store *store, const char *id, kf_error *error)
+{
+    if (!kf_write_begin(store, error)) return false;
+    int64_t row = kf_run_row(store, id, error);
+    bool ok = row && kf_sql_do(store, error, "DELETE FROM run_state WHERE run = ?", "i", row) &&
+              kf_sql_do(store, error, "DELETE FROM run WHERE id = ?", "i", row);
+    /* Its row number may be used again. */
+    store->run_key[0] = '\0';
+    return kf_write_end(store, ok, error);
+}
+
 bool kf_store_delete_run(kf_store *store, const char *id, kf_store_deleted *deleted,
                          kf_error *error)
 {

@@ -116,6 +116,24 @@ static void copy_traits(const char *spec, kf_buffer *text)
                 kf_buffer_append(text, at, 1 + strcspn(at + 1, ",:"));
 }
 
+/* True if the run has calls of models[index], or if the name of that model has no number. Runs that
+ * were stored before names had numbers have calls of the plain name only. */
+static bool has_own_calls(kf_store *store, const char *run, const char *const *models, size_t index,
+                          const char *name, kf_error *error)
+{
+    kf_autofree char *plain = kf_search_model_name(&models[index], 0);
+    if (!plain) return kf_fail_memory(error, "the run");
+    if (strcmp(plain, name) == 0) return true;
+    kf_auto(kf_store_cursor) cursor = kf_store_model_calls(store, run, name, error);
+    kf_autoresult kf_store_model_call call = {0};
+    int row = cursor ? kf_store_next_model_call(cursor, &call, error) : -1;
+    return row == 1 ||
+           (row == 0 && kf_fail(error, KF_ERROR_INPUT,
+                                "run %s has two models with the name \"%s\": their replies can't "
+                                "be distinguished",
+                                run, plain));
+}
+
 /* Replaces each model of the run `old` by a replay of its replies. */
 static bool replay_models(plan *p, const char *options, const char *const *old, size_t count,
                           kf_store *store, const char *run, kf_error *error)
@@ -126,11 +144,12 @@ static bool replay_models(plan *p, const char *options, const char *const *old, 
         kf_autofree char *name = kf_search_model_name(old, i);
         kf_autobuffer spec = {0};
         if (strcmp(old[i], "none") == 0) continue;
+        if (!name) return kf_fail_memory(error, "the run");
+        if (!has_own_calls(store, run, old, i, name, error)) return false;
         kf_buffer_format(&spec, "replay%s", options);
         copy_traits(old[i], &spec);
-        kf_buffer_format(&spec, ":%s#%s#%s", path ? path : kf_store_path(store), run,
-                         name ? name : "");
-        if (!name || !add_model(p, kf_buffer_take(&spec), error)) return false;
+        kf_buffer_format(&spec, ":%s#%s#%s", path ? path : kf_store_path(store), run, name);
+        if (!add_model(p, kf_buffer_take(&spec), error)) return false;
     }
     return p->search.model_count ||
            kf_fail(error, KF_ERROR_INPUT, "run %s has no model calls to replay", run);

@@ -240,7 +240,7 @@ static bool print_json(const kf_optimize_result *o, FILE *out, kf_error *error)
 {
     const kf_search_progress *p = &o->result->progress;
     kf_auto(cJSON) json = kf_json_document("kforge-result/2");
-    cJSON_AddStringToObject(json, "run", p->run);
+    add_text_or_null(json, "run", p->run);
     cJSON_AddStringToObject(json, "task", o->task);
     cJSON_AddStringToObject(json, "device", p->hardware);
     cJSON_AddStringToObject(json, "end", kf_search_end_name(o->result->end));

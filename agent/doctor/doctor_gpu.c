@@ -27,6 +27,7 @@ typedef struct driver {
     int (*memory)(size_t *bytes, int device);
     int (*attribute)(int *value, int attribute, int device);
     int (*error_string)(int error, const char **text);
+    int (*uuid)(unsigned char bytes[16], int device);
 } driver;
 
 /* the share of a GPU's time, in percent, that other programs may use */
@@ -47,6 +48,7 @@ static bool load(driver *d)
         {&d->memory, "cuDeviceTotalMem_v2"},
         {&d->attribute, "cuDeviceGetAttribute"},
         {&d->error_string, "cuGetErrorString"},
+        {&d->uuid, "cuDeviceGetUuid_v2"},
     };
     d->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!d->library) return false;
@@ -62,8 +64,7 @@ static bool load(driver *d)
 typedef struct nvml {
     int (*start)(void), (*stop)(void);
     int (*version)(char *text, unsigned size);
-    int (*count)(unsigned *count);
-    int (*get)(unsigned index, void **device);
+    int (*find)(const char *uuid, void **device);
     int (*reasons)(void *device, unsigned long long *bits);
     /* of the GPU's and its memory's time, in percent */
     int (*use)(void *device, unsigned shares[2]);
@@ -78,8 +79,7 @@ static bool load_nvml(nvml *n)
         {&n->start, "nvmlInit_v2"},
         {&n->stop, "nvmlShutdown"},
         {&n->version, "nvmlSystemGetDriverVersion"},
-        {&n->count, "nvmlDeviceGetCount_v2"},
-        {&n->get, "nvmlDeviceGetHandleByIndex_v2"},
+        {&n->find, "nvmlDeviceGetHandleByUUID"},
         {&n->reasons, "nvmlDeviceGetCurrentClocksThrottleReasons"},
         {&n->use, "nvmlDeviceGetUtilizationRates"},
     };
@@ -91,39 +91,52 @@ static bool load_nvml(nvml *n)
     return n->start && n->stop && n->version;
 }
 
-/* Adds what disturbs timing on the GPU with this number of NVML. */
-static void add_noise(kf_doctor *doctor, const nvml *n, unsigned gpu)
+/* Returns NVML's handle of a CUDA device, or NULL: its own numbers are in another order, and do not
+ * heed CUDA_VISIBLE_DEVICES. */
+static void *handle_of(const driver *d, const nvml *n, int gpu)
 {
+    unsigned char bytes[16];
+    char text[48] = "GPU-";
+    size_t size = strlen(text);
     void *device;
+    if (d->uuid(bytes, gpu) != 0) return NULL;
+    for (int i = 0; i < 16; i++)
+        size += (size_t)snprintf(text + size, sizeof text - size, "%s%02x",
+                                 i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", bytes[i]);
+    return n->find(text, &device) == 0 ? device : NULL;
+}
+
+/* Adds what disturbs timing on a CUDA device. */
+static void add_noise(kf_doctor *doctor, const driver *d, const nvml *n, int gpu)
+{
+    void *device = handle_of(d, n, gpu);
     unsigned long long bits = 0;
     unsigned shares[2] = {0};
     const char *remedy = "";
-    if (n->get(gpu, &device) != 0) return;
+    if (!device) return;
     const char *words =
         n->reasons && n->reasons(device, &bits) == 0 ? kf_throttling_now(bits, &remedy) : NULL;
     if (words)
-        kf_doctor_add(doctor, "noise", KF_FACT_WARNING, remedy, "timing is noisy: GPU %u: %s", gpu,
+        kf_doctor_add(doctor, "noise", KF_FACT_WARNING, remedy, "timing is noisy: cuda:%d: %s", gpu,
                       words);
     if (n->use && n->use(device, shares) == 0 && shares[0] >= LEAST_USE)
         kf_doctor_add(doctor, "noise", KF_FACT_WARNING,
                       "end them, or choose another GPU with --device cuda:N",
-                      "timing is noisy: GPU %u: other programs use %u %% of its time", gpu,
+                      "timing is noisy: cuda:%d: other programs use %u %% of its time", gpu,
                       shares[0]);
 }
 
 /* Reads the version of the kernel driver, which differs from CUDA's: "580.65.06". Adds what
  * disturbs timing now. */
-static void ask_nvml(kf_doctor *doctor, char release[96])
+static void ask_nvml(kf_doctor *doctor, const driver *d, int count, char release[96])
 {
     nvml n = {0};
-    unsigned count = 0;
     release[0] = '\0';
     if (!load_nvml(&n)) return;
     kf_gpu_enter("nvmlInit_v2");
     bool started = n.start() == 0;
     if (started && n.version(release, 96) != 0) release[0] = '\0';
-    if (started && n.get && n.count && n.count(&count) == 0)
-        for (unsigned i = 0; i < count; i++) add_noise(doctor, &n, i);
+    for (int i = 0; started && n.find && i < count; i++) add_noise(doctor, d, &n, i);
     if (started) n.stop();
     kf_gpu_leave();
 }
@@ -132,7 +145,7 @@ static void describe(kf_doctor *doctor, const driver *d, int count)
 {
     int version = 0;
     char release[96];
-    ask_nvml(doctor, release);
+    ask_nvml(doctor, d, count, release);
     d->driver_version(&version);
     for (int i = 0; i < count; i++) {
         char name[128] = "?";

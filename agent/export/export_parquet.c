@@ -24,7 +24,10 @@ struct kf_parquet {
 /* Types are fixed, so that no value changes the type of another. Batches of 32 MiB bound the
  * child's memory. */
 static const char script[] =
-    "import sys, os, io, json\n"
+    "import sys\n"
+    /* no module of the current folder */
+    "sys.path[:] = [path for path in sys.path if path[:1] == '/']\n"
+    "import os, io, json\n"
     "def say(text):\n"
     "    os.write(1, (' '.join(text.split())[:600] + '\\n').encode(errors='replace'))\n"
     "path = None\n"

@@ -479,7 +479,7 @@ static bool run_all(kf_search *s, const char *run, kf_search_result *result, boo
         return false;
     *begun = true;
     s->clock.started = kf_now();
-    kf_search_notify(s, KF_SEARCH_STARTED, "%s", s->progress.run);
+    kf_search_announce(s);
     kf_search_event_start(s, run != NULL);
     kf_search_event_worker(s, "connected");
     if ((run && !ask_models(s, error)) || !kf_models_open(s, error)) return false;
@@ -494,15 +494,15 @@ static bool run_all(kf_search *s, const char *run, kf_search_result *result, boo
 }
 
 /* Deletes a new run in which all models refused and nothing was judged. It has nothing to resume,
- * and would only fill the list of runs. */
-static bool drop_refused(const kf_search *s, kf_search_result *result, kf_error *error)
+ * and would only fill the list of runs. If that fails, the run stays: the models' reason counts. */
+static void drop_refused(kf_search *s, kf_search_result *result)
 {
-    kf_store_deleted deleted;
     if (result->end != KF_SEARCH_STOPPED || !result->models_silent || s->progress.attempts ||
-        s->progress.calls || s->settings->bench)
-        return true;
+        s->progress.calls || s->settings->bench ||
+        !kf_store_delete_empty_run(s->store, s->progress.run, NULL))
+        return;
     result->settled = true;
-    return kf_store_delete_run(s->store, s->progress.run, &deleted, error);
+    s->progress.run[0] = '\0';
 }
 
 bool kf_search_run(kf_store *store, const kf_task *task, const char *run,
@@ -541,12 +541,13 @@ bool kf_search_run(kf_store *store, const kf_task *task, const char *run,
                      (!state || kf_store_save_state(store, s->progress.run, state, strlen(state),
                                                     ran ? error : NULL)) &&
                      kf_store_end_run(store, s->progress.run, status, ran ? error : NULL);
-        ran = ran && ended && (run || drop_refused(s, result, error));
+        ran = ran && ended;
         s->progress.elapsed = kf_search_elapsed(s);
         kf_search_event_end(s, ran ? kf_search_end_name(result->end) : "failed",
                             ran     ? result->why.text
                             : error ? error->text
                                     : "");
+        if (ran && !run) drop_refused(s, result);
     }
     kf_search_note_hardware(s);
     result->progress = s->progress;

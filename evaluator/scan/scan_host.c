@@ -10,6 +10,8 @@
 #include "scan_internal.h"
 
 #define MOST_PARAMETERS 64
+/* comparisons of a token with a name: many entries may share one large body */
+#define MOST_WORK (1u << 24)
 
 typedef struct entry {
     /* token: the bracket of the body */
@@ -161,11 +163,15 @@ void kf_scan_host_note(kf_scan_host *host, const kf_tokens *tokens, uint32_t i, 
 uint32_t kf_scan_host_access(const kf_scan_host *host, const kf_tokens *tokens, long *line)
 {
     entry e;
+    uint64_t work = 0;
     for (int s = 0; s < host->count; s++) {
-        uint32_t list = host->streams[s];
-        while (list > 0 && !kf_token_is(tokens, list, "(") && !kf_token_is(tokens, list, ";"))
+        /* Behind the stream before it there is no other list. */
+        uint32_t list = host->streams[s], end = s ? host->streams[s - 1] : 0;
+        while (list > end && !kf_token_is(tokens, list, "(") && !kf_token_is(tokens, list, ";"))
             list--;
         if (!kf_token_is(tokens, list, "(") || !read_entry(tokens, list, &e)) continue;
+        work += (uint64_t)(tokens->list[e.body].match - e.body) * (uint64_t)(e.count + 1);
+        if (work > MOST_WORK) return KF_NO_TOKEN;
         /* A declared function of another library may start kernels. */
         uint32_t found = find_access(tokens, &e, !host->cuda && host->externs == 1);
         if (found == KF_NO_TOKEN) continue;

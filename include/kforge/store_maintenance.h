@@ -91,6 +91,8 @@ typedef struct kf_store_deleted {
  * to them. KF_ERROR_BUSY while a process works on the run. */
 bool kf_store_delete_run(kf_store *store, const char *id, kf_store_deleted *deleted,
                          kf_error *error);
+/* Deletes a run that has nothing but its row and its state. */
+bool kf_store_delete_empty_run(kf_store *store, const char *id, kf_error *error);
 
 /* Finds the next verdict after number `after` that blames a candidate or a task. Returns 1, 0 at
  * the end, -1 on error. */

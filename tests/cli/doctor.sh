@@ -22,14 +22,14 @@ fake=$bin/../tests/fake_driver
 LD_LIBRARY_PATH=$fake expect 0 doctor
 says "cuda:0 Pretend GPU A, 16 GiB, compute capability 9.0, CUDA 13.1, driver 580.65.06"
 says "cuda:1 Pretend GPU B, 32 GiB, compute capability 9.1"
-# Heat, the power brake and other programs on a GPU disturb timing. Its power limit and idleness do not.
-gpu_noise() { json '[(f["state"], f["text"], f["hint"]) for f in o["facts"] if f["subject"] == "noise" and "GPU" in f["text"]] == '"$1"; }
+# Heat, the power brake and other programs on a GPU disturb timing. Its power limit and idleness do not. CUDA's number of the GPU is named, not NVML's.
+gpu_noise() { json '[(f["state"], f["text"], f["hint"]) for f in o["facts"] if f["text"].startswith("timing is noisy: cuda:")] == '"$1"; }
 LD_LIBRARY_PATH=$fake FAKE_THROTTLE=0x5 expect 0 doctor --json
 gpu_noise '[]'
 LD_LIBRARY_PATH=$fake FAKE_THROTTLE=0x44 expect 0 doctor --json
-gpu_noise '[("warning", "timing is noisy: GPU 0: the GPU was too hot", "cool it")]'
+gpu_noise '[("warning", "timing is noisy: cuda:1: the GPU was too hot", "cool it")]'
 LD_LIBRARY_PATH=$fake FAKE_THROTTLE=0x80 FAKE_LOAD=87 expect 0 doctor --json
-gpu_noise '[("warning", "timing is noisy: GPU 0: the power supply braked the GPU", "check the power supply"), ("warning", "timing is noisy: GPU 0: other programs use 87 % of its time", "end them, or choose another GPU with --device cuda:N")]'
+gpu_noise '[("warning", "timing is noisy: cuda:1: the power supply braked the GPU", "check the power supply"), ("warning", "timing is noisy: cuda:1: other programs use 87 % of its time", "end them, or choose another GPU with --device cuda:N")]'
 LD_LIBRARY_PATH=$fake FAKE_CUDA_ERROR=100 expect 0 doctor --json
 json '[f for f in o["facts"] if f["subject"] == "gpu" and f["text"] == "the CUDA driver does not start: no CUDA-capable device is detected (error 100)" and "/dev/nvidia" in f["hint"]]'
 LD_LIBRARY_PATH=$fake FAKE_CUDA_ERROR=7 expect 0 doctor --json

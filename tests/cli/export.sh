@@ -247,6 +247,11 @@ for body in 'exit 1' 'echo "missing No module named pyarrow"' 'echo; cat >/dev/n
     expect 3 export -o p.parquet
     complains "pip install pyarrow"
 done
+# The writer imports nothing from the current folder.
+mkdir elsewhere
+echo 'open("imported", "w")' >elsewhere/json.py
+(cd elsewhere && KFORGE_PYTHON=$(command -v python3) "$program" export -o p.parquet >out 2>&1)
+[ -e elsewhere/imported ] && fail "json.py of the current folder was imported"
 KFORGE_PYTHON=$work/none expect 3 export -o p.parquet
 complains "$work/none of KFORGE_PYTHON does not run: run \"$work/none -m pip install pyarrow\""
 # Without KFORGE_PYTHON each Python is tried, those of an active environment first. The error names

@@ -192,7 +192,7 @@ cu_result fake_event_elapsed(float *milliseconds, cu_event start, cu_event end)
 
 /* ---- NVML ------------------------------------------------------------------------------------ */
 
-static char gpu, instance;
+static char gpu, second, instance;
 
 int nvmlInit_v2(void)
 {
@@ -226,7 +226,7 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device)
 int nvmlDeviceGetHandleByUUID(const char *uuid, void **device)
 {
     bool asked = strncmp(uuid, "MIG-", 4) == 0, is = wishes("FAKE_MIG", "instance");
-    *device = is ? &instance : &gpu;
+    *device = is ? &instance : strncmp(uuid, "GPU-02", 6) == 0 ? &second : &gpu;
     return asked == is ? 0 : 6; /* NVML_ERROR_NOT_FOUND */
 }
 
@@ -239,13 +239,13 @@ int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(void *mig, void **device)
 int nvmlDeviceGetMigMode(void *device, unsigned *current, unsigned *pending)
 {
     *current = *pending = *wish("FAKE_MIG") != 0;
-    return device == &gpu ? 0 : 2;
+    return device != &instance ? 0 : 2;
 }
 
 int nvmlDeviceGetMinorNumber(void *device, unsigned *number)
 {
     *number = 4711;
-    return device == &gpu ? 0 : 3; /* NVML_ERROR_NOT_SUPPORTED: an instance has none */
+    return device != &instance ? 0 : 3; /* NVML_ERROR_NOT_SUPPORTED: an instance has none */
 }
 
 int nvmlDeviceGetTotalEccErrors(void *device, int type, int counter, unsigned long long *count)
@@ -253,22 +253,22 @@ int nvmlDeviceGetTotalEccErrors(void *device, int type, int counter, unsigned lo
     static unsigned long long errors;
     *count = errors;
     errors += *wish("FAKE_ECC") && type == 1 && counter == 0;
-    return device == &gpu ? 0 : 3;
+    return device != &instance ? 0 : 3;
 }
 
-/* $FAKE_THROTTLE: the reasons as a number. */
+/* $FAKE_THROTTLE: the second GPU's reasons as a number. */
 int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *reasons)
 {
-    *reasons = strtoull(wish("FAKE_THROTTLE"), NULL, 0);
-    return device == &gpu ? 0 : 3;
+    *reasons = device == &second ? strtoull(wish("FAKE_THROTTLE"), NULL, 0) : 0;
+    return device != &instance ? 0 : 3;
 }
 
-/* $FAKE_LOAD: in percent. */
+/* $FAKE_LOAD: of the second GPU, in percent. */
 int nvmlDeviceGetUtilizationRates(void *device, unsigned rates[2])
 {
-    rates[0] = (unsigned)strtoul(wish("FAKE_LOAD"), NULL, 10);
+    rates[0] = device == &second ? (unsigned)strtoul(wish("FAKE_LOAD"), NULL, 10) : 0;
     rates[1] = 0;
-    return device == &gpu ? 0 : 3;
+    return device != &instance ? 0 : 3;
 }
 
 /* ---- NVRTC ----------------------------------------------------------------------------------- */

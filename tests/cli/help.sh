@@ -85,6 +85,8 @@ bench tasks openai:gpt-5-mini exec:./ask|bench tasks --model openai:gpt-5-mini -
 bench qwen@http://localhost:1/v1 axpy --samples 2|bench --model qwen@http://localhost:1/v1 axpy --samples 2
 bench -k 2 anthropic:claude|bench tasks -k 2 --model anthropic:claude
 bench last|bench --resume last
+bench axpy mine.cu|eval axpy mine.cu
+bench mine.cu|eval TASK mine.cu
 bench tasks solutions|bench tasks --solutions solutions
 optimize axpy gemm|bench tasks --only axpy --only gemm
 optimize axpy openai:gpt-5-mini|optimize axpy --model openai:gpt-5-mini

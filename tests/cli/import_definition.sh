@@ -32,7 +32,8 @@ grep -q "KFORGE" made/rmsnorm_h64/problem.py && fail "the problem file has more 
 expect 0 import flashinfer-bench set -o other --json
 json '[p["status"] for p in o["problems"] if p["task"] != "paged_decode_h4_d16"] == ["made", "made"]'
 decode='[p for p in o["problems"] if p["task"] == "paged_decode_h4_d16"][0]'
-if torch_python | xargs -I{} {} -c 'import safetensors' 2>/dev/null; then
+python=$(torch_python) || exit 1
+if [ -n "$python" ] && "$python" -c 'import safetensors' 2>/dev/null; then
     json "$decode"'["status"] == "made"'
     grep -q '"total":.*"num_indices"' other/paged_decode_h4_d16/task.json || fail "offsets are not described"
 else

@@ -9,7 +9,7 @@ for format in gpu-mode kernelbench.com raw; do
     complains "no folder in it has"
 done
 formats=$root/tests/formats
-python=$(torch_python)
+python=$(torch_python) || exit 1
 "$python" -c 'import yaml' 2>/dev/null || { echo "skipped: no PyYAML (Debian: python3-yaml)"; exit 77; }
 
 # GPU MODE: tests and benchmarks are workloads, room for the output is no argument, and the licence

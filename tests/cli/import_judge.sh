@@ -66,7 +66,7 @@ json 'o["status"] == "correct"'
 # Kinds of problems. The first line of each file says what the import does. It has judged the
 # module of a made task. Some need a part of PyTorch that older ones lack. One import takes them all,
 # so that they share processes that have loaded PyTorch.
-python=$(torch_python)
+python=$(torch_python) || exit 1
 mkdir problems
 unfit=
 for file in "$root"/tests/torch/problems/*.py; do

@@ -124,8 +124,13 @@ finish() {
     [ $failures = 0 ] || exit 1
 }
 
-torch_python() { # the Python with PyTorch
-    "$program" doctor 2>/dev/null | sed -n 's/^ok  *pytorch .* Python [0-9.]* (\([^,]*\),.*/\1/p'
+# Prints the Python with PyTorch, or nothing without one. Fails if doctor does not name it.
+torch_python() {
+    "$program" doctor --json 2>/dev/null | python3 -c '
+import json, re, sys
+for fact in json.load(sys.stdin)["facts"]:
+    if fact["subject"] == "pytorch" and fact["state"] == "ok":
+        print((re.search(r" Python [0-9.]+ \((/.*?), from ", fact["text"]) or sys.exit("doctor: " + fact["text"]))[1])'
 }
 
 # Ends the test, saying why, where solutions in Python can't be judged: no PyTorch, or a container in which the judge may not read its runners.

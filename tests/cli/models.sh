@@ -94,6 +94,7 @@ while IFS='|' read -r model words; do
     # It has nothing to resume, and the list of runs does not show it.
     [ "$(calls_of early.db) $(sql early.db "select count(*) from run")" = "0 0" ] || fail "$model: a run was stored"
     case $out in *resume*) fail "$model: $out" ;; esac
+    [[ $words != *status* ]] || ! grep -q '^run ' err || fail "$model: a deleted run is named: $err"
 done <<END
 m@$(at unauthorized-early)|status 401: Incorrect API key provided: Bearer [key]; check the key in
 m@$(at status-403)|status 403: as the test asked; check the key in KFORGE_API_KEY
@@ -105,6 +106,9 @@ m@http://127.0.0.1:1/v1|check the address http://127.0.0.1:1/v1, and that its se
 m@https://no.such.host.invalid/v1|check the address https://no.such.host.invalid/v1
 fallback:m@$(at no_model) then m@$(at status-403)|status 403
 END
+# Without a run its result has none.
+endless 3 --time 300s --json --model "m@$(at status-403)"
+json 'o["run"] is None and o["resume"] is None and "status 403" in o["reason"]'
 # With a limit of requests the list of models is asked for first, and the question only if the server
 # refuses the list.
 endless 3 --time 300s --budget-requests 5 --model "m@$(at unauthorized-listed)"

@@ -101,4 +101,11 @@ expect 0 optimize "$task" --workers "$fake" --model "exec:python3 model.py" --mo
 twins=$(run_in)
 expect 0 optimize --model "replay,strict=1:$twins" --workers "$fake" --store twins.db --json
 compare twins.db "$twins" twins.db "$(run_in)" || fail "a run of two models with one name differs"
+# Runs from before names had numbers
+python3 -c 'import sqlite3
+db = sqlite3.connect("twins.db")
+db.execute("update model_call set provider = \"exec\"")
+db.commit()'
+expect 2 optimize --model "replay:$twins" --workers "$fake" --store twins.db
+complains "run $twins has two models with the name \"exec\": their replies can't be distinguished"
 finish

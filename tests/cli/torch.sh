@@ -44,6 +44,11 @@ chosen "PyTorch 2.2.0, Python 3.8.0 ($PWD/first/bin/python3, from PATH); not use
 chosen "PyTorch 2.1.0, Python 3.8.0 ($PWD/venv/bin/python3, from KFORGE_PYTHON)" \
     "KFORGE_PYTHON=$PWD/venv/bin/python3" "VIRTUAL_ENV=$PWD/plain" "PATH=$PWD/first/bin:$PATH"
 
+# A Python that other users can change is not used.
+chmod o+w first/bin
+chosen "PyTorch 2.1.0, Python 3.8.0 ($PWD/venv/bin/python3, from PATH); not used: $PWD/first/bin/python3 of VIRTUAL_ENV can be changed by other users" \
+    "VIRTUAL_ENV=$PWD/first" "PATH=$PWD/venv/bin:$PATH"
+
 # A problem file that is not the one that the task was made for
 mkdir other && sed 's/2_ReLU/3_Linear/' "$tasks/relu/task.json" >other/task.json
 sed -i "s#../../../kernelbench#$root/tests/kernelbench#" other/task.json
@@ -102,4 +107,15 @@ else
     expect 2 eval compiled mine.py --no-keep --check-only
     says "a baseline through torch.compile can't be judged"
 fi
+# A sandbox gets the Python and PyTorch, and no other folder that the Python imports from: that of a
+# project (pip install -e) holds its oracles.
+python=$(torch_python) || exit 1
+"$python" -m venv --without-pip project 2>/dev/null || { finish; exit; }
+mkdir source && touch source/hidden
+"$python" -I -c 'import os, torch; print(os.path.dirname(torch.__path__[0]))' >project.pth
+echo "$PWD/source" >>project.pth
+cp project.pth project/lib/python3*/site-packages
+project/bin/python3 -I -c "import sys; assert '$PWD/source' in sys.path" || fail "source is not in sys.path"
+{ printf 'import os\nif os.path.exists("%s"): raise RuntimeError("the source is there")\n' "$PWD/source/hidden" && cat mine.py; } >looks.py
+KFORGE_PYTHON=$PWD/project/bin/python3 expect 0 eval "$tasks/relu" looks.py --no-keep --check-only
 finish

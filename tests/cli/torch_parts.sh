@@ -1,10 +1,8 @@
 #!/bin/bash
 # Parts of the PyTorch worker that decide something by themselves, each with a test in Python (tests/torch/parts).
 source "$(dirname "$0")/lib.sh"
-"$program" doctor >doctor.txt 2>&1
-python=$(sed -n 's/^ok  *pytorch .* Python [0-9.]* (\([^,]*\),.*/\1/p' doctor.txt)
+python=$(torch_python) || exit 1
 if [ -z "$python" ]; then
-    grep -q '^ok  *pytorch' doctor.txt && cat doctor.txt && exit 1
     finish
     echo "skipped: no PyTorch (Debian: python3-torch)"
     exit 77

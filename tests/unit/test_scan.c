@@ -6,11 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <elf.h>
 
 #include <cmocka.h>
 
 #include "test_main.h"
+#include "kforge/buffer.h"
 #include "kforge/cleanup.h"
 #include "kforge/file.h"
 #include "kforge/scan.h"
@@ -108,6 +110,32 @@ static void host_accesses_are_flagged(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         source_gives(rows[i].body, rows[i].flag);
+}
+
+/* Many streams in one list, and many lists around one large body, take no time of their own. */
+static void host_accesses_are_found_in_bounded_time(void **state)
+{
+    (void)state;
+    kf_autobuffer same = {0}, nested = {0};
+    kf_buffer_string(&same, "extern \"C\" void f(");
+    for (int i = 0; i < 63; i++) kf_buffer_format(&same, "float *name_%02d, cudaStream_t s, ", i);
+    kf_buffer_string(&same, "cudaStream_t t) {\n");
+    kf_buffer_string(&nested, "extern \"C\" {\n");
+    for (int i = 0; i < 64; i++) {
+        kf_buffer_string(&nested, "void f(");
+        for (int k = 0; k < 63; k++) kf_buffer_format(&nested, "float *n_%02d_%02d, ", i, k);
+        kf_buffer_string(&nested, "cudaStream_t s) {\n");
+    }
+    for (int i = 0; i < 100000; i++) {
+        kf_buffer_string(&same, "name_ab;\n");
+        kf_buffer_string(&nested, "name_ab;\n");
+    }
+    kf_buffer_string(&same, "}\n");
+    for (int i = 0; i < 65; i++) kf_buffer_string(&nested, "}\n");
+    clock_t start = clock();
+    source_gives(same.data, "");
+    source_gives(nested.data, "");
+    assert_true((double)(clock() - start) / CLOCKS_PER_SEC < 4);
 }
 
 static void python_has_rules_of_its_own(void **state)
@@ -274,6 +302,7 @@ int test_program(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_flagged_where_they_are),
         cmocka_unit_test(host_accesses_are_flagged),
+        cmocka_unit_test(host_accesses_are_found_in_bounded_time),
         cmocka_unit_test(python_has_rules_of_its_own),
         cmocka_unit_test(cuda_is_not_taken_for_python),
         cmocka_unit_test(what_only_looks_like_it_is_not),

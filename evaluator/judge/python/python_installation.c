@@ -1,9 +1,11 @@
 #include "python_installation.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "kforge/buffer.h"
@@ -17,7 +19,8 @@
 /* ---- questions to a Python ------------------------------------------------------------------- */
 
 /* Prints the program, versions and folders. Reads the version from the text of torch/version.py,
- * since importing PyTorch takes seconds. */
+ * since importing PyTorch takes seconds. Folders are the installation and PyTorch's: sys.path may
+ * name a project's own, which holds oracles. */
 static const char question[] =
     "import importlib.util, json, os, re, sys\n"
     "spec = importlib.util.find_spec('torch')\n"
@@ -30,7 +33,10 @@ static const char question[] =
     "    except OSError:\n"
     "        pass\n"
     "paths = [sys.prefix, sys.base_prefix, os.path.dirname(os.path.realpath(sys.executable))]\n"
-    "paths += [path for path in sys.path if os.path.isdir(path)] + places\n"
+    "for place in places:\n"
+    "    above = os.path.dirname(place)\n"
+    "    own = os.path.basename(above) in ('site-packages', 'dist-packages')\n"
+    "    paths.append(above if own else place)\n"
     "seen = []\n"
     "for path in map(os.path.abspath, paths):\n"
     "    for known in seen + ['/usr']:\n"
@@ -45,6 +51,26 @@ static bool copy(char *to, size_t size, const cJSON *object, const char *key)
 {
     const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
     return text && (size_t)snprintf(to, size, "%s", text) < size;
+}
+
+/* True if other users may write the file or its folder. */
+static bool is_open_to_others(const char *path)
+{
+    char folder[PATH_MAX];
+    struct stat status;
+    if (stat(path, &status) == 0 && status.st_mode & S_IWOTH) return true;
+    snprintf(folder, sizeof folder, "%s", path);
+    char *slash = strrchr(folder, '/');
+    if (!slash) return false;
+    slash[slash == folder] = '\0';
+    return stat(folder, &status) == 0 && status.st_mode & S_IWOTH;
+}
+
+/* True if other users may replace the program, or the file that it is a link to. */
+static bool is_unsafe(const char *program)
+{
+    kf_autofree char *real = realpath(program, NULL);
+    return is_open_to_others(program) || (real && is_open_to_others(real));
 }
 
 static bool look_at(const char *program, kf_python *python)
@@ -131,10 +157,12 @@ static bool choose(const kf_python_program *programs, size_t count, kf_buffer *u
     kf_python *python = &result.python;
     for (size_t i = 0; i < count; i++) {
         const char *path = programs[i].path, *from = programs[i].from, *comma = i ? ", " : "";
-        bool answers = look_at(path, python);
+        bool unsafe = is_unsafe(path), answers = !unsafe && look_at(path, python);
         *runs |= answers;
         python->from = from;
-        if (!answers)
+        if (unsafe || (answers && is_unsafe(python->program)))
+            kf_buffer_format(unused, "%s%s of %s can be changed by other users", comma, path, from);
+        else if (!answers)
             kf_buffer_format(unused, "%s%s of %s does not run", comma, path, from);
         else if (!python->torch[0])
             kf_buffer_format(unused, "%s%s of %s (Python %s) has no PyTorch", comma, path, from,
