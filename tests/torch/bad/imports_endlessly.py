@@ -1,4 +1,4 @@
-# task: relu; kforge: timeout time.limit
+# task: relu; kforge: timeout time.limit|judge_error time.budget
 while True:
     pass
 
