@@ -84,8 +84,7 @@ int thread_limit(const kfcpu::stub &kernel)
 cudaError_t refuse(const kfcpu_geometry &geometry, const char *what, uint64_t value, uint64_t most,
                    cudaError_t error = cudaErrorInvalidValue)
 {
-    if (!value)
-        return cudaError_t(kfcpu_refuse(&geometry, error, "0 %s, must be 1 or more", what));
+    if (!value) return cudaError_t(kfcpu_refuse(&geometry, error, "0 %s, must be 1 or more", what));
     return cudaError_t(kfcpu_refuse(&geometry, error, "%llu %s, limit %llu",
                                     (unsigned long long)value, what, (unsigned long long)most));
 }
