@@ -180,11 +180,10 @@ static const row rows[] = {
 
 /* ---- folders --------------------------------------------------------------------------------- */
 
-/* Puts job a into $S/taken, as a worker does. */
-#define SPOOL_JOB                                                                             \
-    "cp $D/hello $S/workers/w.json; until mv $S/jobs/a.json $S/taken/a.json 2>/dev/null; do " \
-    "sleep "                                                                                  \
-    "0.02; done; "
+/* Puts job a into $S/taken, as a worker does. Ends with the folder of the test. */
+#define SPOOL_JOB                     \
+    "cp $D/hello $S/workers/w.json; " \
+    "until mv $S/jobs/a.json $S/taken/a.json 2>/dev/null || [ ! -e $D ]; do sleep 0.02; done; "
 /* Waits until the judge has given the job back, or the agent has removed its files. */
 #define SPOOL_REST "until [ ! -e $S/taken/a.json ]; do sleep 0.05; done; rm -f $S/workers/w.json"
 
@@ -228,8 +227,10 @@ static const row spools[] = {
     {"hello_is_a_device", AGAIN, "", "ln -s /dev/zero $S/workers/w.json; sleep 0.3", 0, 0, 0},
     {"hello_is_a_pipe", AGAIN, "", "mkfifo $S/workers/w.json; sleep 0.3; rm $S/workers/w.json", 0,
      0, 0},
-    {"folder_gone", GIVEN_UP, "is gone", "cp $D/hello $S/workers/w.json; sleep 0.2; rm -rf $S", 0,
-     0, 0},
+    {"folder_gone", GIVEN_UP, "is gone",
+     "cp $D/hello $S/workers/w.json; until [ -e $S/jobs/a.json ] || [ ! -e $D ]; do sleep 0.02; "
+     "done; rm -rf $S",
+     0, 0, 0},
     {"verdicts_gone", GIVEN_UP, "is gone", "cp $D/hello $S/workers/w.json; rm -rf $S/verdicts", 0,
      0, 0},
     /* What a real worker makes of a folder that others fill. */
