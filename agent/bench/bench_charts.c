@@ -401,7 +401,7 @@ static void draw_roof(kf_buffer *out, const frame *f, const ceilings *c)
 /* numbers in a label of several points; the others are counted */
 #define LABEL_NUMBERS 3
 
-/* The labels of points. Points whose labels would touch share one. */
+/* The labels of points. Points share a label where two would touch. */
 typedef struct point_label {
     double x, y;
     size_t count;

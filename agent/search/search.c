@@ -479,7 +479,7 @@ static bool run_all(kf_search *s, const char *run, kf_search_result *result, boo
         return false;
     *begun = true;
     s->clock.started = kf_now();
-    kf_search_announce(s);
+    kf_search_notify(s, KF_SEARCH_STARTED, "%s", s->progress.run);
     kf_search_event_start(s, run != NULL);
     kf_search_event_worker(s, "connected");
     if ((run && !ask_models(s, error)) || !kf_models_open(s, error)) return false;

@@ -32,7 +32,6 @@ void kf_search_notify(kf_search *s, kf_search_event event, const char *format, .
     va_list arguments;
     /* A preview has no observer. */
     if (!s->workers) return;
-    if (event != KF_SEARCH_STARTED) kf_search_announce(s);
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
@@ -44,16 +43,6 @@ void kf_search_notify(kf_search *s, kf_search_event event, const char *format, .
     if (!s->observer) return;
     kf_event_stream_flush(s->observer->events);
     if (s->observer->notify) s->observer->notify(s->observer->context, event, &s->progress, text);
-}
-
-void kf_search_announce(kf_search *s)
-{
-    bool open = s->models.refused_at > 0;
-    for (size_t i = 0; i < s->settings->model_count; i++) open |= s->models.probes[i].llm != NULL;
-    if (s->clock.announced || s->clock.started <= 0) return;
-    if (open && !s->progress.attempts && !s->progress.calls) return;
-    s->clock.announced = true;
-    kf_search_notify(s, KF_SEARCH_STARTED, "%s", s->progress.run);
 }
 
 void kf_search_notify_known(kf_search *s)

@@ -51,8 +51,6 @@ void kf_search_notify(kf_search *s, kf_search_event event, const char *format, .
     __attribute__((format(printf, 3, 4)));
 /* Reports once how many candidates an earlier run judged. */
 void kf_search_notify_known(kf_search *s);
-/* Reports the run's id, once, unless all models may still refuse: then the run is deleted. */
-void kf_search_announce(kf_search *s);
 /* Copies the workers' hardware to the progress. */
 void kf_search_note_hardware(kf_search *s);
 /* Write events (event_stream.h), if the observer takes them. */

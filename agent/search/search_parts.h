@@ -349,8 +349,6 @@ typedef struct kf_run_clock {
     double started;
     /* seconds of earlier sessions */
     double elapsed_before;
-    /* The user knows the run's id. */
-    bool announced;
     /* The user knows how many candidates an earlier run judged. */
     bool known_reported;
     /* Nothing is left to do except to wait for models: the position was `idle_mark` twice in a row.

@@ -131,7 +131,7 @@ int64_t kf_condition_sample(const double *values, int64_t count, double *sample)
  * allow any error. False without memory.
  *
  * If only f64 inputs move, a change counts up to 1024 v scale. More would pass a candidate that
- * rounds its inputs to f32 first, though the output depends on their last bits. f64 inputs beside
+ * rounds its inputs to f32 first, though the output depends on their last bits. f64 inputs among
  * others stay. */
 bool kf_condition_add(const double *before, const double *after, int64_t count, double unit,
                       kf_error_sums *sums);

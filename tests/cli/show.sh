@@ -112,7 +112,7 @@ says "user_ns, seccomp"
 says "KernelBench would say: correct (5 / 5), 674 us, 1.39x over the eager baseline"
 says "the GPU was too hot in 12 of 60 timed batches of workload main; remedy: cool it"
 case $out in *suspicious*) fail "throttling is called suspicious: $out" ;; esac
-grep -qE '^c2 +correct +1.41x +c3 +base$' out || fail "the speedup of an ancestor stands beside its child: $out"
+grep -qE '^c2 +correct +1.41x +c3 +base$' out || fail "the row of a child has its ancestor's speedup: $out"
 expect 0 show c3 --json
 json 'o["id"] == "c3" and o["source"] == "// vectors\n" and o["verdict"]["status"] == "correct" and [a["parent"] for a in o["ancestors"]] == ["c2", "c1"] and o["children"] == ["c4", "c5"]'
 hash=$(python3 -c 'import json; print(json.load(open("out"))["hash"])')

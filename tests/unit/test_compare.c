@@ -407,7 +407,7 @@ static void nan_and_infinity(void **state)
     assert_false(one_passes(KF_F16, KF_ERROR_RATIO, 100, 70000));
 }
 
-/* The elements beside infinities, or beside numbers beyond the type's range, are as exact as alone.
+/* Infinities, and numbers beyond the type's range, make no other element less exact.
  * Once the largest number of the type was the scale then, and every finite number passed. A number
  * just below the largest was another way to that scale. */
 static void infinities_have_no_scale(void **state)

@@ -130,7 +130,7 @@ static void free_samples(samples *all)
 }
 #define autosamples __attribute__((cleanup(free_samples))) samples
 
-/* True if argument `i` moves when a share of the inputs does: f64 beside other types only to count
+/* True if argument `i` moves when a share of the inputs does: f64 among other types only to count
  * terms. */
 static bool moves_in(const kf_measurement *r, int i, double share)
 {
