@@ -2674,22 +2674,46 @@ static void inputs_are_read_in_their_call(void **state)
     }
 }
 
-/* The task's programs find no memory, but only while the candidate lives. */
+/* Memory of a device on which a candidate holds 64 GiB, or one. */
+static uint64_t held_bytes;
+
+static bool memory(kf_device *device, uint64_t *free_bytes, uint64_t *all_bytes, kf_error *error)
+{
+    (void)device, (void)error;
+    *all_bytes = 80ull << 30;
+    *free_bytes = (70ull << 30) - (world.candidates ? held_bytes : 0);
+    return true;
+}
+
+/* The task's programs find no memory, but only while the candidate lives. It is to blame if it held
+ * much. If it did not, another program has freed memory meanwhile. */
 static void held_memory_is_the_candidates_fault(void **state)
 {
     (void)state;
-    const behaviour *failing[] = {&baseline_does, &oracle_does};
-    for (size_t i = 0; i < sizeof failing / sizeof *failing; i++) {
+    kf_device_operations known = operations;
+    known.buffers.memory = memory;
+    static const struct {
+        const behaviour *failing;
+        uint64_t held;
+    } rows[] = {{&baseline_does, 0},
+                {&oracle_does, 0},
+                {&baseline_does, 64ull << 30},
+                {&oracle_does, 64ull << 30},
+                {&baseline_does, 1ull << 30}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         machine *m = started(108e-6);
-        world.failing = failing[i];
+        if (rows[i].held) m->device.operations = &known;
+        held_bytes = rows[i].held;
+        world.failing = rows[i].failing;
         world.failure = 2;
         world.starved = true;
         kf_verdict *v = judged(m, (int)i);
         assert_int_equal(v->workloads->finding_count, 1);
         const kf_finding *f = &v->workloads->findings[0];
-        assert_int_equal(f->status, KF_OUT_OF_MEMORY);
-        assert_int_equal(f->blame, KF_BLAME_CANDIDATE);
-        assert_string_equal(f->rule, "memory.held");
+        bool little = rows[i].held == 1ull << 30;
+        assert_int_equal(f->status, little ? KF_JUDGE_ERROR : KF_OUT_OF_MEMORY);
+        assert_int_equal(f->blame, little ? KF_BLAME_TASK : KF_BLAME_CANDIDATE);
+        assert_string_equal(f->rule, little ? "memory.short" : "memory.held");
         assert_int_equal(world.candidates, 0);
         kf_verdict_free(v);
         stopped(m);

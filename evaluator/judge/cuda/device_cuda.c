@@ -339,6 +339,7 @@ static const kf_device_operations cuda_operations = {
     .lost = cuda_lost,
     .buffers.sets_new = kf_cuda_sets_new,
     .buffers.sets_free = kf_cuda_sets_free,
+    .buffers.memory = kf_cuda_memory_info,
     .buffers.turn_to = kf_cuda_turn_to,
     .buffers.sides_share = kf_cuda_sides_share,
     .python.least_sets = kf_cuda_least_sets,

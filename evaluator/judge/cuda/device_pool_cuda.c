@@ -317,6 +317,18 @@ static bool hand_device_pool_over(device_pool *a, kf_runner *runner, kf_error *e
                    said ? ": " : "", said ? said : "");
 }
 
+bool kf_cuda_memory_info(kf_device *device, uint64_t *free_bytes, uint64_t *all_bytes,
+                         kf_error *error)
+{
+    kf_cuda_device *gpu = (kf_cuda_device *)device;
+    size_t available = 0, total = 0;
+    if (!kf_cuda_check(gpu, gpu->cuda.context_set(gpu->context), "the judge's context", error) ||
+        !kf_cuda_check(gpu, gpu->cuda.memory_info(&available, &total), "its memory", error))
+        return false;
+    *free_bytes = available, *all_bytes = total;
+    return true;
+}
+
 static kf_cuda_memory memory_of(const kf_cuda_device *gpu)
 {
     return (kf_cuda_memory){gpu->properties.memory_bytes - gpu->properties.others_bytes,

@@ -113,6 +113,8 @@ typedef struct kf_buffer_operations {
     kf_sets *(*sets_new)(kf_device *device, const kf_problem *problem, uint32_t count, bool truth,
                          kf_error *error);
     void (*sets_free)(kf_sets *sets);
+    /* Finds the device's free memory and all its memory, in bytes. NULL: unknown. */
+    bool (*memory)(kf_device *device, uint64_t *free_bytes, uint64_t *all_bytes, kf_error *error);
     /* Hands all buffers to a runner. The oracle gets read-only inputs and the truth's buffers.
      * Other runners get everything but the truth. */
     kf_runner_event (*hand_over)(kf_sets *sets, kf_runner *runner, kf_role role);

@@ -8,6 +8,9 @@
 #include "measure_internal.h"
 #include "wire.h"
 
+/* A candidate is to blame for memory that others lack if it held this part of all. */
+#define HELD_PART 16
+
 /* Copies the last line that a runner printed, or an empty text. Its own line says more about the
  * error code in front. The candidate prints the others. */
 static void last_words(const kf_runner *runner, char *text, size_t size)
@@ -111,15 +114,32 @@ static bool report_size(kf_measurement *r, kf_role role, const char *why, const 
            kf_fail_memory(error, "a finding");
 }
 
+/* Ends a candidate's process. *much: it held so much memory of the device that others can lack it.
+ * Without that limit any candidate would be blamed for memory that another program has just freed.
+ */
+static bool end_holder(kf_measurement *r, kf_runner **going, bool *much, kf_error *error)
+{
+    kf_workbench *bench = r->bench;
+    uint64_t before = 0, after = 0, all = 0;
+    bool known = r->device->buffers.memory != NULL;
+    if (known && !r->device->buffers.memory(bench->device, &before, &all, error)) return false;
+    kf_runner_pool_retire(bench->pool, kf_steal(going), true);
+    if (known && !r->device->buffers.memory(bench->device, &after, &all, error)) return false;
+    *much = !known || (after > before && after - before >= all / HELD_PART);
+    return true;
+}
+
 bool kf_measurement_blame_holder(kf_measurement *r, bool *held, kf_error *error)
 {
     kf_workbench *bench = r->bench;
     kf_runner **going =
         r->runners[CANDIDATE] ? &r->runners[CANDIDATE] : bench->round.candidate_runner;
+    bool much;
     *held = false;
     /* PyTorch keeps the memory that it frees. */
     if (!going || !*going || kf_runner_is_python(kf_runner_kind_of(*going))) return true;
-    kf_runner_pool_retire(bench->pool, kf_steal(going), true);
+    if (!end_holder(r, going, &much, error)) return false;
+    if (!much) return true;
     if (r->sets) r->device->buffers.sets_free(kf_steal(&r->sets));
     kf_error ignored;
     kf_sets *sets =
