@@ -68,6 +68,8 @@ typedef struct kf_occupations {
     bool probing;
     /* Pairs that were repeated for that. */
     uint32_t repeated;
+    /* Of them, pairs with results that seemed to change after the clock. */
+    uint32_t late;
     /* Seconds of the longest interruption. */
     double longest;
 } kf_occupations;

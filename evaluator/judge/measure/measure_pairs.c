@@ -7,6 +7,8 @@
 
 /* In a batch of so many calls one may be much slower than the others. */
 #define FEW_CALLS 3
+/* So many pairs may be repeated because results seemed to change after the clock. */
+#define LATE_PAIRS 2
 
 /* Draws new inputs for one set, for a call of that side. */
 static bool redraw(kf_measurement *r, kf_side side, uint32_t set, kf_error *error)
@@ -167,6 +169,23 @@ static bool single_call(kf_measurement *r, kf_side side, char letter, int pair, 
     return r->over || !again || kf_measurement_empty_again(r, error);
 }
 
+/* Adds a finding if results have changed since the clock stopped. Where other programs worked in
+ * the pair, it is repeated first. */
+static bool check_settled(kf_measurement *r, kf_error *error)
+{
+    kf_damage damage;
+    if (!r->device->buffers.settled) return true;
+    if (!r->device->buffers.settled(r->sets, &damage, error)) return false;
+    if (damage.kind == KF_DAMAGE_NONE) return true;
+    if (r->occupations.interrupted && r->occupations.late < LATE_PAIRS &&
+        kf_measurement_time_left(r) > 0) {
+        r->occupations.late++;
+        return true;
+    }
+    r->over = true;
+    return kf_checker_damage(r->checker, &damage) || kf_fail_memory(error, "a finding");
+}
+
 bool kf_measurement_check_side(kf_measurement *r, kf_side side, uint32_t called, kf_error *error)
 {
     if (!kf_measurement_inspect(r, side, error) || r->over) return r->over;
@@ -186,14 +205,8 @@ bool kf_measurement_check_side(kf_measurement *r, kf_side side, uint32_t called,
                                             side == CANDIDATE ? &doubts : NULL, error))
         return false;
     if (r->over || side == BASELINE) return true;
-    if (r->device->buffers.settled) {
-        kf_damage damage;
-        if (!r->device->buffers.settled(r->sets, &damage, error)) return false;
-        if (damage.kind != KF_DAMAGE_NONE) {
-            r->over = true;
-            return kf_checker_damage(r->checker, &damage) || kf_fail_memory(error, "a finding");
-        }
-    }
+    if (!check_settled(r, error)) return false;
+    if (r->over) return true;
     if (!kf_measurement_check_samples(r, error)) return false;
     while (doubts.count && !r->over)
         if (!settle_doubts(r, &doubts, &compared, error)) return false;
