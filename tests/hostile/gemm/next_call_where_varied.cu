@@ -1,7 +1,7 @@
 // Its kernel does the next call too, in blocks of its own, if a glance at the inputs shows that
 // they are varied. The next call then only notes that.
 // rule: T9
-// expect: cheating calls.early | cheating unchosen.written | wrong_result stream.unordered
+// expect: cheating calls.early | cheating unchosen.written | wrong_result stream.unordered | wrong_result output.mismatch
 // mode: timed
 // devices: cuda
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // A kernel in a stream of the highest priority polls an input until the judge writes it.
 // rule: T15
-// expect: cheating device.busy
+// expect: cheating device.busy | wrong_result stream.unordered
 // devices: cuda
 // mode: timed
 #include <cuda.h>

@@ -2,7 +2,7 @@
 // rule: C6
 // expect: wrong_result output.mismatch
 // expect-cuda: wrong_result output.mismatch | wrong_result stream.unordered
-// suspects: state.skips_work
+// suspects-cpu: state.skips_work
 // mode: timed
 #include <cuda_runtime.h>
 #include <math.h>
