@@ -307,6 +307,9 @@ def describe_at(path, patches, options, keep_state, times, tried):
             declared_task.scale(task, path, options)
         declared_task.check_workloads(task, path, options)
         declared_task.complete(task, problem, described)
+        described["notes"] += declared_task.look_at_workloads(
+            task, path, problem, options, described
+        )
     else:
         names = [(row["name"], row["dims"]) for row in described["outputs"]]
         described["unseen"] = unseen.workloads(

@@ -3,7 +3,7 @@ classes of a loss, the page numbers of a table, lengths.
 
 Tensors without storage (meta.py) show the bounds of a torch.randint and the number of a torch.full
 if the problem hands over their result unchanged. Other numbers are those of two draws of get_inputs
-at that size, where the draws fit the memory and the time. Floating-point inputs keep what was
+at that size, where the draws fit the memory and the time. Inputs of other kinds keep what was
 measured.
 """
 import math
@@ -26,6 +26,11 @@ BYTES = 12  # for each element while it is drawn: its own, and those of intermed
 def until(options):
     """Returns the processor time at which the draws of a description have to end."""
     return time.process_time() + SHARE * options.seconds
+
+
+def dependent(spec):
+    """Returns the distribution if its numbers follow the shapes, else None."""
+    return spec if spec and spec["kind"] in DEPENDENT else None
 
 
 def with_bounds(known, low, high, count):
@@ -111,7 +116,7 @@ def specs(problem, known, inputs, totals, until):
     wanted = [
         i
         for i, (spec, value) in enumerate(zip(known, inputs))
-        if spec and spec["kind"] in DEPENDENT and i not in totals and value.dtype != torch.bool
+        if dependent(spec) and i not in totals and value.dtype != torch.bool
     ]
 
     def take(found):
@@ -131,3 +136,11 @@ def specs(problem, known, inputs, totals, until):
         except Exception:  # no memory or no time for it: the measured numbers stay
             pass
     return made, [i for i in wanted if known[i]["kind"] != "permutation"]
+
+
+def notes_of(kept, base):
+    """Returns the notes of inputs with numbers of another workload: {input: [workloads]}."""
+    return [
+        "input %s of %s: bounds as measured for %s" % (name, ", ".join(workloads)[:200], base)
+        for name, workloads in kept.items()
+    ]

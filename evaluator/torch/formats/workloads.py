@@ -155,9 +155,9 @@ def look_at_distributions(path, options, chosen, base, description, notes):
     """Fills Workload.specs with distributions that differ from the description's."""
     arguments = iter(description["inputs"])
     order = [next(arguments) if hasattr(v, "dtype") else None for v in base.size.inputs]
-    known = [a and a["distribution"] for a in order]
-    until = full_numbers.until(options)
-    for workload in chosen:
+    known = [full_numbers.dependent(a and a["distribution"]) for a in order]
+    until, kept = full_numbers.until(options), {}
+    for workload in chosen if any(known) else []:
         if workload is base:
             continue
         problem = load.Problem.read(path, workload.patches, options.class_name)
@@ -166,17 +166,17 @@ def look_at_distributions(path, options, chosen, base, description, notes):
             if spec and spec["kind"] == "offsets":
                 extents = extents_for(spec["total"], i, base, workload)
                 totals.update({i: extents.pop()} if len(extents) == 1 else {})
-        specs, kept = full_numbers.specs(problem, known, workload.size.inputs, totals, until)
-        for i in kept:
-            row = order[i]["name"], workload.name, base.name
-            notes.append("input %s of %s: bounds as measured for %s" % row)
+        specs, left = full_numbers.specs(problem, known, workload.size.inputs, totals, until)
+        for i in left:
+            kept.setdefault(order[i]["name"], []).append(workload.name)
             high = known[i].get("high")
             least = min(extents_for(high, i, base, workload), default=high)
             if high and known[i]["low"] < least < high:  # It may name elements of a smaller table.
                 specs[i] = {**known[i], "high": least}
         for argument, spec in zip(order, specs):
-            if argument and spec != argument["distribution"]:
+            if spec and spec != argument["distribution"]:
                 workload.specs[argument["name"]] = spec
+    notes += full_numbers.notes_of(kept, base.name)
 
 
 def tensors_of(workload):
