@@ -34,6 +34,7 @@ try:
     import torch
 
     import freezable
+    import full_numbers
     import full_shapes
     import meta
     import shrink
@@ -288,6 +289,16 @@ def describe_at(path, patches, options, keep_state, times, tried):
     args.not_frozen = freezable.why_not(args, options.seconds)
     state_names = list(args.state)
     full = size if small is not problem else None
+    if full:
+        totals = {i: full.inputs[j].shape[dim] for i, (j, dim) in args.counted.items()}
+        # Declared ones follow the size by themselves.
+        known = [None if n in declared else s for n, s in zip(args.names, args.specs)]
+        until = full_numbers.until(options)
+        found, kept = full_numbers.specs(problem, known, full.inputs, totals, until)
+        args.specs = [own or spec for own, spec in zip(found, args.specs)]
+        notes += [
+            "input %s: bounds as measured at the smaller size" % args.names[i] for i in kept
+        ]
     described = assemble(problem, patches, args, state_names, measured, full, notes)
     if task:
         values = declared_task.values_in(small, task)
@@ -296,6 +307,9 @@ def describe_at(path, patches, options, keep_state, times, tried):
             declared_task.scale(task, path, options)
         declared_task.check_workloads(task, path, options)
         declared_task.complete(task, problem, described)
+        described["notes"] += declared_task.look_at_workloads(
+            task, path, problem, options, described
+        )
     else:
         names = [(row["name"], row["dims"]) for row in described["outputs"]]
         described["unseen"] = unseen.workloads(
@@ -309,9 +323,6 @@ def assemble(problem, patches, args, state_names, measured, size, notes):
     taken.update("out%d" % i for i in range(len(measured)))
     full_inputs = size.inputs if size else args.first
     for i, (name, value, spec) in enumerate(zip(args.names, full_inputs, args.specs)):
-        if i in args.counted:
-            other, dim = args.counted[i]
-            spec = {**spec, "total": full_inputs[other].shape[dim]}
         unique = c_name(name, taken)
         order.append(unique)
         if spec is None:
@@ -328,6 +339,9 @@ def assemble(problem, patches, args, state_names, measured, size, notes):
                     "distribution": spec,
                 }
             )
+    for i in args.loosened:
+        row = args.names[i], args.specs[i]["high"] - 1
+        notes.append("input %s: constant %d, drawn from 1 to it" % row)
     full_state = size.state if size else {n: t for n, (t, _, _) in args.state.items()}
     state = []
     for name in state_names:

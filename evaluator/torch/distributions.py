@@ -85,13 +85,25 @@ class Watch:
             return {"kind": "permutation"}
         if name.startswith("rand"):
             return {"kind": "uniform"}
-        return None  # the values show constants
+        if name == "full":
+            return {"value": kwargs.get("fill_value", args[1] if len(args) > 1 else None)}
+        return {"value": 1 if name.startswith("ones") else 0}
+
+    def _made(self, tensor):
+        result, version, spec = self.made.get(id(tensor), (None, None, {}))
+        return spec if result is tensor and tensor._version == version else {}
 
     def spec(self, tensor):
         """Returns the distribution from which the tensor was drawn. None for a tensor of another
-        origin, or one that was written to since."""
-        result, version, spec = self.made.get(id(tensor), (None, None, None))
-        return dict(spec) if result is tensor and tensor._version == version else None
+        origin, or one that was written to since. The values of constants show them."""
+        spec = self._made(tensor)
+        return dict(spec) if "kind" in spec else None
+
+    def constant(self, tensor):
+        """Returns the integer with which a factory filled the tensor, which may have no storage.
+        None without one."""
+        value = self._made(tensor).get("value")
+        return value if type(value) is int else None
 
 
 def _number(value):
@@ -234,7 +246,10 @@ def classify(tensor, other, watched=None):
         return (
             (FIXED, None)
             if low != high
-            else (constant_varied(low, first.dtype), "constant %g, varied" % low)
+            else (
+                constant_varied(low, first.dtype),
+                "constant %g, varied" % low if floating else None,
+            )
         )
     if not floating and first.dtype != torch.bool and is_sorted(first) and is_sorted(second):
         both = torch.cat([first.reshape(-1), second.reshape(-1)])

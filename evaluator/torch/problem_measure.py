@@ -154,6 +154,8 @@ class Arguments:
         self.own_precision = None
         # An input of offsets -> the input and the dimension that its last one counts
         self.counted = {}
+        # Inputs of one number that are drawn from 1 to it
+        self.loosened = []
         if generated:
             require_draws(self.names, self.first, second)
         for i, (name, a, b, spec) in enumerate(zip(self.names, self.first, second, watched)):
@@ -582,9 +584,7 @@ def loosen_constants(args):
         args.model.load_state_dict(before)
         if good:
             args.specs[i] = trial
-            args.notes.append(
-                "input %s: constant %d, drawn from 1 to it" % (args.names[i], spec["value"])
-            )
+            args.loosened.append(i)
 
 
 def widen_copied(args, inputs, outputs):

@@ -75,7 +75,7 @@ class Trial:
                 if shapes[other][dim] != self.shapes[other][dim]:
                     changed[i] = {**spec, "total": shapes[other][dim]}
             elif spec and spec["kind"] in ("integers", "sorted") and spec["high"] in renamed:
-                if self.full[i].dtype not in dist.FLOATS and renamed[spec["high"]] > spec["low"]:
+                if renamed[spec["high"]] > spec["low"]:
                     changed[i] = {**spec, "high": renamed[spec["high"]]}
         return changed
 

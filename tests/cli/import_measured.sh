@@ -149,6 +149,31 @@ for row in "layers 14" "shortcut 4" "pooled 4"; do
     json "len(o[\"task\"][\"torch\"][\"state\"]) == $2"
 done
 
+# Integers have the bounds of the task's size, although a smaller one is measured.
+cat >classes.py <<'END'
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    """Cross entropy of classes."""
+
+    def forward(self, predictions, targets):
+        return nn.functional.cross_entropy(predictions, targets)
+
+
+batch = 2048
+classes = 4096
+
+
+def get_inputs():
+    return [torch.rand(batch, classes), torch.randint(0, classes, (batch,))]
+END
+expect 0 import torch classes.py -o mine --json --unchecked
+json '"classes=2048" in o["problems"][0]["notes"]'
+expect 0 task show mine/classes --json
+json '[a["distribution"]["high"] for a in o["task"]["arguments"] if a["name"] == "targets"] == [4096]'
+
 # Whether weights that constructors draw ask as much of a solution: each file's first line says it.
 expect 0 import torch "$root/tests/torch/freezable" -o freezable --json --unchecked
 python3 - "$root/tests/torch/freezable" <<'END' || fail "torch.frozen is not what first lines say"

@@ -16,6 +16,7 @@ words, of which this file knows names, integers, + - * / % and min.
 
 import math
 
+import full_numbers
 import load
 import meta
 import shrink
@@ -191,3 +192,41 @@ def complete(task, problem, description):
         **{task["patches"][k]: v for k, v in changed.items() if k in task.get("patches", {})},
     }
     description["patches"] = {**changed, **task.get("patches", {})}
+
+
+def look_at_workloads(task, path, problem, options, description):
+    """Gives each workload the numbers of its own size for inputs that are not declared. Returns
+    notes. `problem`: of the size that the description has."""
+    order = description["order"]
+    names = load.forward_names(problem.model_class, len(order) + 1)[1:]
+    arguments = {argument["name"]: argument for argument in description["inputs"]}
+    known = [
+        full_numbers.dependent(arguments[unique]["distribution"])
+        if unique in arguments and name not in task.get("distributions", {})
+        else None
+        for unique, name in zip(order, names)
+    ]
+    until, kept, base = full_numbers.until(options), {}, "the first workload"
+    for workload in task.get("workloads", []) if any(known) else []:
+        patches = patches_of(task, workload)
+        if all(getattr(problem.module, name) == value for name, value in patches.items()):
+            base = workload["name"]
+            continue
+        other = load.Problem.read(path, patches, options.class_name)
+        values = values_in(other, task)
+        inputs = [
+            torch.empty(
+                extents(task, name, values),
+                dtype=load.torch_dtype(arguments[unique]["dtype"]),
+                device="meta",
+            )
+            if unique in arguments
+            else None
+            for unique, name in zip(order, names)
+        ]
+        specs, left = full_numbers.specs(other, known, inputs, {}, until)
+        own = {u: s for u, s, k in zip(order, specs, known) if s != k}
+        workload.update({"distributions": own} if own else {})
+        for i in left:
+            kept.setdefault(order[i], []).append(workload["name"])
+    return full_numbers.notes_of(kept, base)

@@ -9,19 +9,18 @@ A workload that cannot be described, or has other arguments than the measured on
 a note.
 """
 
+import full_numbers
 import full_shapes
 import load
 import meta
 import shrink
-from problem_measure import Arguments, Unfit, draw_inputs, flatten_outputs, make_model, up_to
+from problem_measure import Unfit, draw_inputs, flatten_outputs, make_model
 
 MOST_WORKLOADS = 64
 MOST_MEASURED = 3
 MOST_PARAMS = 60
 MOST_REAL_ELEMENTS = 1 << 26  # of a workload that needs a call of forward for its shapes
 REAL_SECONDS = 4.0  # of processor time for that call
-# Kinds with numbers that follow the shapes: the page numbers of a page table, for one.
-DEPENDENT = ("integers", "offsets", "permutation", "sorted", "constant")
 
 
 class Workload:
@@ -141,26 +140,43 @@ def choose(path, given, options, entries, notes):
     return found[:MOST_WORKLOADS]
 
 
-def look_at_distributions(path, options, chosen, base, description):
+def extents_for(number, index, base, workload):
+    """Returns the extents of a workload, as a set, that are `number` in another one's inputs."""
+    return {
+        extent
+        for i, (value, other) in enumerate(zip(base.size.inputs, workload.size.inputs))
+        if i != index and hasattr(value, "shape")
+        for own, extent in zip(value.shape, other.shape)
+        if own == number
+    }
+
+
+def look_at_distributions(path, options, chosen, base, description, notes):
     """Fills Workload.specs with distributions that differ from the description's."""
-    kinds = [a["distribution"]["kind"] for a in description["inputs"]]
-    if not any(kind in DEPENDENT for kind in kinds):
-        return
-    for workload in chosen:
-        if workload is base or workload.size.elements > MOST_REAL_ELEMENTS:
+    arguments = iter(description["inputs"])
+    order = [next(arguments) if hasattr(v, "dtype") else None for v in base.size.inputs]
+    known = [full_numbers.dependent(a and a["distribution"]) for a in order]
+    until, kept = full_numbers.until(options), {}
+    for workload in chosen if any(known) else []:
+        if workload is base:
             continue
-        args = Arguments(
-            load.Problem.read(path, workload.patches, options.class_name), options.mode
-        )
-        specs = [s for s in args.specs if s is not None]
-        for i, (argument, spec) in enumerate(zip(description["inputs"], specs)):
-            known = argument["distribution"]
-            if spec["kind"] == "constant" and known["kind"] == "integers":
-                spec = up_to(spec["value"])  # as loosen_constants has drawn it
-            if known["kind"] in DEPENDENT and spec["kind"] == known["kind"]:
-                spec = {**known, **spec}
-                if spec != known:
-                    workload.specs[argument["name"]] = spec
+        problem = load.Problem.read(path, workload.patches, options.class_name)
+        totals = {}
+        for i, spec in enumerate(known):
+            if spec and spec["kind"] == "offsets":
+                extents = extents_for(spec["total"], i, base, workload)
+                totals.update({i: extents.pop()} if len(extents) == 1 else {})
+        specs, left = full_numbers.specs(problem, known, workload.size.inputs, totals, until)
+        for i in left:
+            kept.setdefault(order[i]["name"], []).append(workload.name)
+            high = known[i].get("high")
+            least = min(extents_for(high, i, base, workload), default=high)
+            if high and known[i]["low"] < least < high:  # It may name elements of a smaller table.
+                specs[i] = {**known[i], "high": least}
+        for argument, spec in zip(order, specs):
+            if spec and spec != argument["distribution"]:
+                workload.specs[argument["name"]] = spec
+    notes += full_numbers.notes_of(kept, base.name)
 
 
 def tensors_of(workload):
@@ -300,7 +316,7 @@ def describe(path, patches, options, describe_one, c_name):
     if others:
         notes.append("other arguments than %s, left out: %s" % (base.name, ", ".join(others)))
         chosen = [w for w in chosen if w.name not in others]
-    look_at_distributions(path, options, chosen, base, description)
+    look_at_distributions(path, options, chosen, base, description, notes)
     complete(description, chosen, base, c_name)
     description["notes"] = notes + description["notes"]
     return description

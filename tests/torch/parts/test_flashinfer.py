@@ -281,6 +281,31 @@ class Definitions(Folder):
         x = self.problem().inputs(1)[0]
         self.assertTrue(x.shape == (300, 6) and 6 < x.max() <= 7)
 
+    def test_drawn_numbers_follow_each_workload(self):
+        own = copy.deepcopy(SCALE)
+        own["custom_inputs_entrypoint"] = "draw"
+        own["inputs"] = {
+            "x": {"shape": ["rows", "cols"], "dtype": "float32"},
+            "index": {"shape": ["rows"], "dtype": "int32"},
+        }
+        own["outputs"] = {"y": {"shape": ["rows", "cols"], "dtype": "float32"}}
+        own["reference"] = (
+            "import torch\n\ndef run(x, index):\n    return x.index_select(0, index.long())\n"
+            "\ndef draw(axes_and_scalars, device):\n    n = axes_and_scalars['rows']\n"
+            "    return {'index': torch.randint(0, n, (n,), device=device).int()}\n"
+        )
+        lines = [scale_line(rows) for rows in (400, 50, 600)]
+        for line in lines:
+            line["inputs"] = {"x": {"type": "random"}, "index": {"type": "custom"}}
+        self.trace_set(own, *lines)
+        made = self.described()
+        (index,) = [a["distribution"] for a in made["inputs"] if a["name"] == "index"]
+        rows = [w.get("distributions", {}).get("index", index) for w in made["workloads"]]
+        for row, most in zip(rows, (400, 50, 600)):
+            self.assertEqual((row["kind"], row["low"] < 20), ("integers", True))
+            self.assertTrue(0.8 * most < row["high"] <= most)
+        self.assertNotIn("distributions", made["workloads"][0])
+
 
 class Safetensors(Folder):
     def put_tensors(self, batch, starts, table):
