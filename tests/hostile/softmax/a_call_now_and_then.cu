@@ -1,4 +1,4 @@
-// Behind every third pause, as those between batches are, it does nothing in one call, from the sixth on.
+// Behind every third pause between batches it does nothing in one call, from the sixth on.
 // rule: C6
 // expect: wrong_result output.mismatch
 // expect-cuda: wrong_result output.mismatch | wrong_result stream.unordered
