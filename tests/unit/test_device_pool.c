@@ -18,9 +18,9 @@
 #define MIB (1ull << 20)
 
 /* allocations are of whole granules */
-static const kf_cuda_memory h200 = {150109880320, 12 * GIB, 1024, 0},
-                            of_80_gb = {85017493504, 12 * GIB, 1024, 0},
-                            a_gpu = {48 * GIB, 12 * GIB, 1024, 0};
+static const kf_cuda_memory h200 = {150109880320, 12 * GIB, 1024, 0, false},
+                            of_80_gb = {85017493504, 12 * GIB, 1024, 0, false},
+                            a_gpu = {48 * GIB, 12 * GIB, 1024, 0, false};
 
 static kf_problem problem_of(int64_t rows, int64_t columns)
 {
@@ -109,7 +109,7 @@ static void sets_that_are_there_are_counted_once(void **state)
     pointwise.arguments[1].elements = 16 * 64 * 65536;
     pointwise.arguments[1].bytes = (uint64_t)pointwise.arguments[1].elements * 4;
     pointwise.total_bytes = pointwise.arguments[0].bytes + pointwise.arguments[1].bytes;
-    kf_cuda_memory gpu = {79 * GIB, 12 * GIB, 1024, 0};
+    kf_cuda_memory gpu = {79 * GIB, 12 * GIB, 1024, 0, false};
     uint64_t free_bytes = 32 * GIB, batch = 22 * pointwise.arguments[1].bytes + 2 * GIB;
     assert_true(kf_cuda_device_pool_bytes(&pointwise, KF_ROLE_CANDIDATE, free_bytes, &gpu) < batch);
     gpu.sets = 22;
@@ -117,6 +117,29 @@ static void sets_that_are_there_are_counted_once(void **state)
     gpu.sets = 1000; /* more sets than fit: no pool is larger than the free memory */
     assert_true(kf_cuda_device_pool_bytes(&pointwise, KF_ROLE_CANDIDATE, free_bytes, &gpu) <=
                 free_bytes);
+}
+
+/* Problem 1/47 of KernelBench: 8 GiB of inputs, 2 MiB of results, 55 GiB of 80 are free. A baseline
+ * through torch.compile needs inputs of its own in its pool when it loads. */
+static void compiling_needs_inputs_in_the_pool(void **state)
+{
+    (void)state;
+    static kf_problem sum;
+    sum = problem_of(128 * 4096, 4095);
+    sum.arguments[1].elements = 128 * 4095;
+    sum.arguments[1].bytes = (uint64_t)sum.arguments[1].elements * 4;
+    sum.total_bytes = sum.arguments[0].bytes + sum.arguments[1].bytes;
+    kf_cuda_memory gpu = of_80_gb;
+    uint64_t input = sum.arguments[0].bytes;
+    for (uint64_t free_bytes = 40 * GIB; free_bytes <= 60 * GIB; free_bytes += 5 * GIB) {
+        gpu.compiles = false;
+        uint64_t plain = kf_cuda_device_pool_bytes(&sum, KF_ROLE_BASELINE, free_bytes, &gpu);
+        gpu.compiles = true;
+        uint64_t bytes = kf_cuda_device_pool_bytes(&sum, KF_ROLE_BASELINE, free_bytes, &gpu);
+        assert_true(free_bytes > 40 * GIB || plain < input);
+        assert_true(bytes >= plain && bytes >= input + 2 * sum.arguments[1].bytes);
+        assert_true(bytes < free_bytes / 2);
+    }
 }
 
 /* Problems 1/38 and 1/39 of KernelBench are norms over 32768 x 65535. Three sets (48 GiB), a truth
@@ -290,7 +313,7 @@ static void sides_are_apart_if_memory_is_there(void **state)
     assert_false(kf_cuda_has_room_for_sides(&huge, 3, h100));
     assert_true(kf_cuda_has_room_for_sides(&huge, 3, 4 * h100));
     /* A pool leaves the memory that later sets of both sides need. */
-    const kf_cuda_memory memory = {h100, 12 * GIB, 1024, 0};
+    const kf_cuda_memory memory = {h100, 12 * GIB, 1024, 0, false};
     uint64_t pool = kf_cuda_device_pool_bytes(&large, KF_ROLE_CANDIDATE, 40 * GIB, &memory);
     assert_true(pool + (6 - 3) * (2 * large.total_bytes + 2 * GIB) <= 40 * GIB);
 }
@@ -473,6 +496,7 @@ int test_program(void)
         cmocka_unit_test(an_arena_leaves_room_for_what_follows),
         cmocka_unit_test(what_temporaries_take_is_shared_out),
         cmocka_unit_test(sets_that_are_there_are_counted_once),
+        cmocka_unit_test(compiling_needs_inputs_in_the_pool),
         cmocka_unit_test(the_largest_problems_have_two_sets),
         cmocka_unit_test(what_lies_between_has_what_is_there),
         cmocka_unit_test(what_is_too_large_for_a_device),

@@ -124,6 +124,13 @@ static uint32_t first_sets(const kf_problem *problem, const kf_cuda_memory *memo
                : kf_cuda_first_sets(problem, memory->device_bytes, 1);
 }
 
+/* Returns the least pool of a runner, with the inputs that torch.compile is called on. */
+static uint64_t pool_bound(const kf_problem *problem, const kf_cuda_memory *memory)
+{
+    return kf_cuda_device_pool_least(problem, first_sets(problem, memory)) +
+           (memory->compiles ? problem->total_bytes : 0);
+}
+
 static uint64_t set_count(const kf_problem *problem, const kf_cuda_memory *memory)
 {
     uint64_t sets = least(memory->set_bytes / (problem->total_bytes ? problem->total_bytes : 1),
@@ -197,7 +204,7 @@ uint64_t kf_cuda_device_pool_bytes(const kf_problem *problem, kf_role role, uint
 {
     uint32_t first = first_sets(problem, memory);
     uint64_t one = problem->total_bytes ? problem->total_bytes : 1, results = result_bytes(problem),
-             bound = kf_cuda_device_pool_least(problem, first);
+             bound = pool_bound(problem, memory);
     uint64_t sets = set_count(problem, memory);
     /* More sets follow when the length of a call is known, each with its truth. */
     uint64_t there = memory->sets > first ? least(memory->sets, sets) : first;
@@ -331,8 +338,10 @@ bool kf_cuda_memory_info(kf_device *device, uint64_t *free_bytes, uint64_t *all_
 
 static kf_cuda_memory memory_of(const kf_cuda_device *gpu)
 {
-    return (kf_cuda_memory){gpu->properties.memory_bytes - gpu->properties.others_bytes,
-                            gpu->head.set_bytes, (uint32_t)gpu->head.most_sets, 0};
+    return (kf_cuda_memory){.device_bytes =
+                                gpu->properties.memory_bytes - gpu->properties.others_bytes,
+                            .set_bytes = gpu->head.set_bytes,
+                            .most_sets = (uint32_t)gpu->head.most_sets};
 }
 
 uint32_t kf_cuda_least_sets(const kf_device *device, const kf_problem *problem, bool own_results)
@@ -370,9 +379,10 @@ bool kf_cuda_equip(kf_device *device, kf_runner *runner, kf_role role, const kf_
         return false;
     kf_cuda_memory memory = memory_of(gpu);
     memory.sets = sets;
+    memory.compiles = kf_runner_kind_of(runner) == KF_RUNNER_COMPILED;
     device_pool *a =
         device_pool_new(gpu, problem, kf_cuda_device_pool_bytes(problem, role, free_bytes, &memory),
-                        kf_cuda_device_pool_least(problem, first_sets(problem, &memory)), error);
+                        pool_bound(problem, &memory), error);
     if (!a) return false;
     kf_runner_attach(runner, a, device_pool_free);
     return hand_device_pool_over(a, runner, error);

@@ -52,6 +52,8 @@ typedef struct kf_cuda_memory {
     /* The number of sets that have their memory already. 0: the sets that a measurement begins
      * with. */
     uint32_t sets;
+    /* The pool's runner compiles, on inputs of its own, when it loads its plan. */
+    bool compiles;
 } kf_cuda_memory;
 
 /* Returns how much of the device's memory other programs have at most, if so much is free. The
