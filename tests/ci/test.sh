@@ -137,7 +137,7 @@ run_stage() {
         ;;
     release-full)
         build_now release-full
-        run_ctest release-full release -j $((2 * jobs)) -L '^full$'
+        run_ctest release-full release -j $((3 * jobs)) -L '^full$'
         ;;
     asan-full)
         build_now asan-full
