@@ -236,7 +236,7 @@ holds far/table.json '[c["kernelbench"]["other"]["correct"] for c in d["cells"] 
 
 # Input
 for change in 's["problem"] = []' 's["problems"] = []' 's["budget"] = {"candidates": 1}' 's["models"] = [{"name": "x"}]' 's["problems"].append({"name": "x"})' \
-    's["problems"] *= 2' 's["models"] = 3' 's["problems"] = [{"import": "torch x.py"}]' 's["problems"] = [{"name": "x", "import": "torch {mine}/x.py"}]'; do
+    's["problems"] *= 2' 's["kforge"] = "/no/kforge"' 's["models"] = 3' 's["problems"] = [{"import": "torch x.py"}]' 's["problems"] = [{"name": "x", "import": "torch {mine}/x.py"}]'; do
     spec bad.json "$change"
     campaign 2 run bad.json bad
     [ "$(grep -c '^campaign.py: ' err)" = 1 ] || fail "$change: $err"

@@ -26,6 +26,7 @@ import math
 import os
 import re
 import shlex
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -268,7 +269,12 @@ def cells_of(spec, out, only):
 
 def program_of(spec):
     own = os.path.join(ROOT, "build", "release", "bin", "kforge")
-    return spec["kforge"] or (own if os.access(own, os.X_OK) else "kforge")
+    name = spec["kforge"] or (own if os.access(own, os.X_OK) else "kforge")
+    need(
+        shutil.which(name),
+        f"{name}: no such program; build kforge, put it on PATH, or name it under `kforge` in SPEC",
+    )
+    return name
 
 
 # ---- commands of kforge --------------------------------------------------------------------------
