@@ -230,6 +230,35 @@ static void enough_pairs_end_it(void **state)
     kf_timing_record_free(&record);
 }
 
+/* A vague interval gets more time where the caller allows it, but not for ever. */
+static void vague_intervals_take_longer(void **state)
+{
+    (void)state;
+    kf_schedule s = sized();
+    kf_timing_record record;
+    assert_true(kf_timing_record_reserve(&record, KF_MAX_PAIRS));
+    kf_schedule_begin_pairs(&s);
+    double seconds = s.bound.seconds;
+    for (int i = 0; i < 10; i++) {
+        const kf_pair_times times[2] = {{.batch = i % 2 ? 0.003 : 0.006, .single = NAN},
+                                        {.batch = 0.0015, .single = NAN}};
+        kf_timing_record_add_pair(&record, times, s.calls);
+    }
+    assert_true(kf_schedule_is_done(&s, &record, 1.1 * seconds));
+    s.vague_times = 3;
+    assert_false(kf_schedule_is_done(&s, &record, 0.9 * seconds));
+    assert_false(kf_schedule_is_done(&s, &record, 1.1 * seconds));
+    assert_false(kf_schedule_is_done(&s, &record, 2.9 * seconds));
+    assert_true(kf_schedule_is_done(&s, &record, 3 * seconds));
+    for (int i = 0; i < 100; i++) {
+        const kf_pair_times times[2] = {{.batch = 0.003, .single = NAN},
+                                        {.batch = 0.0015, .single = NAN}};
+        kf_timing_record_add_pair(&record, times, s.calls);
+    }
+    assert_true(kf_schedule_is_done(&s, &record, 1.1 * seconds));
+    kf_timing_record_free(&record);
+}
+
 int test_program(void)
 {
     const struct CMUnitTest tests[] = {
@@ -243,6 +272,7 @@ int test_program(void)
         cmocka_unit_test(a_slow_candidate_gets_few_calls_until_it_recovers),
         cmocka_unit_test(no_time_ends_it),
         cmocka_unit_test(enough_pairs_end_it),
+        cmocka_unit_test(vague_intervals_take_longer),
     };
     return TEST_GROUP(tests, NULL, NULL);
 }

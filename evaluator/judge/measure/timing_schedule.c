@@ -41,6 +41,8 @@
 #define OVERTIME 2.0
 /* seconds; shorter batches of a candidate get more calls */
 #define SHORT_BATCH 0.002
+/* An interval whose ends are so many times apart is vague. */
+#define VAGUE 1.25
 /* times that a call may be faster on sets that a cache holds */
 #define CACHED 4.0
 
@@ -250,8 +252,11 @@ bool kf_schedule_is_done(const kf_schedule *s, const kf_timing_record *record, d
     kf_interval speedup = {NAN, NAN, NAN};
     /* Without an interval the time so far would be wasted. */
     if (pairs < s->bound.least_pairs) return false;
-    if (kf_stopping_look(&s->bound, pairs))
+    bool late = elapsed >= s->bound.seconds && elapsed < s->vague_times * s->bound.seconds;
+    if (late || kf_stopping_look(&s->bound, pairs))
         speedup = kf_speedup(record->batches[BASELINE].seconds, record->batches[CANDIDATE].seconds,
                              pairs, KF_TIMING_CONFIDENCE);
-    return pairs == record->capacity || kf_stop_measuring(&s->bound, &speedup, pairs, elapsed);
+    if (pairs == record->capacity) return true;
+    if (late && pairs < s->bound.most_pairs) return speedup.high <= VAGUE * speedup.low;
+    return kf_stop_measuring(&s->bound, &speedup, pairs, elapsed);
 }

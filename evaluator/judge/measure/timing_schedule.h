@@ -24,6 +24,8 @@ typedef struct kf_schedule {
     kf_stopping_rule rule, bound;
     /* relative half width of the interval that the caller asked for */
     double half_width;
+    /* A vague interval may take so many times rule.seconds (0: as 1). */
+    double vague_times;
     /* seconds of calls that a batch should have */
     double batch_length;
     /* some workloads are only checked */
