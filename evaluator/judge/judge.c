@@ -397,8 +397,9 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
             if (bench.found.abandoned) return true;
             built = true;
             if (problem->timed) {
-                /* Waiting that is charged to neither side moves the deadline. */
-                budget -= kf_now() - started - (r->clock.deadline - before);
+                /* Waiting that is charged to neither side moves the deadline. A vague interval may
+                 * take longer, and later workloads keep their time. */
+                budget -= fmin(kf_now() - started - (r->clock.deadline - before), bench.seconds);
                 timed_left--;
             }
             for (size_t i = 0; i < result->finding_count; i++)

@@ -230,7 +230,18 @@ static void enough_pairs_end_it(void **state)
     kf_timing_record_free(&record);
 }
 
-/* A vague interval gets more time where the caller allows it, but not for ever. */
+/* Adds pairs until there are `count` of them. */
+static void add_pairs(kf_timing_record *record, const kf_schedule *s, size_t count, double spread)
+{
+    for (size_t i = kf_timing_record_pairs(record); i < count; i++) {
+        const kf_pair_times times[2] = {{.batch = i % 2 ? 0.003 : 0.003 * spread, .single = NAN},
+                                        {.batch = 0.0015, .single = NAN}};
+        kf_timing_record_add_pair(record, times, s->calls);
+    }
+}
+
+/* A vague interval gets more time where the caller allows it, but not for ever, and no more looks
+ * than others. */
 static void vague_intervals_take_longer(void **state)
 {
     (void)state;
@@ -238,24 +249,22 @@ static void vague_intervals_take_longer(void **state)
     kf_timing_record record;
     assert_true(kf_timing_record_reserve(&record, KF_MAX_PAIRS));
     kf_schedule_begin_pairs(&s);
-    double seconds = s.bound.seconds;
-    for (int i = 0; i < 10; i++) {
-        const kf_pair_times times[2] = {{.batch = i % 2 ? 0.003 : 0.006, .single = NAN},
-                                        {.batch = 0.0015, .single = NAN}};
-        kf_timing_record_add_pair(&record, times, s.calls);
-    }
-    assert_true(kf_schedule_is_done(&s, &record, 1.1 * seconds));
+    double seconds = s.bound.seconds, later = 1.1 * seconds;
+    add_pairs(&record, &s, 10, 2);
+    assert_true(kf_schedule_is_done(&s, &record, later));
     s.vague_times = 3;
     assert_false(kf_schedule_is_done(&s, &record, 0.9 * seconds));
-    assert_false(kf_schedule_is_done(&s, &record, 1.1 * seconds));
+    assert_false(kf_schedule_is_done(&s, &record, later));
     assert_false(kf_schedule_is_done(&s, &record, 2.9 * seconds));
     assert_true(kf_schedule_is_done(&s, &record, 3 * seconds));
-    for (int i = 0; i < 100; i++) {
-        const kf_pair_times times[2] = {{.batch = 0.003, .single = NAN},
-                                        {.batch = 0.0015, .single = NAN}};
-        kf_timing_record_add_pair(&record, times, s.calls);
-    }
-    assert_true(kf_schedule_is_done(&s, &record, 1.1 * seconds));
+    s.bound.half_width = 2; /* it is narrow enough for the caller */
+    assert_true(kf_schedule_is_done(&s, &record, later));
+    kf_timing_record_drop_pairs(&record);
+    s.bound.half_width = 0.001;
+    add_pairs(&record, &s, 9, 1.1); /* not vague, but no count for a look */
+    assert_false(kf_schedule_is_done(&s, &record, later));
+    add_pairs(&record, &s, 10, 1.1);
+    assert_true(kf_schedule_is_done(&s, &record, later));
     kf_timing_record_free(&record);
 }
 

@@ -100,6 +100,11 @@ static bool measure_pairs(kf_measurement *r, kf_error *error)
         if (r->over) break;
         bool room = kf_timing_record_pairs(record) < record->capacity &&
                     kf_measurement_time_left(r) > PAIRS_LEFT * schedule->pair_time;
+        /* The second measurement of `verify` is the one that a claim rests on. Half of the job's
+         * time stays for the workloads after it. */
+        bool longer =
+            bench->attempt && kf_measurement_time_left(r) > bench->options->timeout_seconds / 2;
+        schedule->vague_times = longer ? VAGUE_TIMES : 1;
         if (kf_schedule_is_done(schedule, record, kf_clock_elapsed(&bench->clock, kf_now())) &&
             !(room && kf_measurement_suspects_work(r)))
             break;
@@ -175,8 +180,6 @@ static bool measure(kf_measurement *r, kf_error *error)
     schedule->rule =
         (kf_stopping_rule){.half_width = bench->options->half_width, .seconds = bench->seconds};
     schedule->half_width = bench->options->half_width;
-    /* The second measurement of `verify` is what a claim rests on. */
-    schedule->vague_times = bench->attempt ? VAGUE_TIMES : 1;
     schedule->batch_length = kf_measurement_find_batch_length(r);
     kf_measurement_expect_runners(r);
     kf_measurement_make_room(r);

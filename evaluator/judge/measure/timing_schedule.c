@@ -252,11 +252,13 @@ bool kf_schedule_is_done(const kf_schedule *s, const kf_timing_record *record, d
     kf_interval speedup = {NAN, NAN, NAN};
     /* Without an interval the time so far would be wasted. */
     if (pairs < s->bound.least_pairs) return false;
-    bool late = elapsed >= s->bound.seconds && elapsed < s->vague_times * s->bound.seconds;
-    if (late || kf_stopping_look(&s->bound, pairs))
+    if (pairs == record->capacity) return true;
+    bool look = kf_stopping_look(&s->bound, pairs);
+    if (look)
         speedup = kf_speedup(record->batches[BASELINE].seconds, record->batches[CANDIDATE].seconds,
                              pairs, KF_TIMING_CONFIDENCE);
-    if (pairs == record->capacity) return true;
-    if (late && pairs < s->bound.most_pairs) return speedup.high <= VAGUE * speedup.low;
-    return kf_stop_measuring(&s->bound, &speedup, pairs, elapsed);
+    bool late = elapsed >= s->bound.seconds && elapsed < s->vague_times * s->bound.seconds;
+    if (!late) return kf_stop_measuring(&s->bound, &speedup, pairs, elapsed);
+    return kf_stop_measuring(&s->bound, &speedup, pairs, 0) ||
+           (look && speedup.high <= VAGUE * speedup.low);
 }
