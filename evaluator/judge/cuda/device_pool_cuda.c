@@ -68,6 +68,14 @@ uint64_t kf_cuda_room(kf_cuda_properties *properties, uint64_t free_bytes)
     return properties->memory_bytes - properties->others_bytes;
 }
 
+static uint64_t input_bytes(const kf_problem *problem)
+{
+    uint64_t bytes = 0;
+    for (int i = 0; i < problem->argument_count; i++)
+        if (problem->arguments[i].kind == KF_INPUT) bytes += problem->arguments[i].bytes;
+    return bytes;
+}
+
 static uint64_t result_bytes(const kf_problem *problem)
 {
     uint64_t bytes = 0;
@@ -128,7 +136,7 @@ static uint32_t first_sets(const kf_problem *problem, const kf_cuda_memory *memo
 static uint64_t pool_bound(const kf_problem *problem, const kf_cuda_memory *memory)
 {
     return kf_cuda_device_pool_least(problem, first_sets(problem, memory)) +
-           (memory->compiles ? problem->total_bytes : 0);
+           (memory->compiles ? input_bytes(problem) : 0);
 }
 
 static uint64_t set_count(const kf_problem *problem, const kf_cuda_memory *memory)
@@ -372,11 +380,9 @@ bool kf_cuda_equip(kf_device *device, kf_runner *runner, kf_role role, const kf_
                    uint32_t sets, kf_error *error)
 {
     kf_cuda_device *gpu = (kf_cuda_device *)device;
-    size_t free_bytes = 0, total = 0;
+    uint64_t free_bytes, total;
     if (role == KF_ROLE_ORACLE || kf_runner_attachment(runner)) return true;
-    if (!kf_cuda_check(gpu, gpu->cuda.context_set(gpu->context), "the judge's context", error) ||
-        !kf_cuda_check(gpu, gpu->cuda.memory_info(&free_bytes, &total), "its memory", error))
-        return false;
+    if (!kf_cuda_memory_info(device, &free_bytes, &total, error)) return false;
     kf_cuda_memory memory = memory_of(gpu);
     memory.sets = sets;
     memory.compiles = kf_runner_kind_of(runner) == KF_RUNNER_COMPILED;

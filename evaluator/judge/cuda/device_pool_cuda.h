@@ -25,9 +25,10 @@ bool kf_cuda_suits(const kf_device *device, const kf_runner *runner, kf_role rol
  * runs out of memory then, it may be without fault. */
 bool kf_cuda_is_short(const kf_device *device, const kf_runner *runner, const kf_problem *problem);
 /* Operation `least_sets`. */
+uint32_t kf_cuda_least_sets(const kf_device *device, const kf_problem *problem, bool own_results);
+/* Operation `memory`. */
 bool kf_cuda_memory_info(kf_device *device, uint64_t *free_bytes, uint64_t *all_bytes,
                          kf_error *error);
-uint32_t kf_cuda_least_sets(const kf_device *device, const kf_problem *problem, bool own_results);
 /* True if these bytes are in the runner's pool, or in the sets' inputs, since a result may be a
  * view of an input. `address`: in the judge's address space. */
 bool kf_cuda_may_hold_result(const kf_cuda_sets *sets, const kf_runner *runner, uint64_t address,

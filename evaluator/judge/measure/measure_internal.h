@@ -68,8 +68,10 @@ typedef struct kf_occupations {
     bool probing;
     /* Pairs that were repeated for that. */
     uint32_t repeated;
-    /* Of them, pairs with results that seemed to change after the clock. */
+    /* Pairs that are repeated, with results that seemed to change after the clock; and if this is
+     * one of them. */
     uint32_t late;
+    bool late_pair;
     /* Seconds of the longest interruption. */
     double longest;
 } kf_occupations;
@@ -157,8 +159,9 @@ bool kf_measurement_ends_with_job(const kf_workbench *bench, kf_role role);
 /* Turns an event of a runner into a finding. */
 bool kf_measurement_report(kf_measurement *r, kf_runner *runner, kf_role role,
                            kf_runner_event event, int code, const char *doing, kf_error *error);
-/* Finds out whether the candidate's process holds the memory that others lack: ends it and makes
- * sets again. If there is room then, adds a finding and sets *held. Frees the sets. */
+/* Finds out whether the candidate's process held the memory that others lack. Ends it. If it held
+ * much, frees the sets and makes them again; if there is room then, adds a finding and sets *held.
+ */
 bool kf_measurement_blame_holder(kf_measurement *r, bool *held, kf_error *error);
 /* Adds a finding that the job's time is over. The candidate is to blame if it took most of it. */
 bool kf_measurement_out_of_time(kf_measurement *r, kf_error *error);

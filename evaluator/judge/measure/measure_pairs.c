@@ -169,17 +169,20 @@ static bool single_call(kf_measurement *r, kf_side side, char letter, int pair, 
     return r->over || !again || kf_measurement_empty_again(r, error);
 }
 
-/* Adds a finding if results have changed since the clock stopped. Where other programs worked in
- * the pair, it is repeated first. */
+/* Adds a finding if results have changed since the clock stopped. A pair in which other work ran
+ * before the clock does not count and is repeated (measure.c). So it convicts only after two such
+ * pairs. */
 static bool check_settled(kf_measurement *r, kf_error *error)
 {
     kf_damage damage;
     if (!r->device->buffers.settled) return true;
     if (!r->device->buffers.settled(r->sets, &damage, error)) return false;
     if (damage.kind == KF_DAMAGE_NONE) return true;
-    if (r->occupations.interrupted && r->occupations.late < LATE_PAIRS &&
-        kf_measurement_time_left(r) > 0) {
-        r->occupations.late++;
+    kf_occupations *seen = &r->occupations;
+    bool repeats = seen->interrupted && !r->watching.watch && kf_measurement_time_left(r) > 0;
+    if (repeats && (seen->late_pair || seen->late < LATE_PAIRS)) {
+        seen->late += !seen->late_pair;
+        seen->late_pair = true;
         return true;
     }
     r->over = true;
@@ -306,7 +309,7 @@ bool kf_measurement_pair(kf_measurement *r, const kf_pair_plan *plan, kf_pair_ti
 {
     for (uint32_t i = 0; i < r->set_count; i++) r->lists.order[i] = i;
     memset(r->lists.true_known, 0, r->set_count * sizeof *r->lists.true_known);
-    r->occupations.interrupted = false;
+    r->occupations.interrupted = r->occupations.late_pair = false;
     kf_choices_permute(&r->choices, r->lists.order, r->set_count);
     if (plan->number == 1) move_left_out_to_front(r);
     /* Of a timed workload only the first pair has data that changes the speed, in one call among
