@@ -8,6 +8,7 @@ The object is linked into the extension that PyTorch's own code builds from the 
 """
 import contextlib
 import ctypes
+import inspect
 import json
 import os
 import re
@@ -38,6 +39,10 @@ PASSED = (
 )
 
 
+STANDARD = re.compile(r"(?<!\S)--?std=(\S+)")
+PYTORCHS_STANDARD = re.compile(r"-std=(c\+\+\w+)")
+TOO_OLD = ("98", "03", "0x", "11", "1y", "14")  # kforge's headers need C++17
+
 FOLDER = "{folder}"  # stands for the source's folder in a flag
 # Source of a compiler -> (the solution's own source, name of its extension, flags).
 origins = {}
@@ -45,6 +50,26 @@ origins = {}
 
 def deferred(text):
     return SYSTEM_HEADER.sub(lambda found: "#pragma kforge include " + found.group(1), text)
+
+
+def pytorchs_standard():
+    """Returns the C++ standard that this PyTorch gives to extensions. No function or constant of
+    PyTorch names it, so it is read from the text of the function that writes the build file."""
+    from torch.utils import cpp_extension
+
+    try:
+        text = inspect.getsource(cpp_extension._write_ninja_file_to_build_library)
+    except (AttributeError, OSError, TypeError):
+        text = ""
+    found = PYTORCHS_STANDARD.search(text)
+    return found.group(1) if found else "c++17"
+
+
+def standard(flags, default):
+    """Returns the flag with the C++ standard for a source: the last one in the solution's flags, or
+    `default`."""
+    chosen = (STANDARD.findall(" ".join(flags)) or [default])[-1]
+    return "-std=" + ("c++17" if chosen.endswith(TOO_OLD) else chosen)
 
 
 def macros(name):
@@ -81,6 +106,7 @@ def compile_source(path, folder, name, flags):
     ]:
         command += ["-I", include]
     command += list(macros(name)) + [flag for flag in flags if flag.startswith(PASSED)]
+    command.append(standard(flags, pytorchs_standard()))
     ninja_file.cuda_jobs.append((command, source))
     origins[source] = path, name, flags
     return target
@@ -167,7 +193,8 @@ def without_cuda(given, as_list):
     # After the system's folders, since some of kforge's headers replace headers of CUDA's
     # compilers.
     behind = ["-idirafter", os.path.join(library, "cpu", "include")]
-    given["extra_cflags"] = as_list(given.get("extra_cflags")) + ["-std=c++17"] + behind
+    own = as_list(given.get("extra_cflags"))
+    given["extra_cflags"] = own + [standard(own, pytorchs_standard())] + behind
     given["extra_ldflags"] = (
         objects
         + as_list(given.get("extra_ldflags"))

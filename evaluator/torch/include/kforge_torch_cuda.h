@@ -3,6 +3,10 @@
 // PyTorch's own headers must not take the compiler for nvcc; they have been read when is_cuda
 // becomes another word.
 #pragma once
+// CUDA_KERNEL_ASSERT of PyTorch calls this function of glibc. kforge's <assert.h> does not declare
+// it.
+extern "C" void __assert_fail(const char *, const char *, unsigned, const char *) noexcept
+    __attribute__((noreturn));
 #pragma push_macro("__CUDACC__")
 #undef __CUDACC__
 #include <torch/extension.h>

@@ -7,7 +7,9 @@ import unittest
 from unittest import mock
 
 import torch
+from torch.utils import cpp_extension
 
+from cpp_extension import extensions
 from cpp_extension import ninja_file
 from cpp_extension import cuda_on_cpu
 
@@ -27,6 +29,55 @@ class OwnRuntimeFirst(unittest.TestCase):
         self.assertEqual(self.flags_within("13.0"), before | os.RTLD_DEEPBIND)
         self.assertEqual(self.flags_within(None), before)
         self.assertEqual(sys.getdlopenflags(), before)
+
+
+class Standard(unittest.TestCase):
+    """Headers of a newer PyTorch need a newer C++ standard."""
+
+    # Lines with the standard, as versions of PyTorch have them.
+    VERSIONS = {
+        "1.13": "cuda_flags.append('-std=c++14')",
+        "2.4": "cflags = common_cflags + ['-fPIC', '-std=c++17'] + extra_cflags",
+        "2.15": "cflags = common_cflags + ['/std:c++20']\n ['-fPIC', '-std=c++20'] + extra_cflags",
+    }
+
+    def without_cuda(self, version, **flags):
+        """Returns the standards for the C++ and the CUDA source of an extension."""
+        text = self.VERSIONS[version]
+        with tempfile.TemporaryDirectory(prefix="kforge-test-") as here:
+            given = dict(flags, name="e", build_directory=here, cpp_sources="")
+            given["cuda_sources"] = "int a;"
+            with mock.patch.object(cuda_on_cpu.inspect, "getsource", lambda function: text):
+                given = cuda_on_cpu.without_cuda(given, extensions.as_list)
+        command, _ = ninja_file.cuda_jobs.pop()
+        return [
+            [word for word in words if word.startswith("-std=")][-1]
+            for words in (given["extra_cflags"], command)
+        ]
+
+    def test_is_that_of_pytorch_but_not_too_old_for_our_headers(self):
+        for version, expected in (("1.13", "c++17"), ("2.4", "c++17"), ("2.15", "c++20")):
+            self.assertEqual(self.without_cuda(version), ["-std=" + expected] * 2, version)
+
+    def test_is_the_solutions_own_if_it_names_one(self):
+        for version in self.VERSIONS:
+            own = {"extra_cflags": ["-O1 -std=gnu++20"], "extra_cuda_cflags": ["--std=c++17"]}
+            self.assertEqual(self.without_cuda(version, **own), ["-std=gnu++20", "-std=c++17"])
+            own = {"extra_cflags": ["-std=c++11"], "extra_cuda_cflags": ["-std=c++14"]}
+            self.assertEqual(self.without_cuda(version, **own), ["-std=c++17"] * 2)
+
+    def test_is_found_in_the_installed_pytorch(self):
+        """Compares with the build file that the installed PyTorch writes."""
+        with tempfile.TemporaryDirectory(prefix="kforge-test-") as here:
+            path = os.path.join(here, "a.cpp")
+            open(path, "w").close()
+            with mock.patch.multiple(
+                cpp_extension, _run_ninja_build=mock.Mock(), verify_ninja_availability=mock.Mock()
+            ), mock.patch.object(cpp_extension, "_import_module_from_library", mock.Mock()):
+                cpp_extension.load("kforge_standard", [path], build_directory=here)
+            with open(os.path.join(here, "build.ninja"), encoding="utf-8") as file:
+                flags = ninja_file.parse(file.read())[0]["cflags"]
+        self.assertIn("-std=" + cuda_on_cpu.pytorchs_standard(), flags.split())
 
 
 class CompiledAgain(unittest.TestCase):
