@@ -207,17 +207,18 @@ void kf_modelnew_write_loading(const kf_task *task, const char *hex, const char 
     /* The name contains the source's hash, so that candidates of one task do not share a build
      * folder. */
     kf_buffer_string(text, architecture);
-    kf_buffer_format(
-        text,
-        "_kforge_extension = load_inline(\n    name=\"kforge_%s_%.12s\",\n    "
-        "cpp_sources=[_KFORGE_BINDING],\n"
-        "    cuda_sources=[_KFORGE_SOURCE],\n    functions=[\"kforge_run\"],\n"
-        "    # PyTorch takes the operators of half types away; candidates may use them.\n"
-        "    extra_cuda_cflags=[\"-O3\", \"-std=c++17\", \"-U__CUDA_NO_HALF_OPERATORS__\", "
-        "\"-U__CUDA_NO_HALF_CONVERSIONS__\",\n"
-        "                       \"-U__CUDA_NO_HALF2_OPERATORS__\", "
-        "\"-U__CUDA_NO_BFLOAT16_CONVERSIONS__\"",
-        kf_task_entry(task), hex);
+    kf_buffer_format(text,
+                     "_kforge_extension = load_inline(\n    name=\"kforge_%s_%.12s\",\n    "
+                     "cpp_sources=[_KFORGE_BINDING],\n"
+                     "    cuda_sources=[_KFORGE_SOURCE],\n    functions=[\"kforge_run\"],\n"
+                     "    # PyTorch takes the operators of half types away; candidates may use "
+                     "them. It names the\n"
+                     "    # standard that its headers need: C++17 in 2.0, C++20 in 2.15.\n"
+                     "    extra_cuda_cflags=[\"-O3\", \"-U__CUDA_NO_HALF_OPERATORS__\", "
+                     "\"-U__CUDA_NO_HALF_CONVERSIONS__\",\n"
+                     "                       \"-U__CUDA_NO_HALF2_OPERATORS__\", "
+                     "\"-U__CUDA_NO_BFLOAT16_CONVERSIONS__\"",
+                     kf_task_entry(task), hex);
     for (; flags && *flags; flags++) {
         kf_autofree char *json = json_text(*flags);
         kf_buffer_format(text, ", %s", json ? json : "\"\"");

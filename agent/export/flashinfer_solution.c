@@ -241,13 +241,11 @@ static bool add_spec(cJSON *solution, const kf_task *task, const kf_winner *winn
     if (!made || python) return made;
     kf_auto(cJSON) given = cJSON_Parse(winner->flags);
     cJSON *flags = cJSON_IsArray(given) ? kf_steal(&given) : cJSON_CreateArray();
-    /* PyTorch takes the operators of half types away, and candidates may use them. */
-    static const char *const usual[] = {"-O3",
-                                        "-std=c++17",
-                                        "-U__CUDA_NO_HALF_OPERATORS__",
-                                        "-U__CUDA_NO_HALF_CONVERSIONS__",
-                                        "-U__CUDA_NO_HALF2_OPERATORS__",
-                                        "-U__CUDA_NO_BFLOAT16_CONVERSIONS__"};
+    /* PyTorch takes the operators of half types away, and candidates may use them. It names the
+     * standard that its headers need. */
+    static const char *const usual[] = {
+        "-O3", "-U__CUDA_NO_HALF_OPERATORS__", "-U__CUDA_NO_HALF_CONVERSIONS__",
+        "-U__CUDA_NO_HALF2_OPERATORS__", "-U__CUDA_NO_BFLOAT16_CONVERSIONS__"};
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
         cJSON_InsertItemInArray(flags, (int)i, cJSON_CreateString(usual[i]));
     return flags && cJSON_AddStringToObject(spec, "binding", "torch") &&

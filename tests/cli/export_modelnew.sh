@@ -224,11 +224,13 @@ for name in linear:3_Linear loss:6_CrossEntropy; do
     [ "$("$python" -W ignore evaluate.py "$bin/kforge-cpucc" "$root/tests/kernelbench/level1/${name#*:}.py" "${name%:*}.py" "level1_${name#*:}" 2>err | tail -1)" = fine ] ||
         fail "${name%:*}.py: $(tail -3 err)"
 done
+! grep -q -- '-std=' linear.py || fail "linear.py names a standard, which may be older than the headers of PyTorch need"
 headers=$("$python" -I -c 'from torch.utils import cpp_extension as e; print(" ".join("-I" + p for p in e.include_paths()))' 2>/dev/null)
 there=
 for folder in $headers; do [ -e "${folder#-I}/torch/types.h" ] && there=1; done
 if [ "$there" ]; then
-    g++ -std=c++17 -fsyntax-only $headers binding.cpp 2>err || fail "the binding: $(head -5 err)"
+    standard=$("$python" -W ignore -c "import sys; sys.path.insert(0, '$root/evaluator/torch'); from cpp_extension import cuda_on_cpu; print(cuda_on_cpu.pytorchs_standard())" 2>err) || fail "no standard: $(tail -1 err)"
+    g++ "-std=${standard#-std=}" -fsyntax-only $headers binding.cpp 2>err || fail "the binding: $(head -5 err)"
 else
     echo "the C++ part was not compiled: no headers of PyTorch (Debian: libtorch-dev)" >&2
 fi
