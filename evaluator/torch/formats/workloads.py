@@ -5,8 +5,8 @@ number}}. One of them is measured as describe.py does. Of the others only the sh
 the distributions that depend on them. The description gets `params` and `workloads`, and each
 extent that varies becomes the name of a param.
 
-A workload that cannot be described, or has other arguments than the measured one, is left out with
-a note.
+A workload is left out with a note if it cannot be described, has other arguments than the measured
+one, or is smaller somewhere and the numbers of its inputs are unknown.
 """
 
 import full_numbers

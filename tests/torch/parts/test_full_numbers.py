@@ -1,6 +1,5 @@
 """Tests the numbers of inputs at the size of the task, which is measured at a smaller one."""
 
-import signal
 import tempfile
 import time
 import types
@@ -270,13 +269,12 @@ class Draws(unittest.TestCase):
 
     KNOWN = {"kind": "integers", "low": 0, "high": 2000}
 
-    def found(self, draw, count, seconds=60.0):
+    def found(self, draw, count):
         shapes = [torch.empty(4, dtype=torch.int32, device="meta")] * count
         with mock.patch.object(full_numbers, "_without_storage", lambda *_: {}):
             with mock.patch("problem_measure.draw_inputs", draw):
-                return full_numbers.specs(
-                    None, [self.KNOWN] * count, shapes, {}, time.process_time() + seconds
-                )
+                until = time.process_time() + 60
+                return full_numbers.specs(None, [self.KNOWN] * count, shapes, {}, until)
 
     def test_one_input_may_fail(self):
         # Complex numbers have no minimum.
@@ -296,15 +294,13 @@ class Draws(unittest.TestCase):
         self.assertEqual(bounds(made[0]), ("integers", 0, 8))
 
     def test_no_draw_without_time(self):
-        def draw(*_):
-            self.fail("it was drawn")
-
-        before = signal.getsignal(signal.SIGPROF)
-        for seconds in (0, -1.0):
-            with mock.patch("meta.at_most", draw):
-                made, left, _ = self.found(draw, 1, seconds)
+        # The clock goes on between two looks. 0 seconds would mean no limit.
+        for times in ([59.995, 60.0], [59.995, 60.5], [60.0, 60.0], [61.0, 61.0]):
+            with mock.patch("time.process_time", side_effect=[0.0] + times):
+                with mock.patch("meta.at_most") as limit:
+                    made, left, _ = self.found(lambda *_: [torch.tensor([3, 0, 1, 9])], 1)
+            limit.assert_not_called()
             self.assertEqual((made, left), ([self.KNOWN], [0]))
-        self.assertEqual(signal.getsignal(signal.SIGPROF), before)
 
     def test_late_inputs_end_the_draw(self):
         def late(_):
