@@ -294,10 +294,15 @@ def describe_at(path, patches, options, keep_state, times, tried):
         # Declared ones follow the size by themselves.
         known = [None if n in declared else s for n, s in zip(args.names, args.specs)]
         until = full_numbers.until(options)
-        found, kept = full_numbers.specs(problem, known, full.inputs, totals, until)
+        found, kept, constants = full_numbers.specs(problem, known, full.inputs, totals, until)
         args.specs = [own or spec for own, spec in zip(found, args.specs)]
+        args.loosened = [
+            i for i in args.loosened if i in constants and args.specs[i].get("low") == 1
+        ]
         notes += [
-            "input %s: bounds as measured at the smaller size" % args.names[i] for i in kept
+            "input %s: bounds as measured at the smaller size" % args.names[i]
+            for i in kept
+            if args.specs[i]["kind"] != "permutation"
         ]
     described = assemble(problem, patches, args, state_names, measured, full, notes)
     if task:

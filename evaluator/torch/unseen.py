@@ -13,6 +13,7 @@ import time
 import torch
 
 import distributions as dist
+import full_numbers
 import meta
 import problem_measure
 
@@ -70,6 +71,8 @@ class Trial:
             if old != new
         }
         for i, spec in enumerate(self.args.specs):
+            if spec and (full_numbers.is_mask(spec) or self.full[i].dtype == torch.bool):
+                continue  # Flags: with one number less all would be 0.
             if spec and spec["kind"] == "offsets" and i in self.args.counted:
                 other, dim = self.args.counted[i]
                 if shapes[other][dim] != self.shapes[other][dim]:

@@ -195,8 +195,8 @@ def complete(task, problem, description):
 
 
 def look_at_workloads(task, path, problem, options, description):
-    """Gives each workload the numbers of its own size for inputs that are not declared. Returns
-    notes. `problem`: of the size that the description has."""
+    """Gives each workload the numbers of its own size for inputs that are not declared, and leaves
+    out those without safe ones. Returns notes. `problem`: of the size that the description has."""
     order = description["order"]
     names = load.forward_names(problem.model_class, len(order) + 1)[1:]
     arguments = {argument["name"]: argument for argument in description["inputs"]}
@@ -206,15 +206,11 @@ def look_at_workloads(task, path, problem, options, description):
         else None
         for unique, name in zip(order, names)
     ]
-    until, kept, base = full_numbers.until(options), {}, "the first workload"
-    for workload in task.get("workloads", []) if any(known) else []:
-        patches = patches_of(task, workload)
-        if all(getattr(problem.module, name) == value for name, value in patches.items()):
-            base = workload["name"]
-            continue
-        other = load.Problem.read(path, patches, options.class_name)
-        values = values_in(other, task)
-        inputs = [
+    if not any(known) or not task.get("workloads"):
+        return []
+
+    def tensors(values):
+        made = [
             torch.empty(
                 extents(task, name, values),
                 dtype=load.torch_dtype(arguments[unique]["dtype"]),
@@ -224,9 +220,26 @@ def look_at_workloads(task, path, problem, options, description):
             else None
             for unique, name in zip(order, names)
         ]
-        specs, left = full_numbers.specs(other, known, inputs, {}, until)
-        own = {u: s for u, s, k in zip(order, specs, known) if s != k}
-        workload.update({"distributions": own} if own else {})
-        for i in left:
-            kept.setdefault(order[i], []).append(workload["name"])
-    return full_numbers.notes_of(kept, base)
+        outputs = [extents(task, output["name"], values) for output in task.get("outputs", [])]
+        return made + [torch.empty(shape, device="meta") for shape in outputs]
+
+    base, safe = "the first workload", []
+    found = full_numbers.Workloads(
+        order, known, tensors(values_in(problem, task)), options, len(task["workloads"])
+    )
+    for workload in task["workloads"]:
+        patches = patches_of(task, workload)
+        if all(getattr(problem.module, name) == value for name, value in patches.items()):
+            base = workload["name"]
+        else:
+            other = load.Problem.read(path, patches, options.class_name)
+            specs = found.specs(workload["name"], other, tensors(values_in(other, task)))
+            if specs is None:
+                continue
+            own = {u: s for u, s, k in zip(order, specs, known) if s != k}
+            workload.update({"distributions": own} if own else {})
+        safe.append(workload)
+    description["workloads"] = safe
+    if not safe:  # The params have the size of the description.
+        del description["workloads"]
+    return found.notes(base)

@@ -5,8 +5,8 @@ number}}. One of them is measured as describe.py does. Of the others only the sh
 the distributions that depend on them. The description gets `params` and `workloads`, and each
 extent that varies becomes the name of a param.
 
-A workload that cannot be described, or has other arguments than the measured one, is left out with
-a note.
+A workload is left out with a note if it cannot be described, has other arguments than the measured
+one, or is smaller somewhere and the numbers of its inputs are unknown.
 """
 
 import full_numbers
@@ -131,52 +131,41 @@ def choose(path, given, options, entries, notes):
                     take(entry, name, True)
     if not found:
         raise Unfit("size.unknown", "no workload can be described: %s" % "; ".join(left)[:600])
-    if not any(w.timed for w in found):
-        for workload in found:
-            workload.timed = True
     if left:
         notes.append("left out: %s" % ", ".join(left)[:400])
     found.sort(key=lambda w: not w.timed)
     return found[:MOST_WORKLOADS]
 
 
-def extents_for(number, index, base, workload):
-    """Returns the extents of a workload, as a set, that are `number` in another one's inputs."""
-    return {
-        extent
-        for i, (value, other) in enumerate(zip(base.size.inputs, workload.size.inputs))
-        if i != index and hasattr(value, "shape")
-        for own, extent in zip(value.shape, other.shape)
-        if own == number
-    }
-
-
 def look_at_distributions(path, options, chosen, base, description, notes):
-    """Fills Workload.specs with distributions that differ from the description's."""
+    """Fills Workload.specs with distributions that differ from the description's. Returns the
+    workloads with safe ones."""
     arguments = iter(description["inputs"])
     order = [next(arguments) if hasattr(v, "dtype") else None for v in base.size.inputs]
     known = [full_numbers.dependent(a and a["distribution"]) for a in order]
-    until, kept = full_numbers.until(options), {}
-    for workload in chosen if any(known) else []:
-        if workload is base:
-            continue
-        problem = load.Problem.read(path, workload.patches, options.class_name)
-        totals = {}
-        for i, spec in enumerate(known):
-            if spec and spec["kind"] == "offsets":
-                extents = extents_for(spec["total"], i, base, workload)
-                totals.update({i: extents.pop()} if len(extents) == 1 else {})
-        specs, left = full_numbers.specs(problem, known, workload.size.inputs, totals, until)
-        for i in left:
-            kept.setdefault(order[i]["name"], []).append(workload.name)
-            high = known[i].get("high")
-            least = min(extents_for(high, i, base, workload), default=high)
-            if high and known[i]["low"] < least < high:  # It may name elements of a smaller table.
-                specs[i] = {**known[i], "high": least}
-        for argument, spec in zip(order, specs):
-            if spec and spec != argument["distribution"]:
-                workload.specs[argument["name"]] = spec
-    notes += full_numbers.notes_of(kept, base.name)
+    if not any(known):
+        return chosen
+    names = [a and a["name"] for a in order]
+    state = [n for n in base.size.state if all(n in w.size.state for w in chosen)]
+
+    def tensors(workload):
+        size = workload.size
+        return list(size.inputs) + [size.state[n] for n in state] + list(size.outputs)
+
+    found = full_numbers.Workloads(names, known, tensors(base), options, len(chosen) - 1)
+    safe = []
+    for workload in chosen:
+        if workload is not base:
+            problem = load.Problem.read(path, workload.patches, options.class_name)
+            specs = found.specs(workload.name, problem, tensors(workload))
+            if specs is None:
+                continue
+            for argument, spec in zip(order, specs):
+                if spec and spec != argument["distribution"]:
+                    workload.specs[argument["name"]] = spec
+        safe.append(workload)
+    notes += found.notes(base.name)
+    return safe
 
 
 def tensors_of(workload):
@@ -316,7 +305,10 @@ def describe(path, patches, options, describe_one, c_name):
     if others:
         notes.append("other arguments than %s, left out: %s" % (base.name, ", ".join(others)))
         chosen = [w for w in chosen if w.name not in others]
-    look_at_distributions(path, options, chosen, base, description, notes)
+    chosen = look_at_distributions(path, options, chosen, base, description, notes)
+    if not any(w.timed for w in chosen):
+        for workload in chosen:
+            workload.timed = True
     complete(description, chosen, base, c_name)
     description["notes"] = notes + description["notes"]
     return description

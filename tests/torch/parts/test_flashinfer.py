@@ -9,8 +9,10 @@ import sys
 import tempfile
 import types
 import unittest
+from unittest import mock
 
 import describe
+import full_numbers
 import load
 import torch
 from formats import flashinfer, flashinfer_axes, flashinfer_inputs, flashinfer_task
@@ -305,6 +307,41 @@ class Definitions(Folder):
             self.assertEqual((row["kind"], row["low"] < 20), ("integers", True))
             self.assertTrue(0.8 * most < row["high"] <= most)
         self.assertNotIn("distributions", made["workloads"][0])
+
+    def test_unknown_numbers_follow_the_extents(self):
+        own = copy.deepcopy(SCALE)
+        own["custom_inputs_entrypoint"] = "draw"
+        own["axes"] = {"rows": {"type": "var"}, "cols": {"type": "var"}}
+        own["inputs"] = {
+            "x": {"shape": ["rows", "cols"], "dtype": "float32"},
+            "index": {"shape": ["cols"], "dtype": "int32"},
+        }
+        own["outputs"] = {"y": {"shape": ["cols", "cols"], "dtype": "float32"}}
+        own["reference"] = (
+            "import torch\n\ndef run(x, index):\n    return x.index_select(0, index.long())\n"
+            "\ndef draw(axes_and_scalars, device):\n    n = axes_and_scalars['rows'] - 10\n"
+            "    m = axes_and_scalars['cols']\n"
+            "    return {'index': torch.randint(0, n, (m,), device=device).int()}\n"
+        )
+        lines = [scale_line(rows) for rows in (400, 50, 600)]
+        for line in lines:
+            line["axes"]["cols"] = 300
+            line["inputs"] = {"x": {"type": "random"}, "index": {"type": "custom"}}
+        self.trace_set(own, *lines)
+        with mock.patch.object(full_numbers, "MOST_ELEMENTS", 0):
+            made = self.described()
+        (index,) = [a["distribution"] for a in made["inputs"] if a["name"] == "index"]
+        self.assertTrue(300 < index["high"] <= 390, index)
+        rows = [w.get("distributions", {}).get("index", index) for w in made["workloads"]]
+        self.assertEqual([row["high"] for row in rows], [index["high"], 50, index["high"]])
+        # Numbers that exceed all extents: a smaller size could lack their elements.
+        own["reference"] = own["reference"].replace("x.index", "x.repeat(9, 1).index")
+        own["reference"] = own["reference"].replace("['rows'] - 10", "['rows'] * 9 - 10")
+        self.trace_set(own, *lines)
+        with mock.patch.object(full_numbers, "MOST_ELEMENTS", 0):
+            made = self.described()
+        self.assertEqual([w["name"] for w in made["workloads"]], ["rows-400", "rows-600"])
+        self.assertTrue(any("left out: rows-50 " in note for note in made["notes"]))
 
 
 class Safetensors(Folder):
