@@ -31,8 +31,8 @@ typedef struct state {
 /* before the lines of code that a remedy offers (evaluator/torch/load.py) */
 static const char code_start[] = "append it: ";
 
-/* Prints the reason. Lines of code that the remedy offers get lines of their own, so that they can
- * be copied. */
+/* Prints the reason. Lines of code that the remedy offers get lines of their own, not indented, so
+ * that they can be appended to the file. */
 static void print_refusal(FILE *log, const char *task, const char *reason)
 {
     const char *code = strstr(reason, code_start);
@@ -44,7 +44,7 @@ static void print_refusal(FILE *log, const char *task, const char *reason)
     fprintf(log, "%s: %.*s\n", task, (int)(code - reason) - 1, reason);
     for (const char *end; code; code = end ? end + 3 : NULL) {
         end = strstr(code, " / ");
-        fprintf(log, "    %.*s\n", end ? (int)(end - code) : (int)strlen(code), code);
+        fprintf(log, "%.*s\n", end ? (int)(end - code) : (int)strlen(code), code);
     }
 }
 

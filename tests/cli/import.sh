@@ -214,10 +214,11 @@ END
 template='def get_inputs(): return [torch.randn(16, 128)]  # x; their sizes are yours'
 expect 1 import torch gate.py -o "my tasks" --unchecked
 grep -qF "its modules are Gate; choose one: --class Gate; it does not define get_inputs(); for Gate append it:" err || fail "$err"
-grep -qxF "    $template" err || fail "no lines for the class: $err"
+grep -qxF "$template" err || fail "no lines for the class: $err"
 grep -qxF "gate: next: kforge import torch --output 'my tasks' --class Gate --unchecked gate.py" err || fail "no command: $err"
-grep -F "    def " err >>gate.py
-(eval "$(sed -n 's/^gate: next: //p' err)") >out 2>err || fail "the command that goes on: $(cat out err)"
+grep "^def " err >>gate.py
+next=$(sed -n 's/^gate: next: //p' err)
+(eval "$next") >out 2>err || fail "the command that goes on: $(cat out err)"
 [ -e "my tasks/gate/task.json" ] || fail "no task: $(cat out err)"
 cat >several.py <<'END'
 import torch
@@ -238,10 +239,10 @@ class Decoder(torch.nn.Module):
 END
 expect 1 import torch several.py -o made --json
 json '"its modules are Encoder, Decoder; choose one: --class Encoder; it does not define get_inputs(); for Encoder append it: def get_inputs(): return [torch.randn(16, 128), torch.randn(16, 128)]  # x, mask;" in o["problems"][0]["reason"]'
-grep -qxF "    def get_init_inputs(): return [128]  # width" err || fail "no lines for the constructor: $err"
+grep -qxF "def get_init_inputs(): return [128]  # width" err || fail "no lines for the constructor: $err"
 grep -qxF "several: next: kforge import torch --output made --class Encoder --json several.py" err || fail "$err"
 expect 1 import torch several.py --class Decoder
-grep -qxF "    $template" err && grep -qxF "several: next: kforge import torch --class Decoder several.py" err || fail "$err"
+grep -qxF "$template" err && grep -qxF "several: next: kforge import torch --class Decoder several.py" err || fail "$err"
 # With its inputs a file lacks only the choice, and one without modules has nothing to choose.
 echo "def get_inputs(): return [torch.randn(16, 128)]" >>several.py
 expect 1 import torch several.py -o made
