@@ -533,6 +533,7 @@ bool kf_search_run(kf_store *store, const kf_task *task, const char *run,
     if (begun) {
         /* After a failure the stored state is consistent, while the state in memory may include
          * an attempt that was not stored. */
+        s->clock.ended = kf_now();
         kf_autofree char *state = ran ? kf_state_json(s) : NULL;
         kf_run_status status = !ran || result->end == KF_SEARCH_STOPPED ? KF_RUN_FAILED
                                : result->end == KF_SEARCH_INTERRUPTED   ? KF_RUN_INTERRUPTED
