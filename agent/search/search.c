@@ -501,6 +501,9 @@ static void drop_refused(kf_search *s, kf_search_result *result)
         s->progress.calls || s->settings->bench ||
         !kf_store_delete_empty_run(s->store, s->progress.run, NULL))
         return;
+    /* The user has seen its id. */
+    kf_search_notify(s, KF_SEARCH_NEWS, "nothing was judged, so run %s is not stored",
+                     s->progress.run);
     result->settled = true;
     s->progress.run[0] = '\0';
 }

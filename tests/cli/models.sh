@@ -81,11 +81,13 @@ endless() {
     FAKE_LOG=$work/endless.log FAKE_FREE=0 FAKE_GO=$work/never expect "$status" optimize "$task" \
         --workers "$fake" --store early.db "$@"
 }
+said() { grep -q "$@" err; }
 sql() {
     python3 -c 'import sqlite3, sys
 print(*sum(sqlite3.connect(sys.argv[1]).execute(sys.argv[2]), ()))' "$@"
 }
 calls_of() { sql "$1" "select count(*) from model_call"; }
+named=
 while IFS='|' read -r model words; do
     GEMINI_API_KEY=$key endless 3 --time 300s --model "$model"
     case $err in *"$words"*"no more calls"*) ;; *) fail "$model: $err" ;; esac
@@ -94,6 +96,9 @@ while IFS='|' read -r model words; do
     # It has nothing to resume, and the list of runs does not show it.
     [ "$(calls_of early.db) $(sql early.db "select count(*) from run")" = "0 0" ] || fail "$model: a run was stored"
     case $out in *resume*) fail "$model: $out" ;; esac
+    id=$(sed -n 's/^run \([^ ]*\) on .*/\1/p' err)
+    [ -z "$id" ] || said "nothing was judged, so run $id is not stored" || fail "$model: $err"
+    [ -z "$id" ] || named=yes
 done <<END
 m@$(at unauthorized-early)|status 401: Incorrect API key provided: Bearer [key]; check the key in
 m@$(at status-403)|status 403: as the test asked; check the key in KFORGE_API_KEY
@@ -105,6 +110,7 @@ m@http://127.0.0.1:1/v1|check the address http://127.0.0.1:1/v1, and that its se
 m@https://no.such.host.invalid/v1|check the address https://no.such.host.invalid/v1
 fallback:m@$(at no_model) then m@$(at status-403)|status 403
 END
+[ "$named" ] || fail "no run was named before its refusal"
 # Without a run its result has none.
 endless 3 --time 300s --json --model "m@$(at status-403)"
 json 'o["run"] is None and o["resume"] is None and "status 403" in o["reason"]'
@@ -116,7 +122,6 @@ case $err in *"status 401"*"check the key in KFORGE_API_KEY"*"no more calls"*) ;
 # A server that can't be asked now, and one that refuses the small question only, are asked later.
 # Of several models the others go on.
 asked() { [ "$(requests "$1")" = 1 ]; }
-said() { grep -q "$@" err; }
 later() { # SERVER OPTION…: runs until the server was asked and the baseline is judged
     local server=$1 pid
     shift
