@@ -282,8 +282,10 @@ void kf_models_count_failure(kf_search *s, int index, const kf_error *error, con
     if (is_new_kind(&model->failure, why))
         kf_search_notify(s, KF_SEARCH_NEWS, "model %s: a call failed: %.500s",
                          kf_models_shown(model->name), why);
-    /* A failed episode of an agent takes no retries, and the next one may do better. */
-    if (!s->progress.replies && model->failures >= MODEL_SILENT && !kf_is_agent(s, index)) {
+    /* A failed episode of an agent takes no retries, and the next one may do better. A call in
+     * flight may still get the first reply. */
+    if (!s->progress.replies && model->failures >= MODEL_SILENT && !kf_is_agent(s, index) &&
+        !kf_calls_count(&s->calls, index)) {
         char text[800];
         snprintf(text, sizeof text,
                  "%d calls in a row failed, and no reply has come; the last: %.500s; check it with "
