@@ -104,7 +104,31 @@ static void append_value(kf_buffer *out, const kf_option *option, const void *se
     }
 }
 
-char *kf_command_line(const kf_command *command, const void *settings,
+/* True if the option has its default. A duration in another unit than its default's counts as
+ * changed. */
+static bool is_default(const kf_option *option, const void *settings)
+{
+    const void *place = (const char *)settings + option->offset;
+    const char *fallback = option->fallback;
+    switch (option->type) {
+    case KF_OPTION_FLAG: return *(const bool *)place == (fallback && strcmp(fallback, "true") == 0);
+    case KF_OPTION_LIST: return !((const kf_option_list *)place)->count;
+    case KF_OPTION_INTEGER:
+        return fallback && strtod(fallback, NULL) == (double)*(const int64_t *)place;
+    case KF_OPTION_NUMBER:
+    case KF_OPTION_DURATION: return fallback && strtod(fallback, NULL) == *(const double *)place;
+    case KF_OPTION_TEXT:
+    case KF_OPTION_DEVICE:
+    case KF_OPTION_CHOICE:
+    case KF_OPTION_PATH: {
+        const char *word = *(const char *const *)place;
+        return fallback ? word && strcmp(word, fallback) == 0 : !word;
+    }
+    }
+    return false;
+}
+
+char *kf_command_line(const kf_command *command, const void *settings, kf_command_options which,
                       const kf_command_word *instead, const char *const *arguments,
                       size_t argument_count, kf_error *error)
 {
@@ -113,9 +137,9 @@ char *kf_command_line(const kf_command *command, const void *settings,
     for (const kf_option *option = command->options; option && option->name; option++) {
         const kf_command_word *word = instead;
         while (word->name && strcmp(word->name, option->name) != 0) word++;
-        if (!word->name)
+        if (!word->name && (which == KF_COMMAND_ALL || !is_default(option, settings)))
             append_value(&out, option, settings);
-        else if (word->text)
+        else if (word->name && word->text)
             kf_command_append_option(&out, option->name, word->text);
     }
     bool dashes = false;

@@ -222,7 +222,7 @@ static char *command_of(const settings *s, const kf_invocation *invocation, kf_s
         {"dedup", options->dedup ? "on" : "off"},
         {NULL, NULL},
     };
-    return kf_command_line(&kf_command_export, s, instead, stores, count, error);
+    return kf_command_line(&kf_command_export, s, KF_COMMAND_ALL, instead, stores, count, error);
 }
 
 static bool add_card(const settings *s, const kf_invocation *invocation, kf_store *store,

@@ -6,6 +6,7 @@
 #include "import.h"
 #include "kforge/file.h"
 #include "output.h"
+#include "shell_command.h"
 #include "table.h"
 
 typedef struct settings {
@@ -16,30 +17,53 @@ typedef struct settings {
     bool link, compiled, force, json, multi, unchecked;
 } settings;
 
+extern const kf_command kf_command_import_torch;
+
 /* ---- what came of it ------------------------------------------------------------------------- */
 
 typedef struct state {
     const kf_invocation *invocation;
+    const settings *settings;
     const kf_import_suite *suite;
     size_t done;
 } state;
 
-/* Prints the reason. Lines of code that the remedy offers (evaluator/torch/load.py) get lines of
- * their own, so that they can be copied. */
+/* before the lines of code that a remedy offers (evaluator/torch/load.py) */
+static const char code_start[] = "append it: ";
+
+/* Prints the reason. Lines of code that the remedy offers get lines of their own, not indented, so
+ * that they can be appended to the file. */
 static void print_refusal(FILE *log, const char *task, const char *reason)
 {
-    static const char start[] = "append it: ";
-    const char *code = strstr(reason, start);
+    const char *code = strstr(reason, code_start);
     if (!code) {
         fprintf(log, "%s: %s\n", task, reason);
         return;
     }
-    code += strlen(start);
+    code += strlen(code_start);
     fprintf(log, "%s: %.*s\n", task, (int)(code - reason) - 1, reason);
     for (const char *end; code; code = end ? end + 3 : NULL) {
         end = strstr(code, " / ");
-        fprintf(log, "    %.*s\n", end ? (int)(end - code) : (int)strlen(code), code);
+        fprintf(log, "%.*s\n", end ? (int)(end - code) : (int)strlen(code), code);
     }
+}
+
+/* Prints the command that goes on with a file that lacks a class or lines. */
+static void print_next(const state *s, const kf_import_problem *problem,
+                       const kf_import_result *result)
+{
+    if (strcmp(s->suite->name, "torch") != 0) return;
+    if (!*result->offered && !strstr(result->reason, code_start)) return;
+    const char *class_name = *result->offered ? result->offered : s->settings->class_name;
+    const kf_command_word instead[] = {
+        {"class", strcmp(class_name, "Model") == 0 ? NULL : class_name},
+        {NULL, NULL},
+    };
+    bool alone = s->suite->count == 1;
+    const char *file = alone ? s->invocation->arguments[0] : problem->path;
+    kf_autofree char *line = kf_command_line(&kf_command_import_torch, s->settings,
+                                             KF_COMMAND_CHANGED, instead, &file, 1, NULL);
+    if (line) fprintf(s->invocation->log, "%s: next: %s\n", problem->task, line);
 }
 
 static void tell_progress(void *context, const kf_import_problem *problem,
@@ -51,8 +75,10 @@ static void tell_progress(void *context, const kf_import_problem *problem,
         fprintf(s->invocation->log, KF_STYLE_CLEAR "%zu of %zu  %s%s", s->done, s->suite->count,
                 problem->task, s->done == s->suite->count ? "\n" : "");
     bool shown = !s->invocation->terminal || s->suite->count == 1;
-    if (shown && result->status >= KF_IMPORT_UNFIT)
+    if (shown && result->status >= KF_IMPORT_UNFIT) {
         print_refusal(s->invocation->log, problem->task, result->reason);
+        print_next(s, problem, result);
+    }
     fflush(s->invocation->log);
 }
 
@@ -200,7 +226,7 @@ static int import(const settings *s, const kf_invocation *invocation, const kf_i
                                        .unchecked = s->unchecked,
                                        .aliasing = s->aliasing,
                                        .device = s->device};
-    state progress = {.invocation = invocation, .suite = suite};
+    state progress = {.invocation = invocation, .settings = s, .suite = suite};
     double started = kf_now();
     bool good = kf_import_run(suite, &options, results, tell_progress, &progress,
                               invocation->interrupts, error);

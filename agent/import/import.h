@@ -197,6 +197,8 @@ typedef struct kf_import_result {
     kf_import_status status;
     char rule[64];
     char reason[1024];
+    /* class that the reason offers instead of the missing one; or "" */
+    char offered[128];
     char *notes; /* joined by "; "; or "" */
     /* "batch_size=4 dim=1024"; or "" */
     char *patches;

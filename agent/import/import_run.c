@@ -15,6 +15,9 @@
 #include "kforge/task.h"
 #include "torch_tool.h"
 
+/* longest reason of a refusal */
+#define REASON_LETTERS 1000
+
 const char *kf_import_status_name(kf_import_status status)
 {
     static const char *const names[] = {[KF_IMPORT_NOT_TRIED] = "not_tried",
@@ -61,7 +64,7 @@ static void refuse(kf_import_result *result, kf_import_status status, const char
 {
     result->status = status;
     snprintf(result->rule, sizeof result->rule, "%.60s", rule);
-    snprintf(result->reason, sizeof result->reason, "%.1000s", reason);
+    snprintf(result->reason, sizeof result->reason, "%.*s", REASON_LETTERS, reason);
 }
 
 /* Cuts off what only the description reads. The task has it in its own words. */
@@ -163,6 +166,33 @@ static bool take_ready(const kf_import_suite *suite, const kf_import_problem *pr
     return true;
 }
 
+/* Adds to a refusal for a missing class the lines that the offered class still needs from the file
+ * (evaluator/torch/load.py words both). So one call says all. */
+static void offer_class(const char *text, const kf_describe_request *asked, const kf_error *reason,
+                        kf_import_result *result, const volatile int *stop)
+{
+    static const char choice[] = "; choose one: --class ", lines[] = "append it: ";
+    const char *class_name = strstr(reason->text, choice);
+    if (!class_name) return;
+    class_name += strlen(choice);
+    if (strlen(class_name) >= sizeof result->offered) return;
+    snprintf(result->offered, sizeof result->offered, "%s", class_name);
+    /* With inputs the module would be measured, which takes long and is not wanted yet. */
+    if (strstr(text, "def get_inputs(")) return;
+    kf_describe_request request = *asked;
+    kf_error more = {0};
+    request.class_name = result->offered;
+    kf_auto(cJSON) description = kf_describe(&request, stop, &more);
+    const char *code = description ? NULL : strstr(more.text, lines);
+    if (!code) return;
+    kf_autobuffer both = {0};
+    kf_buffer_format(&both, "%s; it does not define get_inputs(); for %s %s", reason->text,
+                     class_name, code);
+    /* Lines that are cut off are no use. */
+    if (both.data && both.size <= REASON_LETTERS)
+        refuse(result, KF_IMPORT_FAILED, "file", both.data);
+}
+
 /* Describes a problem. Fills `out` if it can become a task. Returns false on an error that affects
  * all problems. */
 static bool describe_one(const kf_import_suite *suite, const kf_import_problem *problem,
@@ -187,7 +217,11 @@ static bool describe_one(const kf_import_suite *suite, const kf_import_problem *
                                          .memory_bytes = options->memory_bytes,
                                          .strict = options->strict};
     kf_auto(cJSON) description = kf_describe(&request, stop, &reason);
-    if (!description) return take_error(result, &reason, "file", error);
+    if (!description) {
+        if (!take_error(result, &reason, "file", error)) return false;
+        offer_class(text, &request, &reason, result, stop);
+        return true;
+    }
     const cJSON *unfit = cJSON_GetObjectItemCaseSensitive(description, "unfit");
     if (cJSON_IsObject(unfit)) {
         kf_autobuffer why = {0};

@@ -501,6 +501,9 @@ static void drop_refused(kf_search *s, kf_search_result *result)
         s->progress.calls || s->settings->bench ||
         !kf_store_delete_empty_run(s->store, s->progress.run, NULL))
         return;
+    /* The user has seen its id. */
+    kf_search_notify(s, KF_SEARCH_NEWS, "nothing was judged, so run %s is not stored",
+                     s->progress.run);
     result->settled = true;
     s->progress.run[0] = '\0';
 }
@@ -533,6 +536,7 @@ bool kf_search_run(kf_store *store, const kf_task *task, const char *run,
     if (begun) {
         /* After a failure the stored state is consistent, while the state in memory may include
          * an attempt that was not stored. */
+        s->clock.ended = kf_now();
         kf_autofree char *state = ran ? kf_state_json(s) : NULL;
         kf_run_status status = !ran || result->end == KF_SEARCH_STOPPED ? KF_RUN_FAILED
                                : result->end == KF_SEARCH_INTERRUPTED   ? KF_RUN_INTERRUPTED

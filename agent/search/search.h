@@ -189,6 +189,10 @@ bool kf_search_preview(kf_store *store, const kf_task *task, const char *run,
                        const kf_search_settings *settings, const char *hardware, const char *step,
                        kf_search_preview_text *text, kf_error *error);
 
+/* Reads the seconds that a run took, as --time counts them: the sum over its sessions. NaN if its
+ * state has no such figure. */
+bool kf_search_run_seconds(kf_store *store, const char *run, double *seconds, kf_error *error);
+
 /* True if a second measurement does not confirm the first one of a candidate: it failed, the two
  * measurements disagree, or the second figure is clearly lower. */
 bool kf_search_refutes(kf_interval first, kf_status status, bool reverified, kf_interval second);

@@ -29,7 +29,8 @@ static bool sampled(const kf_search *s)
 
 double kf_search_elapsed(const kf_search *s)
 {
-    return s->clock.elapsed_before + (s->clock.started > 0 ? kf_now() - s->clock.started : 0);
+    double now = s->clock.ended > 0 ? s->clock.ended : kf_now();
+    return s->clock.elapsed_before + (s->clock.started > 0 ? now - s->clock.started : 0);
 }
 
 int64_t kf_search_position(const kf_search *s)

@@ -13,8 +13,10 @@
 /* The rule of models that fail. A failure that stays (a wrong key, name or address, no such
  * command) ends a model that has never answered at once. Any other call without a candidate counts,
  * whether it failed, hung or gave a reply without code: after so many in a row a model gets no more
- * calls. The run ends with its last model. */
+ * calls. Before the first reply of the run fewer failures suffice, because each had all its
+ * retries. The run ends with its last model. */
 #define MODEL_USELESS 8
+#define MODEL_SILENT 3
 /* candidates in a row that were judged before, after which a model gets no more calls */
 #define MODEL_REPEATS 40
 /* seconds of pause after a failure; they double with each further one */
@@ -280,6 +282,18 @@ void kf_models_count_failure(kf_search *s, int index, const kf_error *error, con
     if (is_new_kind(&model->failure, why))
         kf_search_notify(s, KF_SEARCH_NEWS, "model %s: a call failed: %.500s",
                          kf_models_shown(model->name), why);
+    /* A failed episode of an agent takes no retries, and the next one may do better. A call in
+     * flight may still get the first reply. */
+    if (!s->progress.replies && model->failures >= MODEL_SILENT && !kf_is_agent(s, index) &&
+        !kf_calls_count(&s->calls, index)) {
+        char text[800];
+        snprintf(text, sizeof text,
+                 "%d calls in a row failed, and no reply has come; the last: %.500s; check it with "
+                 "kforge doctor --model",
+                 model->failures, why);
+        kf_models_give_up(s, index, false, text);
+        return;
+    }
     model->not_before =
         kf_now() + fmin(FIRST_PAUSE * (double)(1 << (model->failures - 1)), LONGEST_PAUSE);
     count_call(s, index, why);

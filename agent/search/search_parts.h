@@ -347,6 +347,8 @@ typedef struct kf_verification {
 typedef struct kf_run_clock {
     /* kf_now at the start of this session; 0: before it */
     double started;
+    /* kf_now at its end; 0: before it */
+    double ended;
     /* seconds of earlier sessions */
     double elapsed_before;
     /* The user knows how many candidates an earlier run judged. */

@@ -1,4 +1,5 @@
 /* Reads the state that search_state.c wrote. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -280,4 +281,14 @@ bool kf_state_restore(kf_search *s, kf_error *error)
     if (!size) return kf_rebuild(s, NULL, 0, error);
     kf_auto(cJSON) json = kf_json_parse(text, size, STATE_BYTES, "state of the run", error);
     return json && read_state(s, json, error);
+}
+
+bool kf_search_run_seconds(kf_store *store, const char *run, double *seconds, kf_error *error)
+{
+    kf_autofree char *text = NULL;
+    size_t size;
+    if (!kf_store_run_state(store, run, &text, &size, error)) return false;
+    kf_auto(cJSON) state = size ? cJSON_ParseWithLength(text, size) : NULL;
+    *seconds = kf_json_get_number(state, "elapsed", NAN);
+    return true;
 }

@@ -201,4 +201,54 @@ cp robust/tasks/scale/func_backward.py robust/tasks/scale/func_forward.py
 echo '{' >robust/tasks/scale/config_forward.json
 expect 2 import robust-kbench robust -o made
 complains "config_forward.json"
+# A file without get_inputs() gets the classes, lines for the one that is offered, and the command
+# that goes on, all from one call. With these lines that command works.
+cat >gate.py <<'END'
+import torch
+
+
+class Gate(torch.nn.Module):
+    def forward(self, x):
+        return torch.sigmoid(x) * x
+END
+template='def get_inputs(): return [torch.randn(16, 128)]  # x; their sizes are yours'
+expect 1 import torch gate.py -o "my tasks" --unchecked
+grep -qF "its modules are Gate; choose one: --class Gate; it does not define get_inputs(); for Gate append it:" err || fail "$err"
+grep -qxF "$template" err || fail "no lines for the class: $err"
+grep -qxF "gate: next: kforge import torch --output 'my tasks' --class Gate --unchecked gate.py" err || fail "no command: $err"
+grep "^def " err >>gate.py
+next=$(sed -n 's/^gate: next: //p' err)
+(eval "$next") >out 2>err || fail "the command that goes on: $(cat out err)"
+[ -e "my tasks/gate/task.json" ] || fail "no task: $(cat out err)"
+cat >several.py <<'END'
+import torch
+
+
+class Encoder(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.layer = torch.nn.Linear(width, width)
+
+    def forward(self, x, mask):
+        return self.layer(x) * mask
+
+
+class Decoder(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+END
+expect 1 import torch several.py -o made --json
+json '"its modules are Encoder, Decoder; choose one: --class Encoder; it does not define get_inputs(); for Encoder append it: def get_inputs(): return [torch.randn(16, 128), torch.randn(16, 128)]  # x, mask;" in o["problems"][0]["reason"]'
+grep -qxF "def get_init_inputs(): return [128]  # width" err || fail "no lines for the constructor: $err"
+grep -qxF "several: next: kforge import torch --output made --class Encoder --json several.py" err || fail "$err"
+expect 1 import torch several.py --class Decoder
+grep -qxF "$template" err && grep -qxF "several: next: kforge import torch --class Decoder several.py" err || fail "$err"
+# With its inputs a file lacks only the choice, and one without modules has nothing to choose.
+echo "def get_inputs(): return [torch.randn(16, 128)]" >>several.py
+expect 1 import torch several.py -o made
+grep -q "choose one: --class Encoder$" err && grep -qxF "several: next: kforge import torch --output made --class Encoder several.py" err || fail "$err"
+echo "import torch" >empty/none.py
+expect 1 import torch empty
+grep -qF "none.py: it does not define class Model; expected class Model(nn.Module)" err || fail "$err"
+grep -q "next:" err && fail "a next step without a class: $err"
 finish

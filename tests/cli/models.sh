@@ -81,11 +81,13 @@ endless() {
     FAKE_LOG=$work/endless.log FAKE_FREE=0 FAKE_GO=$work/never expect "$status" optimize "$task" \
         --workers "$fake" --store early.db "$@"
 }
+said() { grep -q "$@" err; }
 sql() {
     python3 -c 'import sqlite3, sys
 print(*sum(sqlite3.connect(sys.argv[1]).execute(sys.argv[2]), ()))' "$@"
 }
 calls_of() { sql "$1" "select count(*) from model_call"; }
+named=
 while IFS='|' read -r model words; do
     GEMINI_API_KEY=$key endless 3 --time 300s --model "$model"
     case $err in *"$words"*"no more calls"*) ;; *) fail "$model: $err" ;; esac
@@ -94,6 +96,9 @@ while IFS='|' read -r model words; do
     # It has nothing to resume, and the list of runs does not show it.
     [ "$(calls_of early.db) $(sql early.db "select count(*) from run")" = "0 0" ] || fail "$model: a run was stored"
     case $out in *resume*) fail "$model: $out" ;; esac
+    id=$(sed -n 's/^run \([^ ]*\) on .*/\1/p' err)
+    [ -z "$id" ] || said "nothing was judged, so run $id is not stored" || fail "$model: $err"
+    [ -z "$id" ] || named=yes
 done <<END
 m@$(at unauthorized-early)|status 401: Incorrect API key provided: Bearer [key]; check the key in
 m@$(at status-403)|status 403: as the test asked; check the key in KFORGE_API_KEY
@@ -105,6 +110,7 @@ m@http://127.0.0.1:1/v1|check the address http://127.0.0.1:1/v1, and that its se
 m@https://no.such.host.invalid/v1|check the address https://no.such.host.invalid/v1
 fallback:m@$(at no_model) then m@$(at status-403)|status 403
 END
+[ "$named" ] || fail "no run was named before its refusal"
 # Without a run its result has none.
 endless 3 --time 300s --json --model "m@$(at status-403)"
 json 'o["run"] is None and o["resume"] is None and "status 403" in o["reason"]'
@@ -116,7 +122,6 @@ case $err in *"status 401"*"check the key in KFORGE_API_KEY"*"no more calls"*) ;
 # A server that can't be asked now, and one that refuses the small question only, are asked later.
 # Of several models the others go on.
 asked() { [ "$(requests "$1")" = 1 ]; }
-said() { grep -q "$@" err; }
 later() { # SERVER OPTION…: runs until the server was asked and the baseline is judged
     local server=$1 pid
     shift
@@ -197,8 +202,9 @@ END
 [ -e asked ] && fail "the command was asked before the baseline was judged"
 [ "$(requests limited)" = 0 ] || fail "$(requests limited) requests against the budget"
 
-# One rule for models that fail: at once if the failure stays, otherwise after 8 calls in a row
-# without a candidate. The run ends with its last model, in words, with status 3.
+# One rule for models that fail: at once if the failure stays, after 3 failed calls in a row while the
+# run has no reply, otherwise after 8 calls in a row without a candidate. The run ends with its last
+# model, in words, with status 3.
 rule() {
     local calls=$1 words=$2 spec=$3
     rm -f rule.db*
@@ -206,6 +212,7 @@ rule() {
         --store rule.db
     case $err in *"$words"*) ;; *) fail "$spec: $err" ;; esac
     case $calls:$err in
+    3:*"3 calls in a row failed, and no reply has come; the last: "*"; check it with kforge doctor --model. It gets no more calls"*) ;;
     [89]:*"8 calls in a row without a candidate"* | 1:*"gets no more calls"*) ;;
     *) fail "$spec: $err" ;;
     esac
@@ -224,8 +231,13 @@ rule 1 "m@http://127.0.0.1:1/" "$quick:m@http://127.0.0.1:1/v1"
 expect 2 optimize "$task" --workers "$fake" --model "exec:no-such-command-here" --store rule.db
 rule 8 "empty" "$quick:m@$(at empty)"
 rule 8 "code" "$quick:m@$(at talk)"
-rule 8 "status 7" "exec:exit 7"
-rule 8 "no reply within" "exec,timeout=0.05:sleep 100"
+rule 3 "status 7" "exec:exit 7"
+rule 3 "status 500: as the test asked" "$quick:m@$(at status-500)"
+rule 3 "check it with" "$quick:m@$(at closed)"
+# Each of them has all its retries. The small question before the first call has none.
+rule 3 "status 502: as the test asked" "compatible,retries=2,backoff=0.001:m@$(at status-502)"
+case $(requests status-502) in 9 | 10) ;; *) fail "$(requests status-502) requests for 3 calls" ;; esac
+rule 3 "no reply within" "exec,timeout=0.05:sleep 100"
 rule 8 "empty" "exec:true"
 # A server that fails or hangs is asked less and less often. Its first failure is shown at once, and
 # a run without any reply ends with status 3.
@@ -256,7 +268,7 @@ exit 1
 END
 expect 3 optimize "$task" --workers "$fake" --strategy sample --time 300s --store words.db \
     --model "exec:sh $work/words.sh"
-[ "$(cat count)" = 8 ] && [ "$(grep -c "a call failed" <<<"$err")" = 2 ] || fail "not 2 lines: $err"
+[ "$(cat count)" = 3 ] && [ "$(grep -c "a call failed" <<<"$err")" = 2 ] || fail "not 2 lines: $err"
 # The user hears of silence before a call ends, and of a failure before it is tried again. --time
 # ends both.
 again=compatible,parallel=1,backoff=0.001

@@ -342,24 +342,35 @@ static void models_are_told_what_was_of_no_use(void **state)
     }
 }
 
+/* Fails after its first reply, or from its first call on. */
 static void failing_model_stops_the_run(void **state)
 {
     fixture *f = *state;
     make_task(f, (const char *const[]){"#pragma fake: speed 1.5\n", NULL});
-    search(f, &(kf_search_settings){.declared_flags = true,
-                                    .seed = 1,
-                                    .models = (const char *const[]){"exec:echo no key >&2; exit 7"},
-                                    .model_count = 1});
-    assert_int_equal(f->result.end, KF_SEARCH_STOPPED);
-    if (!strstr(f->result.why.text, "8 calls in a row without a candidate") ||
-        !strstr(f->result.why.text, "no key"))
-        fail_msg("%s", f->result.why.text);
-    /* The best so far is verified. */
-    assert_near(best_of(f), 1.5);
-    assert_true(f->result.progress.best_reverified);
-    kf_autoresult kf_store_run run = {0};
-    assert_true(kf_store_find_run(f->store, f->result.progress.run, &run, &f->error));
-    assert_int_equal(run.status, KF_RUN_FAILED);
+    for (int replies = 0; replies < 2; replies++) {
+        kf_autofree char *model = NULL;
+        assert_true(asprintf(&model,
+                             "exec:cd %s; test -e asked || test %d = 0 && { echo no key >&2; "
+                             "exit 7; }; touch asked; echo '```cuda'; echo '#pragma fake: speed "
+                             "1.1'; echo 'void toy() {}'; echo '```'",
+                             f->folder, replies) > 0);
+        search(f, &(kf_search_settings){.declared_flags = true,
+                                        .seed = 1,
+                                        .models = (const char *const[]){model},
+                                        .model_count = 1});
+        assert_int_equal(f->result.end, KF_SEARCH_STOPPED);
+        assert_int_equal(f->result.progress.calls, replies ? 9 : 3);
+        if (!strstr(f->result.why.text,
+                    replies ? "8 calls in a row without a candidate" : "3 calls in a row failed") ||
+            !strstr(f->result.why.text, "no key"))
+            fail_msg("%s", f->result.why.text);
+        assert_near(best_of(f), 1.5);
+        /* Without any reply the run ends at once. */
+        if (replies) assert_true(f->result.progress.best_reverified);
+        kf_autoresult kf_store_run run = {0};
+        assert_true(kf_store_find_run(f->store, f->result.progress.run, &run, &f->error));
+        assert_int_equal(run.status, KF_RUN_FAILED);
+    }
 }
 
 static void tokens_and_money_end_a_run(void **state)
