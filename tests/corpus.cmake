@@ -16,10 +16,6 @@ foreach(file IN LISTS files)
 endforeach()
 # It fills the memory of a build twice. gemm.huge_object is of its kind.
 kf_tier(full corpus.hostile.vecadd.template_bomb)
-# On a busy machine the judge wakes too late to look into its short batches, and believes it.
-if(TEST corpus.hostile.softmax.early_if_called_soon)
-  set_tests_properties(corpus.hostile.softmax.early_if_called_soon PROPERTIES RUN_SERIAL TRUE)
-endif()
 # Several in one process, the next ones built while one is judged.
 add_test(NAME corpus.together COMMAND ${corpus_command} honest/tgemm/)
 set_tests_properties(corpus.together PROPERTIES TIMEOUT 300 ENVIRONMENT "${corpus_environment}")

@@ -2,6 +2,7 @@
 #include "runner_process_internal.h"
 
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/prctl.h>
@@ -9,10 +10,14 @@
 #include <time.h>
 
 #include "kforge/file.h"
+#include "light_sleeper.h"
 
 /* The judge waits actively for the first part of a batch. Most batches are shorter. */
 #define SPIN_SECONDS 0.1
 #define PING_SPIN_SECONDS 0.002
+/* seconds at a time that a look waits for the request */
+#define SHORTEST_NAP 20e-6
+#define LONGEST_NAP 1e-3
 
 /* Returns the processor time of all threads of the runner, 0 if unknown. */
 static double processor_seconds(const kf_runner *runner)
@@ -37,8 +42,44 @@ static bool go_to_launcher(cpu_set_t *before)
     return sched_setaffinity(0, sizeof first, &first) == 0;
 }
 
-/* `own` NULL, or the processors that this thread had before it went to the launcher's. */
-static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch, const cpu_set_t *own)
+/* A look at a batch, by a thread that has slept before. It is woken before the runner is. Between
+ * ping and request nothing is added, because a candidate could measure that. */
+typedef struct look {
+    kf_runner *runner;
+    kf_batch *batch;
+    /* when the request was sent; 0 before, INFINITY if it will not be */
+    double started;
+    kf_light_sleeper *sleeper;
+} look;
+
+static void look_later(void *context)
+{
+    look *l = context;
+    kf_batch *batch = l->batch;
+    double started, nap = fmax(batch->running_after / 2, SHORTEST_NAP);
+    for (;;) {
+        __atomic_load(&l->started, &started, __ATOMIC_SEQ_CST);
+        if (started > 0) break;
+        nanosleep(&(struct timespec){.tv_nsec = (long)(1e9 * fmin(nap, LONGEST_NAP))}, NULL);
+    }
+    if (started < INFINITY && !kf_runner_answers_before(l->runner, started + batch->running_after))
+        batch->running(batch->running_context);
+}
+
+static void end_look(look *l)
+{
+    const double never = INFINITY;
+    double none = 0;
+    __atomic_compare_exchange(&l->started, &none, &never, false, __ATOMIC_SEQ_CST,
+                              __ATOMIC_SEQ_CST);
+    kf_light_sleeper_end(l->sleeper);
+    l->sleeper = NULL;
+}
+
+/* `own` NULL, or the processors that this thread had before it went to the launcher's. `looker`
+ * NULL, or what begins with the batch. */
+static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch, const cpu_set_t *own,
+                                 look *looker)
 {
     kf_wire_answer answer;
     kf_wire_command ping = {.type = KF_WIRE_PING, .flags = batch->keep ? 0 : KF_WIRE_FORGET};
@@ -59,6 +100,7 @@ static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch, const cpu_s
     /* Before the clock starts. */
     kf_runner_timeout_watch(&runner_timeout, kf_sandbox_pid(runner->sandbox));
     double worked = processor_seconds(runner), woken_at = kf_now();
+    if (looker) kf_light_sleeper_wake(looker->sleeper);
     /* The judge does not sleep during the ping if it will not sleep after it: a processor that
      * comes out of deep sleep is slow at first. */
     if (batch->answered) runner->awake_until = woken_at + PING_SPIN_SECONDS;
@@ -75,15 +117,16 @@ static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch, const cpu_s
     runner->awake_until = batch->answered ? started + SPIN_SECONDS : 0;
     runner_timeout.looked = started;
     if (batch->begun) batch->begun(batch->begun_context);
+    if (looker) __atomic_store(&looker->started, &started, __ATOMIC_SEQ_CST);
     batch->maps = NULL;
     runner->look.batch = batch->look_at > 0 ? batch : NULL;
     runner->look.began = started;
     runner->look.after = batch->look_at;
     event = kf_runner_request(runner, &command, batch->order, batch->count * sizeof *batch->order,
                               -1, &runner_timeout);
-    if (event == KF_RUNNER_OK && batch->running &&
-        (batch->running_after <= 0 ||
-         !kf_runner_answers_before(runner, started + batch->running_after))) {
+    if (looker) {
+        end_look(looker);
+    } else if (event == KF_RUNNER_OK && batch->running) {
         /* A judge with something to do in the batch needs another processor for that. */
         if (own) sched_setaffinity(0, sizeof *own, own);
         batch->running(batch->running_context);
@@ -121,10 +164,16 @@ static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch, const cpu_s
 kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch)
 {
     cpu_set_t before;
+    look looker = {.runner = runner, .batch = batch};
+    bool looks = batch->running && batch->running_after > 0;
+    if (looks) looker.sleeper = kf_light_sleeper_start(look_later, &looker, runner->at_launcher);
+    if (looks && !looker.sleeper) return kf_runner_fail(runner, "cannot start a thread");
     bool moved = runner->at_launcher && go_to_launcher(&before);
     bool bound = batch->answered && runner->frozen &&
                  kf_launch_affinity_bind(&runner->affinity, kf_sandbox_pid(runner->sandbox));
-    kf_runner_event event = run_batch(runner, batch, moved ? &before : NULL);
+    kf_runner_event event =
+        run_batch(runner, batch, moved ? &before : NULL, looks ? &looker : NULL);
+    end_look(&looker);
     if (event == KF_RUNNER_OK && batch->answered) {
         /* Only runners without a deadline: a candidate could choose its waking time. */
         if (!runner->limits.deadline) kf_cpu_idle_guard_note(runner->idle_guard, batch->waking);

@@ -1,7 +1,9 @@
 // Does all calls of a batch in the first one, if that came soon after the judge's last message, as
-// if no judge looks on. The others dawdle.
+// if no judge looks on. The others dawdle. On a busy machine none comes so soon, and each call does
+// its own work, four times.
 // rule: T9
-// expect: cheating calls.early
+// expect: cheating calls.early | correct
+// at-most: 1.3
 // mode: timed
 // devices: cpu
 #include <cuda_runtime.h>
@@ -85,7 +87,7 @@ extern "C" void softmax(const float *x, float *y, int64_t rows, int64_t cols, cu
     if (first) batch = runner->pinged;
     uint32_t count = done ? calls_in_batch() : 0;
     done = count > 0;
-    if (!done) all_rows(x, y, rows, cols);
+    for (int i = 0; i < 4 && !done; i++) all_rows(x, y, rows, cols);
     for (uint32_t i = 0; i < count; i++) {
         void **set = runner->pointers[runner->order[i]];
         all_rows((const float *)set[0], (float *)set[1], rows, cols);
