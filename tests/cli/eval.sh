@@ -230,7 +230,7 @@ cmp -s race.cu "$layernorm/baseline.cu" && fail "the barrier is still there"
 expect 1 eval "$layernorm" race.cu --device cpu --no-keep
 grep -Eq "^next: (Look for a race|Put __syncthreads)" out || fail "$out"
 sed 's/\* gamma\[j\] + beta\[j\]/* (gamma[j] * 0.5f) + beta[j] * 0.5f/' "$layernorm/baseline.cu" >half.cu
-expect 1 eval "$layernorm" half.cu --device cpu --no-keep
+expect 1 eval "$layernorm" half.cu --device cpu --no-keep -v
 says "(everywhere, 0.5 times the expected value)"
 says "next: Check divisors, scales and constants"
 sed 's/block_sum(squares) \/ cols/block_sum(squares) \/ (cols - 1)/' "$layernorm/baseline.cu" >divisor.cu

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <linux/keyctl.h>
+#include <linux/landlock.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
@@ -547,6 +548,13 @@ static int do_lockdown(char **arguments)
     if (file >= 0) attack("lease", fcntl(file, F_SETLEASE, F_WRLCK));
     if (file >= 0) attack("unlink", unlink("/tmp/left"));
     attack("mkdir", mkdir("/tmp/later", 0700));
+    need("files of /proc to read", open("/proc/self/maps", O_RDONLY));
+    /* Without a mount namespace / cannot be read. */
+    if (open("/", O_RDONLY) >= 0) {
+        need("files to write", open("/tmp/later", O_CREAT | O_WRONLY, 0600));
+        if (syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) > 0)
+            attack("the memory file", open("/proc/self/mem", O_RDWR));
+    }
     attack("userfaultfd", syscall(SYS_userfaultfd, 0));
     attack("dumpable", prctl(PR_SET_DUMPABLE, 1));
     const struct sched_param none = {0};

@@ -68,8 +68,7 @@ static void look_later(void *context)
 
 static void end_look(look *l)
 {
-    const double never = INFINITY;
-    double none = 0;
+    double none = 0, never = INFINITY;
     __atomic_compare_exchange(&l->started, &none, &never, false, __ATOMIC_SEQ_CST,
                               __ATOMIC_SEQ_CST);
     kf_light_sleeper_end(l->sleeper);

@@ -1,8 +1,6 @@
 // Writes machine code over its own function through /proc/self/mem, which needs no writable map.
 // rule: L1
-// On a GPU nothing prevents it: with a read-only /proc and noexec mounts the driver did not start.
 // expect: cheating library.loaded | wrong_result output.mismatch
-// expect-cuda: cheating library.loaded | wrong_result output.mismatch | correct
 // needs: landlock | namespaces
 #include <cuda_runtime.h>
 #include <fcntl.h>
