@@ -187,11 +187,20 @@ static bool read_option(const kf_llm_provider *provider, const char *text, size_
                    near ? "; did you mean " : "", near ? near : "");
 }
 
+const char *kf_llm_address(const char *argument, size_t *model)
+{
+    const char *at = strstr(argument, "@http");
+    *model = at ? (size_t)(at - argument) : strlen(argument);
+    return at ? at + 1 : NULL;
+}
+
 /* True for "MODEL@http://…". The model may hold colons. */
 static bool is_address(const char *spec)
 {
-    const char *at = strstr(spec, "@http");
-    return at && at > spec && (strncmp(at, "@http://", 8) == 0 || strncmp(at, "@https://", 9) == 0);
+    size_t model;
+    const char *address = kf_llm_address(spec, &model);
+    return address && model > 0 &&
+           (strncmp(address, "http://", 7) == 0 || strncmp(address, "https://", 8) == 0);
 }
 
 bool kf_llm_is_spec(const char *word)

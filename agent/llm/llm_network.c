@@ -129,10 +129,10 @@ static char *key_name_of(const char *base)
 
 static bool find_base(kf_network *n, const service *row, const char *argument, kf_error *error)
 {
-    const char *at = strstr(argument, "@http");
+    size_t model;
+    const char *given = kf_llm_address(argument, &model);
     const char *variable = row->base_variable ? getenv(row->base_variable) : NULL;
-    size_t model = at ? (size_t)(at - argument) : strlen(argument);
-    const char *base = at ? at + 1 : variable && *variable ? variable : row->base;
+    const char *base = given ? given : variable && *variable ? variable : row->base;
     if (!base && row->base_variable)
         return kf_fail(error, KF_ERROR_INPUT,
                        "%s: set %s to your resource's address, or write MODEL@https://…", row->name,
@@ -144,7 +144,7 @@ static bool find_base(kf_network *n, const service *row, const char *argument, k
                        row->name);
     size_t length = strlen(base);
     while (length && base[length - 1] == '/') length--;
-    const char *end = !at && variable && *variable ? row->base_end : "";
+    const char *end = !given && variable && *variable ? row->base_end : "";
     size_t tail = strlen(end);
     if (tail && length >= tail && memcmp(base + length - tail, end, tail) == 0) end = "";
     if (asprintf(&n->base, "%.*s%s", (int)length, base, end) < 0) n->base = NULL;
@@ -216,7 +216,8 @@ static bool set_up(kf_network *n, const service *row, const char *argument, cons
     n->dialect = options[OPTION_API] > 0 && row->dialect == &kf_dialect_chat ? &kf_dialect_responses
                                                                              : row->dialect;
     n->wants_cost = row->wants_cost;
-    bool other_server = strstr(argument, "@http");
+    size_t length;
+    bool other_server = kf_llm_address(argument, &length);
     n->settings = (kf_call_settings){.effort = (kf_effort)options[OPTION_EFFORT],
                                      .thinking = (int64_t)options[OPTION_THINKING],
                                      .max_tokens = (int64_t)options[OPTION_MAX_TOKENS],

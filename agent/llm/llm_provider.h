@@ -26,6 +26,9 @@ typedef struct kf_llm_option {
     const char *const *words;
 } kf_llm_option;
 
+/* Divides MODEL@ADDRESS. Returns the address, NULL without one; *model: the length of MODEL. */
+const char *kf_llm_address(const char *argument, size_t *model);
+
 typedef struct kf_llm_provider {
     /* The part of a spec before the first ',' or ':'. */
     const char *name;
