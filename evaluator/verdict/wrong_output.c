@@ -34,8 +34,7 @@ static bool is_integer_sum(size_t size, uint64_t got, uint64_t expected, uint64_
 /* A relation holds everywhere, so this share of the elements is wrong, at least. */
 #define FIT_WRONG 0.75
 /* A single error has at most this share of the sum of squares. */
-#define FIT_GROUP_SHARE 0.25
-#define FIT_ALL_SHARE (1 / 16.0)
+#define FIT_SHARE 0.25
 
 static void fit_add(kf_error_fit *fit, double got, double expected)
 {
@@ -59,11 +58,10 @@ static double spread_of(const kf_error_fit *fit)
 
 /* Fits a factor and an offset. Returns the sum of squares that is left. One large error fits any
  * line, so it counts as left. */
-static double fit_line(const kf_error_fit *fit, double least, double share, double *factor,
-                       double *offset)
+static double fit_line(const kf_error_fit *fit, double least, double *factor, double *offset)
 {
     *factor = *offset = 0;
-    if (fit->count < least || fit->most > share * fit->error_square) return fit->error_square;
+    if (fit->count < least || fit->most > FIT_SHARE * fit->error_square) return fit->error_square;
     double spread = fit->expected_square - fit->expected * fit->expected / fit->count,
            product = fit->product - fit->error * fit->expected / fit->count,
            left = fit->error_square - fit->error * fit->error / fit->count;
@@ -78,7 +76,7 @@ static double fit_line(const kf_error_fit *fit, double least, double share, doub
 static void end_row(kf_wrong_output *w)
 {
     double factor, offset;
-    w->row_left += fit_line(&w->row, FIT_GROUP, FIT_GROUP_SHARE, &factor, &offset);
+    w->row_left += fit_line(&w->row, FIT_GROUP, &factor, &offset);
     w->row_freedom += w->row.count - 2;
     w->row_spread += spread_of(&w->row);
     w->row = (kf_error_fit){0};
@@ -116,7 +114,7 @@ static bool columns_fit(const kf_wrong_output *w)
     for (int i = 0; i < KF_FIT_COLUMNS; i++) {
         const kf_error_fit *fit = &w->column[i];
         if (!(fit->count > 0)) continue;
-        left += fit_line(fit, FIT_GROUP, FIT_GROUP_SHARE, &factor, &offset);
+        left += fit_line(fit, FIT_GROUP, &factor, &offset);
         freedom += fit->count - 2;
         error += fit->error_square;
         spread += spread_of(fit);
@@ -132,7 +130,7 @@ bool kf_wrong_output_relation(const kf_wrong_output *w, char *text, size_t size)
     if (!(n >= FIT_ALL) || !isfinite(all->got_square + all->expected_square) ||
         w->same == w->elements || (double)w->off < FIT_WRONG * (double)w->telling)
         return false;
-    double left = fit_line(all, FIT_ALL, FIT_ALL_SHARE, &factor, &offset);
+    double left = fit_line(all, FIT_ALL, &factor, &offset);
     if (explains(left, n - 2, all->error_square, spread, n)) {
         double alone = all->product / all->expected_square;
         if (explains(all->error_square - all->product * alone, n - 1, all->error_square, spread, n))
@@ -145,7 +143,7 @@ bool kf_wrong_output_relation(const kf_wrong_output *w, char *text, size_t size)
         return true;
     }
     const char *group = NULL;
-    if (w->columns >= 2 && all->most <= FIT_ALL_SHARE * all->error_square) {
+    if (w->columns >= 2 && all->most <= FIT_SHARE * all->error_square) {
         if (columns_fit(w))
             group = "column";
         else if (explains(w->row_left, w->row_freedom, all->error_square, w->row_spread, n))
