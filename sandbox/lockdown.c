@@ -330,7 +330,8 @@ static const struct sock_filter code_rules[] = {
 static int allow_writes(int ruleset, int root, const char *name)
 {
     int number = 0, fd = openat(root, name, O_PATH | O_CLOEXEC);
-    if (fd < 0) return 0; /* The program may not open it in any case. */
+    /* One that the program may not open in any case needs no rule. */
+    if (fd < 0) return errno == ENOENT || errno == EACCES || errno == ELOOP ? 0 : errno;
     const struct landlock_path_beneath_attr rule = {.allowed_access = LANDLOCK_ACCESS_FS_WRITE_FILE,
                                                     .parent_fd = fd};
     if (syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0))
@@ -341,8 +342,8 @@ static int allow_writes(int ruleset, int root, const char *name)
 
 /* Keeps this thread, and those that it starts, from writing to files of /proc: a process could
  * write machine code through /proc/self/mem. A driver writes to /proc, but has done so by now.
- * Landlock lists what is allowed, so this lists the rest of /. Without a mount namespace the
- * program may not read /, and nothing changes. Returns 0 or an errno. */
+ * Landlock lists what is allowed, so this lists the rest of /. Nothing changes without landlock, or
+ * if landlock alone hides / from the program. Returns 0 or an errno. */
 static int deny_writes_to_proc(void)
 {
     const struct landlock_ruleset_attr attributes = {.handled_access_fs =
@@ -351,10 +352,9 @@ static int deny_writes_to_proc(void)
     int number = 0, root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root < 0) return errno == EACCES ? 0 : errno;
     int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attributes, sizeof attributes, 0);
-    if (ruleset < 0) {
-        number = errno == ENOSYS || errno == EOPNOTSUPP ? 0 : errno;
+    if (ruleset < 0) { /* ENOSYS, EOPNOTSUPP, or EPERM of a container's filter */
         close(root);
-        return number;
+        return 0;
     }
     for (long size = 1; size > 0 && !number;) {
         size = syscall(SYS_getdents64, root, entries, sizeof entries);
@@ -388,8 +388,7 @@ int kf_sandbox_lockdown(void)
     if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)) return -errno;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) return -errno;
     int number = deny_writes_to_proc();
-    if (number) return -number;
     long status = install(getpid());
     if (status < 0) return -errno;
-    return status > 0 ? -EBUSY : 0;
+    return status > 0 ? -EBUSY : -number;
 }

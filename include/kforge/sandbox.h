@@ -282,8 +282,8 @@ bool kf_sandbox_ended_outside(const kf_sandbox_result *result);
  * (SECCOMP_FILTER_FLAG_TSYNC) and makes the process non-dumpable. The program calls it after its
  * libraries and its device context exist, and before it loads untrusted code. The filter forbids
  * new sockets, unlink, memfd, clone of processes, every exec, and calls that tell which pages of a
- * file are in memory. With landlock, the calling thread and later ones cannot write to files of
- * /proc either. Returns 0 or a negative errno.
+ * file are in memory. With landlock and a mount namespace, the calling thread and those that it
+ * starts cannot write to files of /proc either. Returns 0 or a negative errno.
  * Neither allocates nor needs libseccomp (CMake target kf_lockdown). */
 int kf_sandbox_lockdown(void);
 /* The same for code: executable memory comes from files only. The program calls it first, if its

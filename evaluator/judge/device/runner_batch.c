@@ -57,6 +57,7 @@ static void look_later(void *context)
     look *l = context;
     kf_batch *batch = l->batch;
     double started, nap = fmax(batch->running_after / 2, SHORTEST_NAP);
+    prctl(PR_SET_TIMERSLACK, 1ul); /* A timer may be 50 us late otherwise. */
     for (;;) {
         __atomic_load(&l->started, &started, __ATOMIC_SEQ_CST);
         if (started > 0) break;
@@ -76,7 +77,7 @@ static void end_look(look *l)
 }
 
 /* `own` NULL, or the processors that this thread had before it went to the launcher's. `looker`
- * NULL, or what begins with the batch. */
+ * NULL, or the look at this batch. */
 static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch, const cpu_set_t *own,
                                  look *looker)
 {
@@ -166,7 +167,9 @@ kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch)
     look looker = {.runner = runner, .batch = batch};
     bool looks = batch->running && batch->running_after > 0;
     if (looks) looker.sleeper = kf_light_sleeper_start(look_later, &looker, runner->at_launcher);
-    if (looks && !looker.sleeper) return kf_runner_fail(runner, "cannot start a thread");
+    if (looks && !looker.sleeper)
+        return kf_runner_fail(runner,
+                              "cannot start a thread; raise the limit on processes (ulimit -u)");
     bool moved = runner->at_launcher && go_to_launcher(&before);
     bool bound = batch->answered && runner->frozen &&
                  kf_launch_affinity_bind(&runner->affinity, kf_sandbox_pid(runner->sandbox));

@@ -214,7 +214,8 @@ typedef struct kf_batch {
     void (*begun)(void *context);
     void *begun_context;
     /* Called once while the batch runs, so many seconds after the request, unless the answer came
-     * before. 0: right after the request, in any case. NULL: the judge only waits. */
+     * before. Then it is called on a thread of its own, for which the caller's thread waits. 0:
+     * called right after the request, in any case. NULL: the judge only waits. */
     void (*running)(void *context);
     void *running_context;
     double running_after;

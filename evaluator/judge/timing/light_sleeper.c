@@ -33,6 +33,7 @@ static void ask_for_short_turns(void)
         uint32_t priority;
         uint64_t turn, deadline, period;
     } attributes = {.size = sizeof attributes, .turn = TURN};
+    if (sched_getscheduler(0) != SCHED_OTHER) return;
     attributes.nice = getpriority(PRIO_PROCESS, 0);
     syscall(SYS_sched_setattr, 0, &attributes, 0u);
 }

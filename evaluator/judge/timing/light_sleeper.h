@@ -1,6 +1,6 @@
 /* A thread that sleeps until it is woken, calls one function, and ends. On a busy machine a thread
- * that has just computed waits for a processor for milliseconds when it wakes. This one has not,
- * and asks for short turns, so it runs at once. */
+ * that has computed for long waits for a processor for milliseconds when it wakes. This thread has
+ * hardly computed, and asks for short turns, so it mostly runs within 0.1 ms. */
 #ifndef KFORGE_LIGHT_SLEEPER_H
 #define KFORGE_LIGHT_SLEEPER_H
 
@@ -8,8 +8,8 @@
 
 typedef struct kf_light_sleeper kf_light_sleeper;
 
-/* Starts a thread, and returns once it sleeps. NULL without memory or another thread. spares_first:
- * it keeps off the first of the caller's processors if there is another one. */
+/* Starts a thread, and returns once it is about to sleep. NULL without memory or another thread.
+ * spares_first: it keeps off the first of the caller's processors if there is another one. */
 kf_light_sleeper *kf_light_sleeper_start(void (*function)(void *), void *context,
                                          bool spares_first);
 
