@@ -303,6 +303,19 @@ static bool ends_process(const kf_workload_verdict *result)
     return false;
 }
 
+/* Keeps what a workload has shown for those after it. */
+static void keep_found(judge_round *r, const kf_workbench *bench)
+{
+    bool seen = !bench->problem->unseen;
+    r->layers = bench->found.layers ? bench->found.layers : r->layers;
+    r->secondhand = r->secondhand || bench->found.secondhand;
+    r->freezes = r->freezes || (bench->found.freezes && seen);
+    r->coarse = r->coarse || (bench->found.coarse && seen);
+    r->outside = bench->found.outside;
+    r->outside_rounds += bench->found.outside;
+    r->outside_candidate += bench->found.outside_candidate;
+}
+
 static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
 {
     const kf_task *task = r->job->task;
@@ -387,13 +400,7 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
             r->judge->waited += bench.waited;
             r->clock = bench.clock;
             if (!done) return false;
-            r->layers = bench.found.layers ? bench.found.layers : r->layers;
-            r->secondhand = r->secondhand || bench.found.secondhand;
-            r->freezes = r->freezes || (bench.found.freezes && !problem->unseen);
-            r->coarse = r->coarse || (bench.found.coarse && !problem->unseen);
-            r->outside = bench.found.outside;
-            r->outside_rounds += bench.found.outside;
-            r->outside_candidate += bench.found.outside_candidate;
+            keep_found(r, &bench);
             if (bench.found.abandoned) return true;
             built = true;
             if (problem->timed) {
