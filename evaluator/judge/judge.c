@@ -290,7 +290,6 @@ static void say_step(const kf_judge *judge, const kf_problem *problem, bool time
     judge->step(judge->step_context, words);
 }
 
-/* Measures the workloads in their turns. The first failure ends the round. */
 /* True if a finding says that the candidate's process ended or hung. */
 static bool ends_process(const kf_workload_verdict *result)
 {
@@ -316,6 +315,7 @@ static void keep_found(judge_round *r, const kf_workbench *bench)
     r->outside_candidate += bench->found.outside_candidate;
 }
 
+/* Measures the workloads in their turns. The first failure ends the round. */
 static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
 {
     const kf_task *task = r->job->task;
