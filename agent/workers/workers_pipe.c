@@ -543,10 +543,11 @@ static bool take_lines(pipe_channel *p)
     size_t start = 0;
     for (char *feed; p->line.size > p->looked &&
                      (feed = memchr(p->line.data + p->looked, '\n', p->line.size - p->looked));) {
-        size_t end = (size_t)(feed - p->line.data);
-        /* The buffer is freed if the worker fails. */
-        kf_autofree char *text = strndup(p->line.data + start, end - start);
-        if (text && !take_line(p, text, strlen(text))) return false;
+        size_t end = (size_t)(feed - p->line.data), size = end - start;
+        /* The buffer is freed if the worker fails. A line may hold zero bytes. */
+        kf_autofree char *text = calloc(size + 1, 1);
+        if (text && size) memcpy(text, p->line.data + start, size);
+        if (text && !take_line(p, text, size)) return false;
         start = p->looked = end + 1;
     }
     if (start) {

@@ -85,6 +85,7 @@ static const row rows[] = {
     {"garbage", AGAIN, "verdict", JOB "echo '?!'; sleep 9", 0, 0, 0},
     {"noise", AGAIN, "verdict", JOB "head -c 3000 /dev/urandom | tr '\\n' x; echo; sleep 9", 0, 0,
      0},
+    {"nul_first", AGAIN, "verdict", JOB "printf '\\0?!\\n'; sleep 9", 0, 0, 0},
     {"nul_bytes", AGAIN, "verdict", JOB "printf '{\"id\\0\":1}\\n'; sleep 9", 0, 0, 0},
     {"bytes_that_are_no_utf8", AGAIN, "verdict",
      JOB "sed 's/\"status\"/\"x\":\"\\xff\",\"status\"/' $D/a; sleep 9", 0, 0, 0},
