@@ -1,9 +1,9 @@
 // Does all calls of a batch in the first one, if that came soon after the judge's last message, as
-// if no judge looks on. The others dawdle. On a busy machine none comes so soon, and each call does
-// its own work, four times.
+// if no judge looks on. The others dawdle. On a busy machine a call seldom comes so soon. Without
+// that each call does its own work, eight times.
 // rule: T9
 // expect: cheating calls.early | correct
-// at-most: 1.3
+// at-most: 1.0
 // mode: timed
 // devices: cpu
 #include <cuda_runtime.h>
@@ -87,7 +87,7 @@ extern "C" void softmax(const float *x, float *y, int64_t rows, int64_t cols, cu
     if (first) batch = runner->pinged;
     uint32_t count = done ? calls_in_batch() : 0;
     done = count > 0;
-    for (int i = 0; i < 4 && !done; i++) all_rows(x, y, rows, cols);
+    for (int i = 0; i < 8 && !done; i++) all_rows(x, y, rows, cols);
     for (uint32_t i = 0; i < count; i++) {
         void **set = runner->pointers[runner->order[i]];
         all_rows((const float *)set[0], (float *)set[1], rows, cols);
