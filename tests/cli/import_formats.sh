@@ -18,6 +18,7 @@ cp -r "$formats/gpu_mode" checkout
 printf 'A licence of its own\n\nConditions.\n' >checkout/LICENSE
 expect 0 import gpu-mode checkout -o gpu --json
 json '[(p["task"], p["status"]) for p in o["problems"]] == [("chunks", "made"), ("in_place", "made"), ("own_check", "made"), ("scaled_sum", "made")]'
+json '["inputs: own generator" in p["notes"] for p in o["problems"]] == [True, False, False, False]'
 expect 0 task show gpu/scaled_sum --json
 json 'o["task"]["license"] == "A licence of its own" and o["task"]["origin"]["suite"] == "gpu-mode"'
 json 'o["task"]["torch"]["inputs"] == ["a", "b"] and o["task"]["torch"]["sizes"] == ["rows", "columns"]'
@@ -72,10 +73,8 @@ verdict submission.py correct
 verdict wrong.py wrong_result
 verdict no_entry.py compile_error custom_kernel
 verdict sum.cu correct
-# Inputs that depend on each other come from generate_input, with seeds that the judge draws. Import,
-# task and verdict say so.
-expect 0 import gpu-mode checkout -o gpu --unchecked --json
-json '["inputs: own generator" in p["notes"] for p in o["problems"]] == [True, False, False, False]'
+# Inputs that depend on each other come from generate_input, with seeds that the judge draws. Import
+# (above), task and verdict say so.
 expect 0 task show gpu/chunks --json
 json '[(a["name"], a["distribution"]["kind"]) for a in o["task"]["arguments"] if a["kind"] == "input"] == [("x", "generated"), ("lengths", "generated"), ("decay", "generated")]'
 json '[w["name"] for w in o["task"]["workloads"]] == ["benchmark1", "benchmark2", "test1"]'
