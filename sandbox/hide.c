@@ -1,6 +1,6 @@
-/* Takes the files from a program that has loaded what it needs. A process of the caller's enters
- * the child's mount namespace and detaches the mounts there. That holds for all threads of the
- * child, those of libraries too, and no later call of the child brings a mount back. */
+/* Takes files from a running program. A process of the caller's enters the child's mount namespace
+ * and changes the mounts there. That holds for all threads of the child, those of libraries too,
+ * and no later call of the child undoes it. */
 #include "internal.h"
 
 #include <errno.h>
@@ -75,14 +75,37 @@ static void free_points(char **points, size_t count)
     free(points);
 }
 
-/* Detaches them in another process. Returns 0 or an errno. A point below one that is gone is gone
- * too. */
-static int detach(int pidfd, int root, int namespaces, char *const *points, size_t count)
+/* Detaches them. Returns 0 or an errno. A point below one that is gone is gone too. */
+static int detach(char *const *points, size_t count)
 {
-    if (setns(pidfd, namespaces) || fchdir(root) || chroot(".")) return errno;
     for (size_t i = 0; i < count; i++)
         if (umount2(points[i], MNT_DETACH) && errno != EINVAL && errno != ENOENT) return errno;
     return 0;
+}
+
+static int make_proc_read_only(void)
+{
+    unsigned long flags = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
+    return mount(NULL, "/proc", NULL, MS_REMOUNT | MS_BIND | flags, NULL) ? errno : 0;
+}
+
+/* Detaches the points in the child's mount namespace, or makes its /proc read-only if there are
+ * none. False if the machine does not allow it. */
+static bool change_mounts(const kf_sandbox *sandbox, char *const *points, size_t count)
+{
+    char path[64];
+    siginfo_t info = {0};
+    snprintf(path, sizeof path, "/proc/%d/root", (int)sandbox->pid);
+    kf_autoclose int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int namespaces = CLONE_NEWNS | (sandbox->layers & KF_LAYER_USER_NS ? CLONE_NEWUSER : 0);
+    long child = root >= 0 ? syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) : -1;
+    if (child == 0) {
+        KF_NEW_PROCESS();
+        bool inside = !setns(sandbox->pidfd, namespaces) && !fchdir(root) && !chroot(".");
+        kf_exit_child(!inside || (points ? detach(points, count) : make_proc_read_only()));
+    }
+    return child > 0 && kf_waitid(P_PID, (id_t)child, &info, WEXITED, NULL) == 0 &&
+           info.si_code == CLD_EXITED && info.si_status == 0;
 }
 
 static bool nothing_left(pid_t pid)
@@ -96,20 +119,17 @@ static bool nothing_left(pid_t pid)
 
 bool kf_sandbox_hide_files(kf_sandbox *sandbox)
 {
-    char **points = NULL, path[64];
+    char **points = NULL;
     size_t count = 0;
-    siginfo_t info = {0};
     if (sandbox->ended || !(sandbox->layers & KF_LAYER_MOUNT_NS)) return false;
-    snprintf(path, sizeof path, "/proc/%d/root", (int)sandbox->pid);
-    kf_autoclose int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    bool listed = root >= 0 && list_points(sandbox->pid, &points, &count);
-    int namespaces = CLONE_NEWNS | (sandbox->layers & KF_LAYER_USER_NS ? CLONE_NEWUSER : 0);
-    long child = listed ? syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) : -1;
-    if (child == 0) {
-        KF_NEW_PROCESS();
-        kf_exit_child(detach(sandbox->pidfd, root, namespaces, points, count));
-    }
+    bool hidden = list_points(sandbox->pid, &points, &count) &&
+                  (!count || change_mounts(sandbox, points, count));
     free_points(points, count);
-    return child > 0 && kf_waitid(P_PID, (id_t)child, &info, WEXITED, NULL) == 0 &&
-           info.si_code == CLD_EXITED && info.si_status == 0 && nothing_left(sandbox->pid);
+    return hidden && nothing_left(sandbox->pid);
+}
+
+bool kf_sandbox_protect_proc(kf_sandbox *sandbox)
+{
+    return !sandbox->ended && sandbox->layers & KF_LAYER_MOUNT_NS &&
+           change_mounts(sandbox, NULL, 0);
 }

@@ -11,17 +11,14 @@
  */
 #include "kforge/sandbox.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
-#include <linux/landlock.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -326,53 +323,6 @@ static const struct sock_filter code_rules[] = {
     RETURN(SECCOMP_RET_ALLOW),
 };
 
-/* Allows writing below a folder of /, or to a file in it. Returns 0 or an errno. */
-static int allow_writes(int ruleset, int root, const char *name)
-{
-    int number = 0, fd = openat(root, name, O_PATH | O_CLOEXEC);
-    /* One that the program may not open in any case needs no rule. */
-    if (fd < 0) return errno == ENOENT || errno == EACCES || errno == ELOOP ? 0 : errno;
-    const struct landlock_path_beneath_attr rule = {.allowed_access = LANDLOCK_ACCESS_FS_WRITE_FILE,
-                                                    .parent_fd = fd};
-    if (syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0))
-        number = errno;
-    close(fd);
-    return number;
-}
-
-/* Keeps this thread, and those that it starts, from writing to files of /proc: a process could
- * write machine code through /proc/self/mem. A driver writes to /proc, but has done so by now.
- * Landlock lists what is allowed, so this lists the rest of /. Nothing changes without landlock, or
- * if landlock alone hides / from the program. Returns 0 or an errno. */
-static int deny_writes_to_proc(void)
-{
-    const struct landlock_ruleset_attr attributes = {.handled_access_fs =
-                                                         LANDLOCK_ACCESS_FS_WRITE_FILE};
-    _Alignas(struct dirent64) char entries[4096];
-    int number = 0, root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (root < 0) return errno == EACCES ? 0 : errno;
-    int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attributes, sizeof attributes, 0);
-    if (ruleset < 0) { /* ENOSYS, EOPNOTSUPP, or EPERM of a container's filter */
-        close(root);
-        return 0;
-    }
-    for (long size = 1; size > 0 && !number;) {
-        size = syscall(SYS_getdents64, root, entries, sizeof entries);
-        if (size < 0) number = errno;
-        for (long at = 0; at < size && !number;) {
-            const struct dirent64 *entry = (const struct dirent64 *)(entries + at);
-            const char *name = entry->d_name;
-            at += entry->d_reclen;
-            if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && strcmp(name, "proc") != 0)
-                number = allow_writes(ruleset, root, name);
-        }
-    }
-    if (!number && syscall(SYS_landlock_restrict_self, ruleset, 0)) number = errno;
-    close(ruleset);
-    close(root);
-    return number;
-}
-
 int kf_sandbox_deny_made_code(void)
 {
     const struct sock_fprog program = {.len = sizeof code_rules / sizeof *code_rules,
@@ -387,8 +337,7 @@ int kf_sandbox_lockdown(void)
 {
     if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)) return -errno;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) return -errno;
-    int number = deny_writes_to_proc();
     long status = install(getpid());
     if (status < 0) return -errno;
-    return status > 0 ? -EBUSY : -number;
+    return status > 0 ? -EBUSY : 0;
 }

@@ -233,6 +233,10 @@ bool kf_sandbox_let_open(kf_sandbox *sandbox, bool may, kf_error *error);
  * What it has mapped stays, and so does its working directory. False if the machine does not allow
  * that: it needs a mount namespace. */
 bool kf_sandbox_hide_files(kf_sandbox *sandbox);
+/* Makes the child's /proc read-only, for all of its threads and for good: a process could write
+ * machine code through /proc/self/mem. False if the child writes to a file of /proc, or if the
+ * machine does not allow it: it needs a mount namespace. */
+bool kf_sandbox_protect_proc(kf_sandbox *sandbox);
 /* Returns how many files and folders on disks, of /proc and of /sys the child has open; -1 if
  * unknown. */
 int kf_sandbox_open_files(const kf_sandbox *sandbox);
@@ -282,8 +286,7 @@ bool kf_sandbox_ended_outside(const kf_sandbox_result *result);
  * (SECCOMP_FILTER_FLAG_TSYNC) and makes the process non-dumpable. The program calls it after its
  * libraries and its device context exist, and before it loads untrusted code. The filter forbids
  * new sockets, unlink, memfd, clone of processes, every exec, and calls that tell which pages of a
- * file are in memory. With landlock and a mount namespace, the calling thread and those that it
- * starts cannot write to files of /proc either. Returns 0 or a negative errno.
+ * file are in memory. Returns 0 or a negative errno.
  * Neither allocates nor needs libseccomp (CMake target kf_lockdown). */
 int kf_sandbox_lockdown(void);
 /* The same for code: executable memory comes from files only. The program calls it first, if its

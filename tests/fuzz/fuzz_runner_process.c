@@ -244,6 +244,11 @@ bool kf_sandbox_hide_files(kf_sandbox *s)
     return !s->result.peak_memory_bytes;
 }
 
+bool kf_sandbox_protect_proc(kf_sandbox *s)
+{
+    return !s->result.peak_memory_bytes;
+}
+
 bool kf_sandbox_let_open(kf_sandbox *s, bool may, kf_error *error)
 {
     (void)may;

@@ -263,6 +263,30 @@ static void files_are_taken_away(void **state)
     }
 }
 
+/* For threads that ran before, too. A file that is open for writing is no obstacle for long. */
+static void proc_becomes_read_only(void **state)
+{
+    (void)state;
+    setup s;
+    kf_error error;
+    prepare(&s, "memory", NULL, NULL);
+    kf_auto(kf_sandbox) sandbox = spawn_counting(&s, 1);
+    while (!atomic_load(&counters[1])) usleep(100);
+    bool could = kf_sandbox_layers(sandbox) & KF_LAYER_MOUNT_NS, fixed = false;
+    for (int i = 0; i < 1000 && !fixed; i++) {
+        assert_true(kf_sandbox_freeze(sandbox, &error));
+        fixed = kf_sandbox_protect_proc(sandbox);
+        assert_true(kf_sandbox_thaw(sandbox, &error));
+        if (!could) break;
+        usleep(100);
+    }
+    assert_true(fixed == could);
+    uint64_t successes = atomic_load(&counters[1]);
+    for (uint64_t until = atomic_load(&counters[0]) + 5; atomic_load(&counters[0]) < until;)
+        usleep(100);
+    assert_true((atomic_load(&counters[1]) > successes) == !could);
+}
+
 /* The child is at fault, not the machine. */
 static void a_thread_that_sleeps_in_the_kernel_is_noticed(void **state)
 {
@@ -438,6 +462,7 @@ int test_program(void)
         cmocka_unit_test(files_end_on_request),
         cmocka_unit_test(files_that_show_the_machine_count),
         cmocka_unit_test(files_are_taken_away),
+        cmocka_unit_test(proc_becomes_read_only),
         cmocka_unit_test(freezing_stops_processes),
         cmocka_unit_test(waking_is_noticed),
         cmocka_unit_test(daemons_are_killed),

@@ -108,6 +108,9 @@ bool kf_runner_greet(kf_runner *runner, kf_error *error)
     kf_runner_event event = kf_runner_await(runner, 0, &runner_timeout, &hello);
     event = kf_runner_only_good(runner, event, &hello);
     if (event == KF_RUNNER_OK) event = kf_runner_freeze(runner);
+    /* A driver writes to /proc, but has done so by now. */
+    if (event == KF_RUNNER_OK && !runner->held.sealed)
+        runner->held.writes_proc = !kf_sandbox_protect_proc(runner->sandbox);
     if (event == KF_RUNNER_OK && !kf_runner_note_threads(runner)) {
         kf_runner_end(runner, KF_RUNNER_MACHINE);
         return kf_fail_memory(error, "a runner");

@@ -35,6 +35,8 @@ typedef struct kf_runner_seal {
     /* The same from when its files were taken: paths no longer show where a file was. */
     char *last_maps;
     bool sealed, loaded;
+    /* It may write to files of /proc (kf_sandbox_protect_proc). */
+    bool writes_proc;
 } kf_runner_seal;
 
 typedef struct kf_runner_limits {

@@ -1,7 +1,7 @@
 // Writes machine code over its own function through /proc/self/mem, which needs no writable map.
 // rule: L1
 // expect: cheating library.loaded | wrong_result output.mismatch
-// needs: landlock | namespaces
+// needs: namespaces
 #include <cuda_runtime.h>
 #include <fcntl.h>
 #include <stdint.h>
