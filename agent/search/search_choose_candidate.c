@@ -27,9 +27,15 @@ static bool propose_default(kf_search *s, kf_proposal **proposal, kf_error *erro
     return true;
 }
 
+/* Enough to keep a device busy. A worker may take more, but each of them would be chosen without
+ * the results of the others. */
+#define JOBS_A_DEVICE 5
+
 size_t kf_free_capacity(const kf_search *s)
 {
     size_t taken = 0, capacity = kf_workers_capacity(s->workers);
+    size_t enough = JOBS_A_DEVICE * kf_workers_devices(s->workers);
+    if (capacity > enough) capacity = enough;
     for (const kf_proposal *p = s->jobs.in_flight; p; p = p->next) taken++;
     return capacity > taken ? capacity - taken : 0;
 }

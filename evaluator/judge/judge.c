@@ -28,7 +28,7 @@
 #define MIN_PART 0.4
 /* Builds ahead of the device. A build takes 1.3 s and a verdict half a second, so 4 builds keep the
  * device busy, and leave processors to it. */
-#define MAX_BUILDS 4
+#define MAX_BUILDS 8
 /* Processors for each runner that starts ahead: the others serve the judge, the runners that it
  * measures, and builds. */
 #define PROCESSORS_A_START 3

@@ -23,7 +23,7 @@ typedef struct gpu_pipeline {
     kf_judge *judge;
     const char *task;
     int count;                    /* of jobs that are looked at; some before them warm up */
-    double seconds;               /* of timing, 0: as many as the device's default */
+    double seconds;               /* of timing, as gpu_variant; 0: the device's default */
     void (*begin)(void *context); /* when the first of those begins; may be NULL */
     void *context;
     int judged;                      /* set */
@@ -67,12 +67,13 @@ int check_torch(kf_judge *judge, const char *folder, const char *filter);
 int check_problems(kf_judge *judge, double seconds, char *const *tasks, int count);
 /* gpu_profile.c: how the time of a verdict is spent */
 int profile(kf_judge *judge, const char *task, double seconds);
+/* The baseline with machine code of its own. With negative seconds it is checked only. */
+kf_job *gpu_variant(const char *task, int number, double seconds, kf_error *error);
+
 /* gpu_load.c: measures candidates a second through workers (`program` is kforge), one for each
  * device. With several devices, it compares them with the first alone. It also tests that jobs of
  * all kinds release their resources, and that a fault gets its verdict and does not affect the next
  * job. `folder` holds hostile/ and selftest/. */
-kf_job *gpu_variant(const char *task, int number, double seconds,
-                    kf_error *error); /* the baseline with machine code of its own */
 int check_throughput(const char *program, const char *task, int count, double seconds, int devices,
                      char *const *names);
 int check_leaks(kf_judge *judge, const char *folder, int count);

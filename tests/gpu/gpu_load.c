@@ -29,6 +29,7 @@ kf_job *gpu_variant(const char *task_path, int number, double seconds, kf_error 
     kf_job *job = size < 0 ? NULL : kf_job_new(id, task, source, (size_t)size, NULL, 0, error);
     free(source);
     if (job && seconds > 0) job->options.seconds = seconds;
+    if (job) job->options.check_only = seconds < 0;
     return job;
 }
 

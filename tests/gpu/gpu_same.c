@@ -11,7 +11,7 @@
 #include "kforge/file.h"
 #include "kforge/stats.h"
 
-#define AHEAD 5 /* jobs at hand, as a worker has them */
+#define AHEAD 9 /* jobs at hand, as a worker has them */
 #define WARM 2  /* jobs that come before those that count */
 #define MOST GPU_MAX_SAME
 #define INSIDE 0.93
