@@ -72,9 +72,19 @@ static const struct {
     {"<reasoning>", "</reasoning>"},
 };
 
+/* Returns the first `word` in [from, end), or `end`. `known` is the result of a search that began
+ * before `from`, or NULL. With it no part of a reply is searched twice. */
+static const char *find_next(const char *known, const char *from, const char *end, const char *word)
+{
+    if (known && known >= from) return known;
+    const char *found = memmem(from, (size_t)(end - from), word, strlen(word));
+    return found ? found : end;
+}
+
 kf_span kf_reply_answer(const char *reply, size_t size, bool *only_reasoning)
 {
     kf_span all = {reply, size}, answer = kf_span_trim(all);
+    const char *closes[sizeof reasoning / sizeof *reasoning] = {NULL};
     *only_reasoning = false;
     /* Several preambles may follow each other. Some servers drop the opening tag, so a closing tag
      * alone on its line ends a preamble, too. */
@@ -82,13 +92,14 @@ kf_span kf_reply_answer(const char *reply, size_t size, bool *only_reasoning)
         again = false;
         for (size_t k = 0; k < sizeof reasoning / sizeof *reasoning && !again; k++) {
             bool opened = starts_with(answer, reasoning[k].open);
-            const char *close =
-                memmem(answer.data, answer.size, reasoning[k].close, strlen(reasoning[k].close));
-            if (opened && !close) {
+            const char *end = answer.data + answer.size;
+            const char *close = closes[k] =
+                find_next(closes[k], answer.data, end, reasoning[k].close);
+            if (opened && close == end) {
                 *only_reasoning = true;
                 return all;
             }
-            if (!close) continue;
+            if (close == end) continue;
             const char *behind = close + strlen(reasoning[k].close);
             bool own_line = (close == reply || close[-1] == '\n') &&
                             (behind == reply + size || is_space(*behind));

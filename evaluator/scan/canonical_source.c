@@ -23,6 +23,8 @@
 #define MAX_NESTED 64
 /* tokens of a statement that are examined, so that the time is linear in the text */
 #define MAX_TOKENS 4096
+/* loops without braces around a token, on average; a source with more has no form */
+#define MAX_LOOPS 16
 #define MAX_KERNELS 64
 #define HELD_BITS (1u << 16)
 
@@ -615,12 +617,13 @@ static bool is_beyond_locals(const kf_tokens *t, uint32_t i)
 }
 
 /* True if the body of a loop at `open`, its parenthesis, has no braces and uses a macro, which may
- * be a whole statement. */
-static bool has_macro_body(const former *f, uint32_t open)
+ * be a whole statement. *examined grows by the tokens of the body. */
+static bool has_macro_body(const former *f, uint32_t open, uint64_t *examined)
 {
     const kf_tokens *t = &f->tokens;
     uint32_t at = behind(t, open), end = end_of_statement(t, at, 0);
     if (kf_token_is(t, at, "{")) return false;
+    *examined += end - at;
     for (; at < end; at++)
         if (is_word(t, at) && is_held(f, f->held, at)) return true;
     return false;
@@ -633,6 +636,7 @@ static bool has_form(const former *f)
     const kf_tokens *t = &f->tokens;
     if (has_one_of(t->text, t->size, revealing) || has_other_tokens(t)) return false;
     uint32_t body = 0;
+    uint64_t examined = 0, most = (uint64_t)MAX_LOOPS * t->count + MAX_TOKENS;
     for (uint32_t i = 0; i < t->count; i++) {
         const kf_token *token = &t->list[i];
         bool directive = token->kind == KF_TOKEN_DIRECTIVE;
@@ -649,7 +653,8 @@ static bool has_form(const former *f)
                           memmem(t->text + token->offset, token->size, define, 6)))
             return false;
         if (is_beyond_locals(t, i)) return false;
-        if (kf_token_is(t, i, "for") && kf_token_is(t, i + 1, "(") && has_macro_body(f, i + 1))
+        if (kf_token_is(t, i, "for") && kf_token_is(t, i + 1, "(") &&
+            (has_macro_body(f, i + 1, &examined) || examined > most))
             return false;
     }
     return true;

@@ -7,6 +7,9 @@
 #include "kforge/list.h"
 #include "scan_internal.h"
 
+/* Imported names that are remembered. Each assignment to an attribute is compared with all. */
+#define MOST_IMPORTED 512
+
 static const kf_scan_rule rules[] = {
     {"time.read", "reads a clock: for tuning, or to detect timing",
      " perf_counter perf_counter_ns monotonic monotonic_ns process_time elapsed_time time_ns "},
@@ -178,6 +181,7 @@ static word read_word(reader *r)
 
 static bool add_imported(reader *r, word w)
 {
+    if (r->imported_count == MOST_IMPORTED) return true;
     if (!kf_list_grow(&r->imported, r->imported_count)) return false;
     r->imported[r->imported_count++] = w;
     return true;

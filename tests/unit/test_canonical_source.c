@@ -315,7 +315,7 @@ static void hostile_texts_take_little_time(void **state)
         "* ",          "\"",      "/*",          "#a\n",
         "f(){int a;{", "struct{", "__global__ ", "if(a)for(int i=0;;)",
         "//kforge:\n", "(",       "a,b c="};
-    enum { SIZE = 1 << 18 };
+    enum { SIZE = 1 << 18, DEPTH = 1 << 16 };
     kf_autofree char *text = malloc(SIZE + 1);
     for (size_t u = 0; u < sizeof units / sizeof *units; u++)
         for (int inside = 0; inside < 2; inside++) {
@@ -329,6 +329,18 @@ static void hostile_texts_take_little_time(void **state)
             if (seconds > 5) fail_msg("%s took %.1f s", units[u], seconds);
             assert_true(kf_canonical_source_hash(text, size - length / 2, hex, NULL));
         }
+    /* Loops in loops, with all their brackets. */
+    kf_autobuffer deep = {0};
+    kf_buffer_string(&deep, "void f(){");
+    for (int i = 0; i < DEPTH; i++) kf_buffer_string(&deep, "for(;;)g([]{");
+    for (int i = 0; i < DEPTH; i++) kf_buffer_string(&deep, "});");
+    kf_buffer_string(&deep, "}");
+    char hex[KF_HASH_HEX];
+    clock_t start = clock();
+    assert_true(kf_canonical_source_hash(deep.data, deep.size, hex, NULL));
+    double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+    if (seconds > 5) fail_msg("loops in loops took %.1f s", seconds);
+    assert_string_equal(hex, "");
 }
 
 int test_program(void)

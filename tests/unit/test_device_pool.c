@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "test_main.h"
@@ -432,6 +434,79 @@ static void a_ledger_says_where_a_result_lies(void **state)
     kf_output_directory_free(output_directory);
 }
 
+static long peak_kilobytes(void)
+{
+    struct rusage usage;
+    assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
+    return usage.ru_maxrss;
+}
+
+/* A result that spans 64 times its size costs the judge no such memory. */
+static void strided_results_are_read_in_pieces(void **state)
+{
+    (void)state;
+    static kf_problem problem;
+    const struct {
+        int64_t rows, columns, row_stride, column_stride;
+    } rows[] = {
+        {64, 4096, 63 * 4096, 1},
+        {4096, 64, 63, 63 * 4096},
+        {64, 4096, 1, 63 * 64},
+        {1024, 1024, 1, 1024},
+        {1024, 1025, 1025, 1},
+        {3000, 1000, 0, 7},
+        {1000, 3000, 1, 0},
+        {1000, 2000, 1, 1},
+        {4, 4, 4 << 20, 1 << 20},
+        {2, 2000000, 1, 3},
+        {1, 1, 5, 5},
+        {2000000, 1, 5, 0},
+    };
+    const size_t all = 512 * MIB;
+    float *region =
+        mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    assert_true(region != MAP_FAILED);
+    long before = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kf_error error = {0};
+        kf_fetch_fault fault = {0};
+        problem = problem_of(rows[i].rows, rows[i].columns);
+        const kf_problem_argument *out = &problem.arguments[1];
+        kf_output_directory *output_directory = kf_output_directory_new(1, 1, &error);
+        assert_non_null(output_directory);
+        kf_runner_buffer shared = kf_output_directory_buffer(output_directory);
+        unsigned char *memory =
+            mmap(NULL, shared.length, PROT_READ | PROT_WRITE, MAP_SHARED, shared.fd, 0);
+        assert_true(memory != MAP_FAILED);
+        write_record(memory, 0,
+                     entry_at((uint64_t)(uintptr_t)region, rows[i].rows, rows[i].columns,
+                              rows[i].row_stride, rows[i].column_stride));
+        float *result = test_malloc(out->bytes);
+        for (int64_t r = 0; r < rows[i].rows; r++)
+            for (int64_t c = 0; c < rows[i].columns; c++) {
+                int64_t at = r * rows[i].row_stride + c * rows[i].column_stride;
+                region[at] = (float)(at % 1000003);
+                result[r * rows[i].columns + c] = -1;
+            }
+        if (i == 0) before = peak_kilobytes();
+        assert_true(kf_output_directory_fetch(output_directory, getpid(), 0, 0, out, 1, result,
+                                              &fault, &error));
+        assert_string_equal(fault.rule, "");
+        if (i == 0) assert_in_range(peak_kilobytes() - before, 0, 32 * MIB / 1024);
+        for (int64_t k = 0; k < out->elements; k++) {
+            int64_t r = k / rows[i].columns, c = k % rows[i].columns,
+                    at = r * rows[i].row_stride + c * rows[i].column_stride;
+            if (result[k] != (float)(at % 1000003))
+                fail_msg("row %zu: element %lld is %g", i, (long long)k, (double)result[k]);
+        }
+        test_free(result);
+        munmap(memory, shared.length);
+        kf_output_directory_free(output_directory);
+        assert_int_equal(madvise(region, all, MADV_DONTNEED), 0);
+    }
+    munmap(region, all);
+}
+
 /* Returns a look at inputs of 2,000 words, of which these shares are cached. */
 static kf_cache_shares looked(double first, double second)
 {
@@ -503,6 +578,7 @@ int test_program(void)
         cmocka_unit_test(one_set_is_enough_for_the_largest),
         cmocka_unit_test(an_arena_is_kept_for_a_problem_of_its_size),
         cmocka_unit_test(a_ledger_says_where_a_result_lies),
+        cmocka_unit_test(strided_results_are_read_in_pieces),
         cmocka_unit_test(each_look_has_half_of_the_even_lines),
         cmocka_unit_test(reads_between_two_looks_are_seen),
         cmocka_unit_test(sides_are_apart_if_memory_is_there),

@@ -312,7 +312,7 @@ static void hostile_size_stays_quick(void **state)
 {
     (void)state;
     clock_t start = clock();
-    kf_autobuffer source = {0}, reply = {0}, nested = {0}, calls = {0};
+    kf_autobuffer source = {0}, reply = {0}, nested = {0}, calls = {0}, preambles = {0};
     for (int i = 0; i < 1000000; i++) kf_buffer_string(&source, "a\n");
     kf_buffer_string(&reply, "<<<<<<< SEARCH\n");
     for (int i = 0; i < 500000; i++) kf_buffer_string(&reply, "a\n");
@@ -323,6 +323,8 @@ static void hostile_size_stays_quick(void **state)
     assert_non_null(strstr(error.text, "its first 500000 lines match at line 1 of"));
     for (int i = 0; i < 500000; i++) kf_buffer_string(&nested, "```markdown\n");
     assert_null(kf_extract_source(nested.data, nested.size, "f", &error));
+    for (int i = 0; i < 100000; i++) kf_buffer_string(&preambles, "<reasoning></reasoning>");
+    assert_null(kf_extract_source(preambles.data, preambles.size, "f", &error));
     kf_buffer_string(&calls, "```cuda\n");
     for (int i = 0; i < 1000000; i++) kf_buffer_string(&calls, "a f(");
     kf_autofree char *text = kf_extract_source(calls.data, calls.size, "f", &error);

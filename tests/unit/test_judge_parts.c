@@ -10,6 +10,7 @@
 #include <string.h>
 #include <glob.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -23,6 +24,7 @@
 #include "parallel.h"
 #include "paths.h"
 #include "input_secret.h"
+#include "kforge/buffer.h"
 #include "kforge/installation.h"
 #include "kforge/file.h"
 #include "stream_page.h"
@@ -223,6 +225,31 @@ static void a_task_names_libraries(void **state)
     assert_null(kf_system_file("/proc/no/such", 100));
     kf_autofree char *cut = kf_system_file("/proc/self/maps", 100);
     assert_true(strlen(cut) <= 100);
+}
+
+/* A process maps an allowed object 30,000 times, behind 30,000 other mappings. Each time has to be
+ * looked up in less than a pass over all. */
+static void many_mappings_take_little_time(void **state)
+{
+    (void)state;
+    kf_autobuffer maps = {0};
+    for (int i = 0; i < 30000; i++)
+        kf_buffer_format(&maps, "%x000-%x001 %s 00000000 00:00 0 \n", i + 1, i + 1,
+                         i % 2 ? "r--p" : "---p");
+    for (int i = 0; i < 30000; i++)
+        kf_buffer_format(&maps, "7f%x000-7f%x001 r--p 00000000 08:01 31    /tmp/candidate.so\n", i,
+                         i);
+    static const char *const none[] = {NULL};
+    const kf_mapped mapped = {"/tmp/inbox/other.so", "", "", maps.data, none};
+    char name[64];
+    clock_t start = clock();
+    assert_false(kf_library_forbidden(maps.data, &mapped, name));
+    double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+    if (seconds > 5) fail_msg("60,000 mappings took %.1f s", seconds);
+    kf_buffer_string(&maps, "7fff-8000 r--p 00000000 08:01 32    /tmp/fast.so\n");
+    const kf_mapped unlike = {"/tmp/candidate.so", "", "", NULL, none};
+    assert_true(kf_library_forbidden(maps.data, &unlike, name));
+    assert_string_equal(name, "fast.so");
 }
 
 /* ---- secrets --------------------------------------------------------------------------------- */
@@ -914,6 +941,7 @@ int test_program(void)
         cmocka_unit_test(only_known_code_is_mapped),
         cmocka_unit_test(python_maps_known_code),
         cmocka_unit_test(a_task_names_libraries),
+        cmocka_unit_test(many_mappings_take_little_time),
         cmocka_unit_test(secrets_are_drawn_from),
         cmocka_unit_test(permutations_are_fair),
         cmocka_unit_test(samples_stay_within_outputs),

@@ -170,6 +170,23 @@ static void python_has_rules_of_its_own(void **state)
     python_gives("import x\nfrom", "");
 }
 
+static void imports_are_compared_in_bounded_time(void **state)
+{
+    (void)state;
+    kf_autobuffer source = {0};
+    char all[4096] = "";
+    kf_error error;
+    kf_buffer_string(&source, "import torch\n");
+    for (int i = 0; i < 100000; i++) kf_buffer_format(&source, "import a%06d\n", i);
+    for (int i = 0; i < 100000; i++) kf_buffer_string(&source, "b000000.y = 1\n");
+    kf_buffer_string(&source, "torch.relu = x\n");
+    clock_t start = clock();
+    assert_true(kf_scan_source(source.data, source.size, true, note, all, &error));
+    double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+    if (seconds > 5) fail_msg("100,000 imports took %.1f s", seconds);
+    assert_string_equal(all, "python.replaced:torch.relu:200002:1 ");
+}
+
 static void cuda_is_not_taken_for_python(void **state)
 {
     (void)state;
@@ -304,6 +321,7 @@ int test_program(void)
         cmocka_unit_test(host_accesses_are_flagged),
         cmocka_unit_test(host_accesses_are_found_in_bounded_time),
         cmocka_unit_test(python_has_rules_of_its_own),
+        cmocka_unit_test(imports_are_compared_in_bounded_time),
         cmocka_unit_test(cuda_is_not_taken_for_python),
         cmocka_unit_test(what_only_looks_like_it_is_not),
         cmocka_unit_test(preprocessed_text_is_read_by_its_markers),

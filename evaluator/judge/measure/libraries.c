@@ -80,6 +80,15 @@ typedef struct region {
     size_t path_size;
 } region;
 
+/* Allowed objects that were met last. A process can map one object 60,000 times, and a search for
+ * each time would take minutes. */
+#define MET 128
+typedef struct met {
+    region list[MET];
+    /* all so far */
+    size_t count;
+} met;
+
 /* Returns the end of the word at `at`, and of the blanks behind it. */
 static const char *skip_word(const char *at, const char *end)
 {
@@ -102,6 +111,15 @@ static region read_line(const char *line, const char *end)
     r.object_size = named ? (size_t)(r.path - r.object) : 0;
     while (r.object_size && r.object[r.object_size - 1] == ' ') r.object_size--;
     return r;
+}
+
+static bool is_met(const met *m, const region *r)
+{
+    for (size_t i = 0; i < MET && i < m->count && r->object_size; i++)
+        if (m->list[i].object_size == r->object_size &&
+            memcmp(m->list[i].object, r->object, r->object_size) == 0)
+            return true;
+    return false;
 }
 
 static const char *end_of_line(const char *line)
@@ -176,6 +194,7 @@ static bool is_library(const region *r)
 
 bool kf_library_forbidden(const char *maps, const kf_mapped *mapped, char name[64])
 {
+    met allowed = {.count = 0};
     for (const char *line = maps, *end; *line; line = *end ? end + 1 : end) {
         end = end_of_line(line);
         region r = read_line(line, end);
@@ -188,9 +207,12 @@ bool kf_library_forbidden(const char *maps, const kf_mapped *mapped, char name[6
             return true;
         }
         bool file = r.object_size || (r.path_size && *r.path == '/');
+        if (is_met(&allowed, &r)) continue;
         if (file ? is_allowed(&r, mapped)
-                 : has_object(mapped->first, &r) || has_object(mapped->oracle, &r))
+                 : has_object(mapped->first, &r) || has_object(mapped->oracle, &r)) {
+            allowed.list[allowed.count++ % MET] = r;
             continue;
+        }
         size_t base = base_of(&r);
         snprintf(name, 64, "%.*s", file ? (int)(r.path_size - base) : 0, r.path + base);
         return true;
@@ -246,11 +268,16 @@ static bool is_allowed_in_python(const region *r, const kf_mapped *mapped)
 
 bool kf_python_library_forbidden(const char *maps, const kf_mapped *mapped, char name[64])
 {
+    met allowed = {.count = 0};
     for (const char *line = maps, *end; *line; line = *end ? end + 1 : end) {
         end = end_of_line(line);
         region r = read_line(line, end);
         if (!r.path_size || *r.path != '/' || (!r.executable && !is_library(&r))) continue;
-        if (is_allowed_in_python(&r, mapped)) continue;
+        if (is_met(&allowed, &r)) continue;
+        if (is_allowed_in_python(&r, mapped)) {
+            allowed.list[allowed.count++ % MET] = r;
+            continue;
+        }
         size_t base = base_of(&r);
         snprintf(name, 64, "%.*s", (int)(r.path_size - base), r.path + base);
         return true;

@@ -1,5 +1,5 @@
-/* Reads results from a stopped process. For a strided result, reads its whole span and gathers the
- * elements. */
+/* Reads results from a stopped process. A strided result may span far more memory than it has, so
+ * it is read in pieces, from which the elements are copied. */
 #include "output_directory.h"
 
 #include <errno.h>
@@ -16,6 +16,8 @@
 /* The span of a strided result is at most this multiple of its size, or SPAN_MIN. */
 #define SPAN_FACTOR 64
 #define SPAN_MIN ((uint64_t)64 << 20)
+/* Memory for a piece of a strided result. */
+#define PIECE ((uint64_t)4 << 20)
 #define HAS_TO_STAY "a result has to stay as it is when forward is called again"
 
 struct kf_output_directory {
@@ -227,21 +229,76 @@ static bool read_memory(pid_t pid, uint64_t address, void *data, uint64_t size)
     return true;
 }
 
-static void gather(const kf_output_directory_place *place, const char *from, char *to, size_t item)
+/* An extent of a result. The steps are in elements, of the runner's memory and of the copy. */
+typedef struct axis {
+    int64_t size, from, to;
+} axis;
+
+/* Moves to the next index of the axes. False after the last one. */
+static bool next_index(const axis *axes, uint32_t count, int64_t *index, int64_t *from, int64_t *to)
 {
-    int64_t index[KF_OUTPUT_DIRECTORY_DIMS] = {0}, offset = 0;
-    for (;;) {
-        memcpy(to, from + (size_t)offset * item, item);
-        to += item;
-        uint32_t axis = place->dims;
-        while (axis-- > 0) {
-            offset += place->strides[axis];
-            if (++index[axis] < place->sizes[axis]) break;
-            offset -= place->strides[axis] * place->sizes[axis];
-            index[axis] = 0;
-        }
-        if (axis == UINT32_MAX) return;
+    for (uint32_t i = count; i-- > 0;) {
+        *from += axes[i].from;
+        *to += axes[i].to;
+        if (++index[i] < axes[i].size) return true;
+        *from -= axes[i].from * axes[i].size;
+        *to -= axes[i].to * axes[i].size;
+        index[i] = 0;
     }
+    return false;
+}
+
+static void copy_piece(const axis *axes, uint32_t count, const char *from, char *to, size_t item)
+{
+    int64_t index[KF_OUTPUT_DIRECTORY_DIMS] = {0}, there = 0, here = 0;
+    do memcpy(to + (size_t)here * item, from + (size_t)there * item, item);
+    while (next_index(axes, count, index, &there, &here));
+}
+
+/* Fills the axes by falling steps, so that the last ones make the smallest pieces. */
+static void sort_axes(const kf_output_directory_place *place, axis *axes)
+{
+    int64_t step = 1;
+    for (uint32_t i = place->dims, count = 0; i-- > 0; count++) {
+        axis added = {place->sizes[i], place->sizes[i] > 1 ? place->strides[i] : 0, step};
+        uint32_t at = count;
+        for (; at > 0 && axes[at - 1].from < added.from; at--) axes[at] = axes[at - 1];
+        axes[at] = added;
+        step *= place->sizes[i];
+    }
+}
+
+/* Copies a strided result into `data`, contiguous. `piece` has room for PIECE bytes, or for the
+ * whole span if that is less. False with errno. */
+static bool read_strided(pid_t pid, const kf_output_directory_place *place, size_t item,
+                         char *piece, char *data)
+{
+    axis axes[KF_OUTPUT_DIRECTORY_DIMS] = {{0}};
+    int64_t index[KF_OUTPUT_DIRECTORY_DIMS] = {0}, from = 0, to = 0, whole = 1,
+            most = (int64_t)(PIECE / item);
+    uint32_t split = place->dims;
+    sort_axes(place, axes);
+    /* The axes from `split` on fit into a piece, and of the one before so many indices. */
+    for (; split > 0 && whole + (axes[split - 1].size - 1) * axes[split - 1].from <= most; split--)
+        whole += (axes[split - 1].size - 1) * axes[split - 1].from;
+    if (split == 0) {
+        if (!read_memory(pid, place->address, piece, (uint64_t)whole * item)) return false;
+        copy_piece(axes, place->dims, piece, data, item);
+        return true;
+    }
+    axis *parted = &axes[split - 1];
+    const int64_t size = parted->size, part = 1 + (most - whole) / parted->from;
+    do {
+        for (int64_t first = 0; first < size; first += part) {
+            parted->size = size - first < part ? size - first : part;
+            uint64_t bytes = (uint64_t)(whole + (parted->size - 1) * parted->from) * item,
+                     there = (uint64_t)(from + first * parted->from) * item;
+            if (!read_memory(pid, place->address + there, piece, bytes)) return false;
+            copy_piece(parted, place->dims - split + 1, piece,
+                       data + (size_t)(to + first * parted->to) * item, item);
+        }
+    } while (next_index(axes, split - 1, index, &from, &to));
+    return true;
 }
 
 static bool check_entry(const kf_output_directory *output_directory, uint32_t set, uint32_t output,
@@ -314,9 +371,12 @@ bool kf_output_directory_fetch(const kf_output_directory *output_directory, pid_
     if (!kf_output_directory_locate(output_directory, set, output, argument, argument_number,
                                     &place, fault))
         return true;
-    kf_autofree char *scattered = place.plain ? NULL : malloc(place.span);
-    if (!place.plain && !scattered) return kf_fail_memory(error, "a result");
-    if (!read_memory(pid, place.address, place.plain ? data : scattered, place.span)) {
+    size_t item = kf_dtype_size(argument->dtype);
+    kf_autofree char *piece = place.plain ? NULL : malloc(place.span < PIECE ? place.span : PIECE);
+    if (!place.plain && !piece) return kf_fail_memory(error, "a result");
+    bool read = place.plain ? read_memory(pid, place.address, data, place.span)
+                            : read_strided(pid, &place, item, piece, data);
+    if (!read) {
         fault->machine = errno == EPERM || errno == EACCES || errno == ENOSYS;
         find(fault, set, argument_number, "output.unreadable",
              fault->machine ? "%s: the judge may not read its runner's memory: %s"
@@ -324,7 +384,6 @@ bool kf_output_directory_fetch(const kf_output_directory *output_directory, pid_
              argument->name, strerror(errno));
         return true;
     }
-    if (!place.plain) gather(&place, scattered, data, kf_dtype_size(argument->dtype));
     return true;
 }
 
