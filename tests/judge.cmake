@@ -22,6 +22,7 @@ kf_test(runner_timeout kf_judge)
 kf_test(cpu_idle_guard kf_judge)
 kf_test(launch_cpu kf_judge)
 kf_test(light_sleeper kf_timing)
+kf_test(processor_time kf_timing)
 kf_test(clock kf_timing)
 target_compile_definitions(test_runner_process PRIVATE RUNNER_ACTOR="$<TARGET_FILE:runner_actor>")
 add_dependencies(test_runner_process runner_actor)
@@ -55,7 +56,8 @@ if(TARGET fuzz_runner_process)
   target_include_directories(fuzz_runner_process PRIVATE ${timing}
     ${CMAKE_SOURCE_DIR}/evaluator/judge/device ${CMAKE_SOURCE_DIR}/evaluator/judge/build)
   target_sources(fuzz_runner_process PRIVATE ${runner_files} ${timing}/runner_timeout.c ${timing}/clock.c
-    ${timing}/cpu_idle_guard.c ${timing}/launch_affinity.c ${timing}/light_sleeper.c)
+    ${timing}/cpu_idle_guard.c ${timing}/launch_affinity.c ${timing}/light_sleeper.c
+    ${timing}/processor_time.c)
 endif()
 kf_test(scan kf_scan)
 kf_fuzz(scan kf_scan)

@@ -11,6 +11,7 @@
 
 #include "kforge/file.h"
 #include "light_sleeper.h"
+#include "processor_time.h"
 
 /* The judge waits actively for the first part of a batch. Most batches are shorter. */
 #define SPIN_SECONDS 0.1
@@ -19,15 +20,12 @@
 #define SHORTEST_NAP 20e-6
 #define LONGEST_NAP 1e-3
 
-/* Returns the processor time of all threads of the runner, 0 if unknown. */
-static double processor_seconds(const kf_runner *runner)
+/* Returns the processor time of a runner that has answered a ping. Its other threads may go on. On
+ * a GPU, and in Python, their time is no evidence. */
+static double seconds_of_woken(const kf_runner *runner)
 {
-    struct timespec time;
-    clockid_t clock;
-    return clock_getcpuclockid(kf_sandbox_pid(runner->sandbox), &clock) == 0 &&
-                   clock_gettime(clock, &time) == 0
-               ? (double)time.tv_sec + 1e-9 * (double)time.tv_nsec
-               : 0;
+    pid_t pid = kf_sandbox_pid(runner->sandbox);
+    return runner->at_launcher ? kf_processor_seconds_now(pid) : kf_processor_seconds(pid);
 }
 
 /* Binds this thread to the first processor that it may use. *before: its processors until now. */
@@ -99,7 +97,7 @@ static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch, const cpu_s
     kf_runner_timeout_begin(&runner_timeout, batch->timeout, kf_now());
     /* Before the clock starts. */
     kf_runner_timeout_watch(&runner_timeout, kf_sandbox_pid(runner->sandbox));
-    double worked = processor_seconds(runner), woken_at = kf_now();
+    double worked = kf_processor_seconds(kf_sandbox_pid(runner->sandbox)), woken_at = kf_now();
     if (looker) kf_light_sleeper_wake(looker->sleeper);
     /* The judge does not sleep during the ping if it will not sleep after it: a processor that
      * comes out of deep sleep is slow at first. */
@@ -111,7 +109,7 @@ static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch, const cpu_s
     runner->awake_until = 0;
     if (event != KF_RUNNER_OK) return event;
     if (!batch->null) runner->calls += batch->count;
-    batch->waking_work = processor_seconds(runner) - worked;
+    batch->waking_work = seconds_of_woken(runner) - worked;
     double started = kf_now();
     batch->waking = started - woken_at;
     runner->awake_until = batch->answered ? started + SPIN_SECONDS : 0;
