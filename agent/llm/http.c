@@ -389,11 +389,6 @@ int kf_http_status(const kf_http *http, const kf_http_transfer *transfer)
     return (int)status;
 }
 
-size_t kf_http_in_flight(const kf_http *http)
-{
-    return http->in_flight;
-}
-
 /* ---- results --------------------------------------------------------------------------------- */
 
 static kf_http_fault fault_of(CURLcode code, const kf_http_transfer *t, bool was_sent)

@@ -98,7 +98,6 @@ void kf_http_answering(kf_http_transfer *transfer);
 void kf_http_cancel(kf_http *http, kf_http_transfer *transfer);
 /* Returns the status of the reply while `data` runs. 0 before there is one. */
 int kf_http_status(const kf_http *http, const kf_http_transfer *transfer);
-size_t kf_http_in_flight(const kf_http *http);
 /* Waits up to `seconds` for an event and handles it. False if a signal came. */
 bool kf_http_step(kf_http *http, double seconds);
 /* For callers with an event loop: kf_http_step is due when this descriptor is readable, or at *wake

@@ -60,11 +60,6 @@ void *kf_exchange_context(const kf_exchange *exchange)
     return exchange->context;
 }
 
-const char *kf_exchange_method(const kf_exchange *exchange)
-{
-    return exchange->method;
-}
-
 const char *kf_exchange_path(const kf_exchange *exchange)
 {
     return exchange->path;
@@ -248,12 +243,4 @@ void kf_exchange_wake(kf_exchange *exchange)
     pthread_mutex_lock(&exchange->http->lock);
     kf_web_resume(exchange);
     pthread_mutex_unlock(&exchange->http->lock);
-}
-
-bool kf_exchange_is_gone(kf_exchange *exchange)
-{
-    pthread_mutex_lock(&exchange->http->lock);
-    bool gone = exchange->is_gone;
-    pthread_mutex_unlock(&exchange->http->lock);
-    return gone;
 }

@@ -99,7 +99,6 @@ void kfcpu_fiber_arrived(void *fake);
 void kfcpu_fibers_renew(struct worker *worker);
 // Parks all fibers, whatever their stacks hold.
 void kfcpu_fibers_reset(struct worker *worker);
-void kfcpu_fibers_free(struct worker *worker);
 void kfcpu_native_bounds(struct fiber *fiber);
 
 // exec_threads.c
