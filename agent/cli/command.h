@@ -149,6 +149,11 @@ struct kf_command {
 #define KF_MIN_SECONDS 0.001
 #define KF_MIN_USD 0.000001
 
+/* The first members of a row: its type is KF_OPTION_TYPE, and its value a member of SETTINGS. */
+#define KF_OPTION(TYPE, NAME, ARGUMENT, SETTINGS, MEMBER)         \
+    .name = NAME, .type = KF_OPTION_##TYPE, .argument = ARGUMENT, \
+    .offset = offsetof(SETTINGS, MEMBER)
+
 /* Rows that several commands share. SETTINGS is the settings struct of the command and has a member
  * of that name. */
 #define KF_ROW_STORE(SETTINGS)                                                           \

@@ -180,14 +180,10 @@ static int run_compare(const kf_invocation *invocation, const void *values, kf_e
 }
 
 static const kf_option compare_options[] = {
-    {.name = "by-name",
-     .type = KF_OPTION_FLAG,
-     .offset = offsetof(compare_settings, by_name),
+    {KF_OPTION(FLAG, "by-name", NULL, compare_settings, by_name),
      .help = "Also pair problems of the same name with different content: other sizes or another "
              "oracle."},
-    {.name = "json",
-     .type = KF_OPTION_FLAG,
-     .offset = offsetof(compare_settings, json),
+    {KF_OPTION(FLAG, "json", NULL, compare_settings, json),
      .help = "Write one JSON value instead of text."},
     KF_ROW_STORE(compare_settings),
     {0},

@@ -234,10 +234,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
 }
 
 static const kf_option options[] = {
-    {.name = "compile",
-     .type = KF_OPTION_FLAG,
-     .offset = offsetof(settings, compile),
-     .fallback = "true",
+    {KF_OPTION(FLAG, "compile", NULL, settings, compile), .fallback = "true",
      .help = "Preprocess and compile in the build jail first, to expand macros and find imports "
              "(the default; --no-compile does not)."},
     KF_ROW_JSON(settings),
