@@ -94,8 +94,6 @@ typedef struct kf_config kf_config;
 typedef struct kf_command kf_command;
 
 typedef struct kf_invocation {
-    /* "kforge" */
-    const char *program;
     /* Without the options. */
     const char *const *arguments;
     size_t argument_count;

@@ -50,12 +50,6 @@ typedef struct kf_http_result {
     kf_http_fault fault;
     /* 0: no reply. */
     int status;
-    /* From the start. */
-    double seconds;
-    /* Until the first byte of the body. NaN: no byte came. */
-    double first;
-    /* Of the body. */
-    uint64_t bytes;
     /* The server may have received the whole request. */
     bool was_sent;
     /* Set unless fault is KF_HTTP_NO_FAULT. */

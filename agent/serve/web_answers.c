@@ -201,7 +201,6 @@ void kf_exchange_stream(kf_exchange *exchange, const char *type)
 {
     kf_exchange_answer *answer = &exchange->answer;
     answer->status = 200;
-    answer->is_stream = true;
     answer->response = exchange->http->mhd->create_response_from_callback(
         MHD_SIZE_UNKNOWN, 16384, read_stream, kf_exchange_hold(exchange), end_stream);
     if (!answer->response) kf_exchange_release(exchange);

@@ -30,7 +30,7 @@ typedef struct kf_exchange_answer {
     char values[KF_EXCHANGE_HEADERS][384];
     size_t header_count;
     /* A stream: `stream` holds the bytes to send. */
-    bool is_stream, is_closed;
+    bool is_closed;
     kf_buffer stream;
 } kf_exchange_answer;
 

@@ -132,7 +132,6 @@ bool kf_roofline_of(const cJSON *metrics, kf_roofline *r)
     r->tensor =
         either(metric(metrics, "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"),
                metric(metrics, "sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active"));
-    r->occupancy = metric(metrics, "sm__warps_active.avg.pct_of_peak_sustained_active");
     find_pipe(metrics, r);
     find_stalls(metrics, r);
     /* of two equal ones the first counts, which is further from the arithmetic */
