@@ -1,7 +1,6 @@
 /* Definitions of FlashInfer-Bench and SOL-ExecBench, and their published solutions. A program in
  * the sandbox finds and translates them (evaluator/torch/formats/flashinfer.py). Here its answer
  * becomes problems, which are described like any problem file, and files of solutions. */
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

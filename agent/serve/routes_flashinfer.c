@@ -4,7 +4,6 @@
  * has no "reference". */
 #include "routes_flashinfer.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -1,9 +1,7 @@
 /* Makes a workload concrete for a device: shapes, values, distributions, tolerances, work. */
 #include <math.h>
-#include <stdarg.h>
 #include <string.h>
 
-#include "kforge/buffer.h"
 #include "task_internal.h"
 
 _Static_assert(KF_MAX_ELEMENTS <= INT64_MAX / (8 * KF_MAX_ARGUMENTS),

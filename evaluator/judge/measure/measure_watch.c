@@ -13,7 +13,6 @@
  *
  * A call that begins while the judge overwrites its input may see either. It is not compared. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
