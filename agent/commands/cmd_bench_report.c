@@ -17,12 +17,6 @@ typedef struct report_settings {
     kf_bench_outputs outputs;
 } report_settings;
 
-static const char *text_of(const cJSON *json, const char *key)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, key);
-    return cJSON_IsString(item) ? item->valuestring : "";
-}
-
 typedef struct entry {
     char id[KF_RUN_ID], name[80];
     double started;
@@ -44,15 +38,15 @@ static bool list(kf_store *store, const kf_invocation *invocation, bool json, kf
         const cJSON *bench = kf_bench_of_options(run.options, &memory);
         if (!bench) continue;
         size_t i = 0;
-        while (i < count && strcmp(entries[i].id, text_of(bench, "id")) != 0) i++;
+        while (i < count && strcmp(entries[i].id, kf_json_get_text(bench, "id", "")) != 0) i++;
         if (i == LISTED) break;
         entry *e = &entries[i];
         if (i == count) {
             count++;
             *e = (entry){.planned =
                              cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(bench, "tasks"))};
-            snprintf(e->id, sizeof e->id, "%.10s", text_of(bench, "id"));
-            snprintf(e->name, sizeof e->name, "%.79s", text_of(bench, "name"));
+            snprintf(e->id, sizeof e->id, "%.10s", kf_json_get_text(bench, "id", ""));
+            snprintf(e->name, sizeof e->name, "%.79s", kf_json_get_text(bench, "name", ""));
             const cJSON *started = cJSON_GetObjectItemCaseSensitive(bench, "started");
             e->started = cJSON_IsNumber(started) ? started->valuedouble : 0;
         }

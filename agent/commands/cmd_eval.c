@@ -51,8 +51,7 @@ static bool repeat(kf_job **job, const kf_verdict *verdict, const char *path, kf
     const cJSON *keys = cJSON_GetObjectItemCaseSensitive(verdict->provenance, "keys");
     const cJSON *options = cJSON_GetObjectItemCaseSensitive(verdict->provenance, "options"), *entry;
     const char *key = cJSON_GetStringValue(cJSON_GetArrayItem(keys, 0));
-    const char *baseline =
-        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(options, "baseline"));
+    const char *baseline = kf_json_get_text(options, "baseline", NULL);
     if (strcmp(verdict->task_hash, kf_task_hash((*job)->task)) != 0)
         return kf_fail(
             error, KF_ERROR_INPUT,
@@ -571,8 +570,7 @@ static int say_no_source(const session *s, const kf_error *why, kf_error *error)
     if (wanted->brief)
         return kf_eval_print_line(s->invocation->output, json, error) ? KF_EXIT_NO_SOURCE : -1;
     fprintf(s->invocation->output, "%s: " KF_STATUS_NO_SOURCE ": %s\nnext: %s\n",
-            s->candidates[0].name, why->text,
-            cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, "next")));
+            s->candidates[0].name, why->text, kf_json_get_text(json, "next", NULL));
     return KF_EXIT_NO_SOURCE;
 }
 

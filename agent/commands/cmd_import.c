@@ -5,6 +5,7 @@
 
 #include "import.h"
 #include "kforge/file.h"
+#include "kforge/json.h"
 #include "output.h"
 #include "shell_command.h"
 #include "table.h"
@@ -82,12 +83,6 @@ static void tell_progress(void *context, const kf_import_problem *problem,
     fflush(s->invocation->log);
 }
 
-static const char *text_of(const cJSON *object, const char *key)
-{
-    const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, key);
-    return cJSON_IsString(value) ? value->valuestring : "";
-}
-
 /* Prints lint's findings. Some errors are the reason of a refusal already. */
 static void tell_findings(const kf_invocation *invocation, const kf_import_problem *problem,
                           const kf_import_result *result)
@@ -95,11 +90,11 @@ static void tell_findings(const kf_invocation *invocation, const kf_import_probl
     const cJSON *row;
     cJSON_ArrayForEach(row, result->findings)
     {
-        const char *path = text_of(row, "path");
-        if (strcmp(text_of(row, "rule"), result->rule) != 0)
+        const char *path = kf_json_get_text(row, "path", "");
+        if (strcmp(kf_json_get_text(row, "rule", ""), result->rule) != 0)
             fprintf(invocation->log, "%s: lint: %s: %s%s%s (%s)\n", problem->task,
-                    text_of(row, "severity"), path, *path ? ": " : "", text_of(row, "text"),
-                    text_of(row, "rule"));
+                    kf_json_get_text(row, "severity", ""), path, *path ? ": " : "",
+                    kf_json_get_text(row, "text", ""), kf_json_get_text(row, "rule", ""));
     }
 }
 
@@ -367,10 +362,11 @@ static int run_torch(const kf_invocation *invocation, const void *values, kf_err
 }
 
 /* Options of all imports. */
-#define OUTPUT_ROW(FALLBACK)                                                                       \
-    {                                                                                              \
-        KF_OPTION(PATH, "output", "DIR", settings, output), .letter = 'o', .fallback = FALLBACK,   \
-                                                            .help = "Folder for the task folders." \
+#define OUTPUT_ROW(FALLBACK)                                                        \
+    {                                                                               \
+        .name = "output", .letter = 'o', .type = KF_OPTION_PATH, .argument = "DIR", \
+        .offset = offsetof(settings, output), .fallback = FALLBACK,                 \
+        .help = "Folder for the task folders."                                      \
     }
 #define COMMON_ROWS                                                                               \
     {KF_OPTION(INTEGER, "scale", "N", settings, scale), .fallback = "0", .low = 0, .high = 1e15,  \

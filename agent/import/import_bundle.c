@@ -5,6 +5,7 @@
  * - gpu-mode: task.yml, with reference.py and the Python files that task.yml names
  * - kernelbench.com: reference.py, shapes.py, problem.yaml
  * - raw: init.cu, driver.cpp; or any .cu file with an entry solve */
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>

@@ -294,7 +294,7 @@ static void print_dry_run(const kf_view *view, const kf_verdict *verdict)
     const cJSON *run = cJSON_GetObjectItemCaseSensitive(verdict->build, "dry_run"),
                 *seconds = cJSON_GetObjectItemCaseSensitive(run, "seconds"),
                 *bytes = cJSON_GetObjectItemCaseSensitive(run, "bytes");
-    const char *note = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(run, "note"));
+    const char *note = kf_json_get_text(run, "note", NULL);
     if (!cJSON_IsNumber(seconds) || !cJSON_IsNumber(bytes)) return;
     kf_autobuffer text = {0};
     kf_buffer_format(&text, "%.1f s, %.0f kB kept%s%s", seconds->valuedouble,
@@ -309,9 +309,9 @@ static void print_dry_run(const kf_view *view, const kf_verdict *verdict)
 void kf_show_sanitizer(const kf_view *view, const kf_verdict *verdict)
 {
     const cJSON *said = cJSON_GetObjectItemCaseSensitive(verdict->provenance, "sanitizer"), *tool;
-    const char *note = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(said, "note")),
-               *remedy = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(said, "remedy")),
-               *workload = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(said, "workload"));
+    const char *note = kf_json_get_text(said, "note", NULL),
+               *remedy = kf_json_get_text(said, "remedy", NULL),
+               *workload = kf_json_get_text(said, "workload", NULL);
     if (!said) return;
     kf_autobuffer text = {0};
     cJSON_ArrayForEach(tool, cJSON_GetObjectItemCaseSensitive(said, "tools"))
@@ -359,8 +359,7 @@ static void print_kernelbench(const kf_view *view, const kf_verdict *verdict)
     for (size_t i = 0; i < 3 && !reason; i++)
         reason = cJSON_GetObjectItemCaseSensitive(metadata, reasons[i]);
     if (!reason) reason = cJSON_GetObjectItemCaseSensitive(claim, "error");
-    const char *trials = cJSON_GetStringValue(
-                   cJSON_GetObjectItemCaseSensitive(metadata, "correctness_trials")),
+    const char *trials = kf_json_get_text(metadata, "correctness_trials", NULL),
                *why = correct ? NULL : cJSON_GetStringValue(reason);
     char time[KF_FIGURE], ratio[KF_FIGURE];
     double runtime = kf_json_get_number(claim, "runtime", NAN),
