@@ -58,12 +58,8 @@ static bool list(kf_store *store, const kf_invocation *invocation, bool json, kf
     kf_auto(cJSON) all = kf_json_document("kforge-benches/1");
     cJSON *array = cJSON_AddArrayToObject(all, "benches");
     char when[KF_FIGURE];
-    kf_table_add_column(&table, "bench", KF_LEFT, false);
-    kf_table_add_column(&table, "name", KF_LEFT, true);
-    kf_table_add_column(&table, "tasks", KF_RIGHT, false);
-    kf_table_add_column(&table, "begun", KF_RIGHT, false);
-    kf_table_add_column(&table, "finished", KF_RIGHT, false);
-    kf_table_add_column(&table, "started", KF_LEFT, false);
+    kf_table_add_columns(&table, "bench", "~name", ">tasks", ">begun", ">finished", "started",
+                         NULL);
     for (size_t i = 0; i < count; i++) {
         const entry *e = &entries[i];
         kf_table_cell(&table, "%s", e->id);

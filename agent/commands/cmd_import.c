@@ -102,16 +102,8 @@ static void print_table(const kf_view *view, const kf_import_suite *suite,
                         const kf_import_result *results)
 {
     kf_autotable table = {0};
-    static const struct {
-        const char *title;
-        kf_align align;
-        bool flexible;
-    } columns[] = {{"TASK", KF_LEFT, true},       {"STATUS", KF_LEFT, false},
-                   {"ELEMENTS", KF_RIGHT, false}, {"FLOP", KF_RIGHT, false},
-                   {"ARGS", KF_RIGHT, false},     {"TIME", KF_RIGHT, false},
-                   {"PATCHES", KF_LEFT, true},    {"WHY", KF_LEFT, true}};
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-        kf_table_add_column(&table, columns[i].title, columns[i].align, columns[i].flexible);
+    kf_table_add_columns(&table, "~TASK", "STATUS", ">ELEMENTS", ">FLOP", ">ARGS", ">TIME",
+                         "~PATCHES", "~WHY", NULL);
     for (size_t i = 0; i < suite->count; i++) {
         const kf_import_result *r = &results[i];
         char count[KF_FIGURE], time[KF_FIGURE];

@@ -26,14 +26,8 @@ typedef struct settings {
 
 static void add_run_columns(kf_table *table)
 {
-    kf_table_add_column(table, "RUN", KF_LEFT, false);
-    kf_table_add_column(table, "AGE", KF_LEFT, false);
-    kf_table_add_column(table, "TASK", KF_LEFT, true);
-    kf_table_add_column(table, "DEVICE", KF_LEFT, true);
-    kf_table_add_column(table, "STATUS", KF_LEFT, false);
-    kf_table_add_column(table, "CORRECT", KF_RIGHT, false);
-    kf_table_add_column(table, "BEST", KF_RIGHT, false);
-    kf_table_add_column(table, "95 %", KF_LEFT, false);
+    kf_table_add_columns(table, "RUN", "AGE", "~TASK", "~DEVICE", "STATUS", ">CORRECT", ">BEST",
+                         "95 %", NULL);
 }
 
 static void add_run(kf_table *table, const kf_store_run *run)
@@ -216,13 +210,8 @@ static bool list_tasks(const kf_view *view, kf_store *store, bool quiet, FILE *l
                       .log = log,
                       .array = view->json ? cJSON_AddArrayToObject(json, "tasks") : NULL};
     kf_autotable table = {0};
-    kf_table_add_column(&list.table, "TASK", KF_LEFT, false);
-    kf_table_add_column(&list.table, "HASH", KF_LEFT, false);
-    kf_table_add_column(&list.table, "FAMILY", KF_LEFT, false);
-    kf_table_add_column(&list.table, "SHAPES", KF_RIGHT, false);
-    kf_table_add_column(&list.table, "RUNS", KF_RIGHT, false);
-    kf_table_add_column(&list.table, "TRIED", KF_RIGHT, false);
-    kf_table_add_column(&list.table, "FOLDER", KF_LEFT, true);
+    kf_table_add_columns(&list.table, "TASK", "HASH", "FAMILY", ">SHAPES", ">RUNS", ">TRIED",
+                         "~FOLDER", NULL);
     kf_autofree char(*hashes)[KF_HASH_HEX] = malloc(MAX_FOLDERS * sizeof *hashes);
     kf_autofree char *installed = kf_installed_tasks(error);
     seen_tasks seen = {.hashes = hashes};

@@ -167,11 +167,7 @@ static bool print_json(const listing *l, kf_error *error)
 static void print_one(const listing *l, const kf_view *view)
 {
     kf_autotable table = {0};
-    kf_table_add_column(&table, "LINE", KF_RIGHT, false);
-    kf_table_add_column(&table, "RULE", KF_LEFT, false);
-    kf_table_add_column(&table, "WORD", KF_LEFT, true);
-    kf_table_add_column(&table, "TIMES", KF_RIGHT, false);
-    kf_table_add_column(&table, "", KF_LEFT, true);
+    kf_table_add_columns(&table, ">LINE", "RULE", "~WORD", ">TIMES", "~", NULL);
     for (size_t i = 0; i < l->count; i++) {
         const found *row = &l->rows[i];
         if (row->line)

@@ -156,11 +156,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
                 .wanted = wanted,
                 .started = kf_now(),
                 .cases = json ? cJSON_AddArrayToObject(json, "cases") : NULL};
-    kf_table_add_column(&r.table, "", KF_LEFT, false);
-    kf_table_add_column(&r.table, "CASE", KF_LEFT, true);
-    kf_table_add_column(&r.table, "VERDICT", KF_LEFT, false);
-    kf_table_add_column(&r.table, "EXPECTED", KF_LEFT, true);
-    kf_table_add_column(&r.table, "TIME", KF_RIGHT, false);
+    kf_table_add_columns(&r.table, "", "~CASE", "VERDICT", "~EXPECTED", ">TIME", NULL);
     kf_selftest_summary sum;
     bool done = kf_selftest_run(judge, folder, KF_SELFTEST_ALL, wanted->filter, take_case, &r,
                                 invocation->interrupts, &sum, error);

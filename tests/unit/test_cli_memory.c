@@ -146,8 +146,7 @@ static void test_commands(void **state)
 static bool print_table(char text[4096], kf_error *error)
 {
     kf_autotable table = {0};
-    kf_table_add_column(&table, "A", KF_LEFT, false);
-    kf_table_add_column(&table, "B", KF_RIGHT, false);
+    kf_table_add_columns(&table, "A", ">B", NULL);
     for (int i = 0; i < 100; i++) kf_table_cell(&table, "%d", i);
     long left = until_failure;
     /* The allocations of fmemopen do not count. */
