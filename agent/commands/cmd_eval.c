@@ -105,20 +105,15 @@ static bool repeat(kf_job **job, const kf_verdict *verdict, const char *path, kf
     return true;
 }
 
-static const char *rule_of(const kf_verdict *verdict)
-{
-    for (size_t i = 0; i < verdict->workload_count; i++)
-        if (verdict->workloads[i].finding_count) return verdict->workloads[i].findings[0].rule;
-    return verdict->finding_count ? verdict->findings[0].rule : "";
-}
-
 /* Prints the comparison with the repeated verdict in one line. */
 static void tell_replay(FILE *log, const kf_verdict *before, const kf_verdict *now)
 {
-    bool same = before->status == now->status && strcmp(rule_of(before), rule_of(now)) == 0;
+    bool same = before->status == now->status &&
+                strcmp(kf_verdict_first_rule(before), kf_verdict_first_rule(now)) == 0;
     fprintf(log, "replay: %s: %s%s%s then, %s%s%s now", same ? "the same" : "DIFFERENT",
-            kf_status_name(before->status), rule_of(before)[0] ? " " : "", rule_of(before),
-            kf_status_name(now->status), rule_of(now)[0] ? " " : "", rule_of(now));
+            kf_status_name(before->status), kf_verdict_first_rule(before)[0] ? " " : "",
+            kf_verdict_first_rule(before), kf_status_name(now->status),
+            kf_verdict_first_rule(now)[0] ? " " : "", kf_verdict_first_rule(now));
     if (strcmp(before->binary_hash, now->binary_hash) != 0) fputs("; the binary is another", log);
     if (strcmp(before->device, now->device) != 0)
         fprintf(log, "; on %s, not %s", now->device, before->device);

@@ -192,12 +192,6 @@ static bool take_row(void *context, const char *split, const char *row, size_t s
 
 extern const kf_command kf_command_export;
 
-static const char *last_part(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* Returns the command that makes the same data set from stores with these names in an empty place.
  * It has no paths. */
 static char *command_of(const settings *s, const kf_invocation *invocation, kf_store *store,
@@ -208,14 +202,14 @@ static char *command_of(const settings *s, const kf_invocation *invocation, kf_s
     kf_autofree char *output = strndup(s->output, length);
     kf_autofree const char **stores = calloc(count + 1, sizeof *stores);
     if (!output || !stores) return kf_fail_memory(error, "the export"), NULL;
-    for (size_t i = 0; i < count; i++) stores[i] = last_part(invocation->arguments[i]);
-    if (!count) stores[count++] = last_part(kf_store_path(store));
+    for (size_t i = 0; i < count; i++) stores[i] = kf_path_name(invocation->arguments[i]);
+    if (!count) stores[count++] = kf_path_name(kf_store_path(store));
     const kf_command_word instead[] = {
         {"store", NULL},
         {"force", NULL},
         {"json", NULL},
         {"candidate", NULL},
-        {"output", last_part(output)},
+        {"output", kf_path_name(output)},
         {"as", packing_words[packing]},
         {"only", only_words[options->only]},
         {"run", options->run},
@@ -259,7 +253,7 @@ static bool add_config(const kf_invocation *invocation, const kf_export_options 
     if (!parts) return kf_fail_memory(error, "the export");
     for (size_t i = 0; i < count; i++)
         parts[i] =
-            (kf_export_part){settings_of->folder ? files[i].name : last_part(settings_of->path),
+            (kf_export_part){settings_of->folder ? files[i].name : kf_path_name(settings_of->path),
                              strcmp(files[i].split, "test") == 0};
     kf_autofree char *text = kf_export_shape_config(options->shape, parts, count, &name, error);
     if (!text) return false;
