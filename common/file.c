@@ -287,7 +287,6 @@ static bool remove_content(removal *r, int fd, int depth)
     return removed;
 }
 
-/* Removes a folder with all that is in it. */
 static bool remove_folder(const char *path, const struct stat *status)
 {
     removal r = {.device = status->st_dev};

@@ -22,7 +22,6 @@ typedef struct kf_web_listener {
     char path[112];
 } kf_web_listener;
 
-/* The answer of an exchange. */
 typedef struct kf_exchange_answer {
     struct MHD_Response *response;
     unsigned status;

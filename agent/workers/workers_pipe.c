@@ -260,7 +260,6 @@ static int reap(pipe_channel *p)
     return status;
 }
 
-/* Returns the last line of its stderr. */
 static const char *last_stderr_line(pipe_channel *p)
 {
     while (p->tail.size &&

@@ -119,7 +119,6 @@ static bool same_distribution(const kf_distribution *a, const kf_distribution *b
     return a->kind == b->kind && a->generated == b->generated && a->a == b->a && a->b == b->b;
 }
 
-/* True if a workload has the params of this one. */
 static bool has_same_params(const kf_making *making, int workload)
 {
     kf_binding bindings[KF_MAX_PARAMS];

@@ -106,7 +106,6 @@ static bool fail_as_described(const cJSON *described, const char *folder, kf_err
                    python.data ? python.data : "", *todo ? "; " : "", todo);
 }
 
-/* Returns the last line of the output. */
 static void last_line(const kf_buffer *output, char *line, size_t size)
 {
     const char *data = output && output->data ? output->data : "";
