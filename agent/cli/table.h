@@ -4,7 +4,6 @@
 #define KFORGE_TABLE_H
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 
 #include "kforge/buffer.h"
