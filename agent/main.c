@@ -284,7 +284,6 @@ static int run(const kf_command *command, const char *const *arguments, size_t c
     install_handlers();
     kf_gpu_on_silence(end_in_silence);
     kf_invocation invocation = {
-        .program = "kforge",
         .arguments = parsed.arguments,
         .argument_count = parsed.argument_count,
         .output = output,

@@ -127,8 +127,7 @@ bool kf_file_write_own(const char *path, const void *data, size_t size, kf_error
     if (!folders) return kf_fail_memory(error, path);
     kf_autoclose int folder = open_own_folder(folders, true);
     if (folder < 0) return fail_own(folders, errno, error);
-    const char *slash = strrchr(path, '/');
-    return write_in(folder, slash ? slash + 1 : path, path, 0600, data, size, error);
+    return write_in(folder, kf_path_name(path), path, 0600, data, size, error);
 }
 
 bool kf_file_can_write_own(const char *path, kf_error *error)
@@ -288,7 +287,6 @@ static bool remove_content(removal *r, int fd, int depth)
     return removed;
 }
 
-/* Removes a folder with all that is in it. */
 static bool remove_folder(const char *path, const struct stat *status)
 {
     removal r = {.device = status->st_dev};
@@ -312,6 +310,12 @@ bool kf_directory_remove(const char *path, kf_error *error)
     bool removed = S_ISDIR(status.st_mode) ? remove_folder(path, &status) : unlink(path) == 0;
     return removed || kf_fail(error, KF_ERROR_IO, "%s: cannot remove it completely: %s", path,
                               strerror(errno));
+}
+
+const char *kf_path_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
 }
 
 char *kf_path_join(const char *directory, const char *name)

@@ -5,7 +5,6 @@
 
 #include <openssl/sha.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 kf_hash kf_hash_bytes(const void *data, size_t size)

@@ -464,6 +464,21 @@ static void print_number(double value, char text[40])
     }
 }
 
+bool kf_json_put(cJSON *parent, const char *key, cJSON *item)
+{
+    if (item &&
+        (key ? cJSON_AddItemToObject(parent, key, item) : cJSON_AddItemToArray(parent, item)))
+        return true;
+    cJSON_Delete(item);
+    return false;
+}
+
+const char *kf_json_get_text(const cJSON *object, const char *key, const char *fallback)
+{
+    const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
+    return text ? text : fallback;
+}
+
 void kf_json_add_number(cJSON *object, const char *key, double value)
 {
     char text[40];

@@ -1,7 +1,7 @@
 #include "parallel.h"
 
-#include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -104,4 +104,15 @@ void kf_parallel_for(kf_parallel *p, size_t count, void (*body)(void *context, s
 int kf_parallel_threads(const kf_parallel *p)
 {
     return p->count + 1;
+}
+
+int kf_thread_start(pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *),
+                    void *context)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(thread, attributes, body, context);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
 }

@@ -3,6 +3,7 @@
 #ifndef KFORGE_PARALLEL_H
 #define KFORGE_PARALLEL_H
 
+#include <pthread.h>
 #include <stddef.h>
 
 #include "kforge/cleanup.h"
@@ -20,5 +21,10 @@ void kf_parallel_for(kf_parallel *parallel, size_t count, void (*body)(void *con
                      void *context);
 /* Returns the number of threads, with the caller's. */
 int kf_parallel_threads(const kf_parallel *parallel);
+
+/* Does pthread_create. The thread blocks all signals, because they are meant for the main thread.
+ */
+int kf_thread_start(pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *),
+                    void *context);
 
 #endif

@@ -5,6 +5,8 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -54,4 +56,18 @@ char *kf_run_capture(const char *const *argv, const char *const *environment, si
     while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {
     }
     return output;
+}
+
+void kf_child_begin(pid_t parent, int in, int out, int err)
+{
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(127);
+    for (int number = 1; number < NSIG; number++) signal(number, SIG_DFL);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) _exit(127);
+    /* Not on every kernel. kforge's own descriptors are close-on-exec anyway. */
+    syscall(SYS_close_range, 3u, ~0u, 0u);
 }

@@ -271,11 +271,9 @@ char *kf_json_signed(const cJSON *object, const char *key_path, kf_error *error)
 bool kf_json_verify(const cJSON *object, char public_key[KF_PUBLIC_KEY_HEX], kf_error *error)
 {
     const cJSON *signature = cJSON_GetObjectItemCaseSensitive(object, "signature");
-    const char *algorithm =
-        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(signature, "algorithm"));
-    const char *key_hex = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(signature, "key"));
-    const char *value_hex =
-        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(signature, "value"));
+    const char *algorithm = kf_json_get_text(signature, "algorithm", NULL);
+    const char *key_hex = kf_json_get_text(signature, "key", NULL);
+    const char *value_hex = kf_json_get_text(signature, "value", NULL);
     unsigned char key_bytes[KEY_BYTES], value[SIGNATURE_BYTES];
     if (!signature) return kf_fail(error, KF_ERROR_INPUT, "not signed");
     if (!algorithm || strcmp(algorithm, "ed25519") != 0 ||

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "kforge/cleanup.h"
-#include "kforge/file.h"
 #include "kforge/list.h"
 
 /* A mount point, with the blanks in it that /proc writes as octal numbers. */

@@ -9,7 +9,6 @@
 #include <sys/personality.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
-#include <sys/wait.h>
 #include <time.h>
 
 int kf_waitid(int type, pid_t id, siginfo_t *info, int options, struct rusage *usage)

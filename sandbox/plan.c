@@ -1,7 +1,6 @@
 /* Makes the plan before the clone: all that needs memory or names. child.c carries it out. */
 #include "internal.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

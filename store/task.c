@@ -1,7 +1,6 @@
 /* Tasks and devices, to which runs, candidates and verdicts refer. */
 #include "internal.h"
 
-#include <ctype.h>
 #include <string.h>
 
 bool kf_store_put_task(kf_store *store, const char *hash, const char *name, const char *bundle,

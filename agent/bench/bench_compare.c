@@ -236,14 +236,8 @@ static void print_table(const kf_bench_comparison *c, const kf_invocation *invoc
 {
     kf_autotable table = {0};
     char first[KF_FIGURE], second[KF_FIGURE];
-    kf_table_add_column(&table, "problem", KF_LEFT, true);
-    kf_table_add_column(&table, "change", KF_LEFT, false);
-    kf_table_add_column(&table, "before", KF_RIGHT, false);
-    kf_table_add_column(&table, "after", KF_RIGHT, false);
-    kf_table_add_column(&table, "ratio", KF_RIGHT, false);
-    kf_table_add_column(&table, "samples before", KF_LEFT, true);
-    kf_table_add_column(&table, "samples after", KF_LEFT, true);
-    kf_table_add_column(&table, "why", KF_LEFT, true);
+    kf_table_add_columns(&table, "~problem", "change", ">before", ">after", ">ratio",
+                         "~samples before", "~samples after", "~why", NULL);
     size_t listed = 0;
     for (size_t i = 0; i < c->count; i++) {
         const kf_bench_pair *pair = &c->pairs[i];

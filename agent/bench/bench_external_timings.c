@@ -18,12 +18,6 @@
 
 #define FILE_BYTES ((size_t)64 << 20)
 
-static const char *text_of(const cJSON *json, const char *key)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, key);
-    return cJSON_IsString(item) ? item->valuestring : "";
-}
-
 /* Returns the number at the start of a name like "19_ReLU.py", or -1. */
 static int64_t number_before(const char *name)
 {
@@ -55,7 +49,7 @@ static void compare(kf_bench_result *result, size_t extra, const cJSON *json)
         *versus = (kf_bench_versus){{NAN, NAN, NAN}, NAN, ""};
         if (!*result->extra_baselines[extra].hardware && entry)
             result->extra_baselines[extra].hardware =
-                kf_bench_text(result, text_of(entry, "hardware"));
+                kf_bench_text(result, kf_json_get_text(entry, "hardware", ""));
         if (row->scaled) {
             versus->why = "its shapes are scaled, so it is a different problem";
         } else if (!(milliseconds > 0)) {

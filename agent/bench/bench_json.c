@@ -241,12 +241,6 @@ cJSON *kf_bench_json(const kf_bench_result *r)
 
 /* ---- reading back ---------------------------------------------------------------------------- */
 
-static const char *text_of(const cJSON *json, const char *key)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, key);
-    return cJSON_IsString(item) ? item->valuestring : "";
-}
-
 static double number_of(const cJSON *json, const char *key)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, key);
@@ -256,7 +250,7 @@ static double number_of(const cJSON *json, const char *key)
 /* Reads "c38", or the number 38 of version 1. */
 static int64_t candidate_of(const cJSON *json)
 {
-    const char *id = text_of(json, "candidate");
+    const char *id = kf_json_get_text(json, "candidate", "");
     double number = number_of(json, "candidate");
     return *id == 'c' ? strtoll(id + 1, NULL, 10) : number > 0 ? (int64_t)number : 0;
 }
@@ -269,10 +263,10 @@ static bool flag_of(const cJSON *json, const char *key)
 static kf_bench_sample read_sample(const cJSON *json, kf_bench_result *result)
 {
     const cJSON *speedup = cJSON_GetObjectItemCaseSensitive(json, "speedup");
-    kf_bench_sample s = {.label = kf_bench_text(result, text_of(json, "label")),
-                         .status = kf_bench_text(result, text_of(json, "status")),
-                         .rule = kf_bench_text(result, text_of(json, "rule")),
-                         .text = kf_bench_text(result, text_of(json, "text")),
+    kf_bench_sample s = {.label = kf_bench_text(result, kf_json_get_text(json, "label", "")),
+                         .status = kf_bench_text(result, kf_json_get_text(json, "status", "")),
+                         .rule = kf_bench_text(result, kf_json_get_text(json, "rule", "")),
+                         .text = kf_bench_text(result, kf_json_get_text(json, "text", "")),
                          .proposer = "",
                          .number = -1,
                          .speedup = {number_of(speedup, "value"), number_of(speedup, "low"),
@@ -292,15 +286,16 @@ static bool read_row(const cJSON *json, kf_bench_result *result, kf_bench_row *r
     const cJSON *entry, *samples = cJSON_GetObjectItemCaseSensitive(json, "samples");
     const cJSON *best = cJSON_GetObjectItemCaseSensitive(json, "best");
     int count = cJSON_GetArraySize(samples);
-    *row = (kf_bench_row){
-        .level = -1, .problem = -1, .state = kf_bench_text(result, text_of(json, "state"))};
-    row->task = kf_bench_text(result, text_of(json, "task"));
-    row->fault = kf_bench_text(result, text_of(json, "fault"));
-    row->rule =
-        kf_bench_text(result, text_of(cJSON_GetObjectItemCaseSensitive(json, "refused"), "rule"));
-    snprintf(row->hash, sizeof row->hash, "%.64s", text_of(json, "hash"));
-    row->statuses = kf_bench_text(result, text_of(json, "statuses"));
-    snprintf(row->run, sizeof row->run, "%.10s", text_of(json, "run"));
+    *row = (kf_bench_row){.level = -1,
+                          .problem = -1,
+                          .state = kf_bench_text(result, kf_json_get_text(json, "state", ""))};
+    row->task = kf_bench_text(result, kf_json_get_text(json, "task", ""));
+    row->fault = kf_bench_text(result, kf_json_get_text(json, "fault", ""));
+    row->rule = kf_bench_text(
+        result, kf_json_get_text(cJSON_GetObjectItemCaseSensitive(json, "refused"), "rule", ""));
+    snprintf(row->hash, sizeof row->hash, "%.64s", kf_json_get_text(json, "hash", ""));
+    row->statuses = kf_bench_text(result, kf_json_get_text(json, "statuses", ""));
+    snprintf(row->run, sizeof row->run, "%.10s", kf_json_get_text(json, "run", ""));
     row->samples = calloc(count > 0 ? (size_t)count : 1, sizeof *row->samples);
     row->scores = calloc(count > 0 ? (size_t)count : 1, sizeof *row->scores);
     if (!row->samples || !row->scores) return false;
@@ -324,22 +319,22 @@ bool kf_bench_read_json(const cJSON *json, const char *where, kf_bench_result *r
                         kf_error *error)
 {
     const cJSON *entry, *rows = cJSON_GetObjectItemCaseSensitive(json, "problems");
-    const char *schema = text_of(json, "schema");
+    const char *schema = kf_json_get_text(json, "schema", "");
     bool known = strcmp(schema, KF_BENCH_REPORT_SCHEMA) == 0 ||
                  strcmp(schema, KF_BENCH_REPORT_SCHEMA_1) == 0;
     if (!known || !cJSON_IsArray(rows))
         return kf_fail(error, KF_ERROR_INPUT,
                        "%s: not a report of a bench: \"schema\" is not \"%s\"", where,
                        KF_BENCH_REPORT_SCHEMA);
-    snprintf(result->id, sizeof result->id, "%.10s", text_of(json, "id"));
-    result->setup.name = kf_bench_text(result, text_of(json, "name"));
-    result->setup.suite = kf_bench_text(result, text_of(json, "suite"));
-    result->setup.source = kf_bench_text(result, text_of(json, "solutions"));
-    result->setup.device = kf_bench_text(result, text_of(json, "device"));
-    result->setup.models = kf_bench_text(result, text_of(json, "models"));
-    result->setup.strategy = kf_bench_text(result, text_of(json, "strategy"));
-    result->setup.baseline = kf_bench_text(result, text_of(json, "baseline"));
-    result->setup.imported = kf_bench_text(result, text_of(json, "imported"));
+    snprintf(result->id, sizeof result->id, "%.10s", kf_json_get_text(json, "id", ""));
+    result->setup.name = kf_bench_text(result, kf_json_get_text(json, "name", ""));
+    result->setup.suite = kf_bench_text(result, kf_json_get_text(json, "suite", ""));
+    result->setup.source = kf_bench_text(result, kf_json_get_text(json, "solutions", ""));
+    result->setup.device = kf_bench_text(result, kf_json_get_text(json, "device", ""));
+    result->setup.models = kf_bench_text(result, kf_json_get_text(json, "models", ""));
+    result->setup.strategy = kf_bench_text(result, kf_json_get_text(json, "strategy", ""));
+    result->setup.baseline = kf_bench_text(result, kf_json_get_text(json, "baseline", ""));
+    result->setup.imported = kf_bench_text(result, kf_json_get_text(json, "imported", ""));
     result->setup.independent = flag_of(json, "independent");
     result->setup.started = kf_time_of(cJSON_GetObjectItemCaseSensitive(json, "started"));
     result->setup.bytes_per_second = number_of(json, "bytes_per_second");

@@ -91,12 +91,6 @@ char *kf_bench_model_for(const char *spec, const char *task)
 
 /* ---- finding one ----------------------------------------------------------------------------- */
 
-static const char *text_of(const cJSON *json, const char *key)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, key);
-    return cJSON_IsString(item) ? item->valuestring : "";
-}
-
 const cJSON *kf_bench_of_options(const char *options, cJSON **memory)
 {
     *memory = NULL;
@@ -104,7 +98,7 @@ const cJSON *kf_bench_of_options(const char *options, cJSON **memory)
     if (!strstr(options, KF_BENCH_SCHEMA)) return NULL;
     *memory = kf_json_parse(options, strlen(options), OPTION_BYTES, "options of the run", NULL);
     const cJSON *bench = cJSON_GetObjectItemCaseSensitive(*memory, "bench");
-    return strcmp(text_of(bench, "schema"), KF_BENCH_SCHEMA) == 0 ? bench : NULL;
+    return strcmp(kf_json_get_text(bench, "schema", ""), KF_BENCH_SCHEMA) == 0 ? bench : NULL;
 }
 
 bool kf_bench_find(kf_store *store, const char *word, char id[KF_RUN_ID], kf_error *error)
@@ -116,7 +110,7 @@ bool kf_bench_find(kf_store *store, const char *word, char id[KF_RUN_ID], kf_err
     id[0] = '\0';
     while ((row = row == 1 ? kf_store_next_run(cursor, &run, error) : row) == 1) {
         kf_auto(cJSON) memory = NULL;
-        const char *found = text_of(kf_bench_of_options(run.options, &memory), "id");
+        const char *found = kf_json_get_text(kf_bench_of_options(run.options, &memory), "id", "");
         if (!*found || strlen(found) >= KF_RUN_ID ||
             (!last && strncmp(found, word, strlen(word)) != 0))
             continue;
@@ -148,10 +142,11 @@ static bool read_tasks(kf_bench_plan *plan, kf_error *error)
     cJSON_ArrayForEach(entry, tasks)
     {
         kf_bench_task *task = &plan->suite.tasks[plan->suite.count++];
-        const char *fault = text_of(entry, "fault"), *rule = text_of(entry, "rule");
+        const char *fault = kf_json_get_text(entry, "fault", ""),
+                   *rule = kf_json_get_text(entry, "rule", "");
         const cJSON *level = cJSON_GetObjectItemCaseSensitive(entry, "level");
         const cJSON *problem = cJSON_GetObjectItemCaseSensitive(entry, "problem");
-        task->name = strdup(text_of(entry, "name"));
+        task->name = strdup(kf_json_get_text(entry, "name", ""));
         task->folder = strdup("");
         task->fault = *fault ? strdup(fault) : NULL;
         task->rule = *rule ? strdup(rule) : NULL;
@@ -181,11 +176,11 @@ static bool read_settings(kf_bench_plan *plan, const kf_store_run *run, kf_error
     cJSON_DeleteItemFromObjectCaseSensitive(plan->description,
                                             "solutions"); /* belongs to that run only */
     plan->search.bench = plan->description;
-    const char *source = text_of(plan->description, "source");
+    const char *source = kf_json_get_text(plan->description, "source", "");
     const cJSON *cost = cJSON_GetObjectItemCaseSensitive(plan->description, "cost"), *model;
-    plan->name = strdup(text_of(plan->description, "name"));
-    plan->suite.path = strdup(text_of(plan->description, "suite"));
-    plan->suite.name = strdup(text_of(plan->description, "name"));
+    plan->name = strdup(kf_json_get_text(plan->description, "name", ""));
+    plan->suite.path = strdup(kf_json_get_text(plan->description, "suite", ""));
+    plan->suite.name = strdup(kf_json_get_text(plan->description, "name", ""));
     plan->source = *source ? strdup(source) : NULL;
     plan->cost_usd = cJSON_IsNumber(cost) ? cost->valuedouble : 0;
     plan->once = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(plan->description, "once"));
@@ -213,7 +208,8 @@ static bool read_runs(kf_bench_plan *plan, kf_store *store, kf_error *error)
     int row = cursor ? 1 : -1;
     while ((row = row == 1 ? kf_store_next_run(cursor, &run, error) : row) == 1) {
         kf_auto(cJSON) memory = NULL;
-        if (strcmp(text_of(kf_bench_of_options(run.options, &memory), "id"), plan->id) != 0)
+        if (strcmp(kf_json_get_text(kf_bench_of_options(run.options, &memory), "id", ""),
+                   plan->id) != 0)
             continue;
         if (!plan->description && !read_settings(plan, &run, error)) return false;
         kf_bench_task *task = task_named(&plan->suite, run.task_name);

@@ -319,21 +319,15 @@ static void print_rows(const kf_bench_result *result, FILE *out, int width, bool
 {
     kf_autotable table = {0};
     char speedup[KF_FIGURE], interval[KF_FIGURE], seconds[KF_FIGURE];
-    kf_table_add_column(&table, "problem", KF_LEFT, true);
-    kf_table_add_column(&table, "best", KF_RIGHT, false);
-    kf_table_add_column(&table, "interval", KF_LEFT, false);
+    kf_table_add_columns(&table, "~problem", ">best", "interval", NULL);
     bool general = false;
     for (size_t i = 0; i < result->count; i++)
         general =
             general || (result->rows[i].best.generalises && *result->rows[i].best.generalises);
-    if (general) kf_table_add_column(&table, "generalises", KF_LEFT, true);
+    if (general) kf_table_add_columns(&table, "~generalises", NULL);
     bool work = kf_bench_has_work(result);
-    if (work) kf_table_add_column(&table, "own work", KF_RIGHT, false);
-    kf_table_add_column(&table, "claimed", KF_RIGHT, false);
-    kf_table_add_column(&table, "samples", KF_LEFT, true);
-    kf_table_add_column(&table, "cost", KF_RIGHT, false);
-    kf_table_add_column(&table, "device", KF_RIGHT, false);
-    kf_table_add_column(&table, "run", KF_LEFT, false);
+    if (work) kf_table_add_columns(&table, ">own work", NULL);
+    kf_table_add_columns(&table, ">claimed", "~samples", ">cost", ">device", "run", NULL);
     for (size_t i = 0; i < result->count; i++) {
         const kf_bench_row *row = &result->rows[i];
         char claimed[KF_FIGURE];
@@ -366,12 +360,8 @@ static void print_rows(const kf_bench_result *result, FILE *out, int width, bool
 static void print_cheats(const kf_bench_result *result, FILE *out, int width, bool bold)
 {
     kf_autotable table = {0};
-    kf_table_add_column(&table, "problem", KF_LEFT, true);
-    kf_table_add_column(&table, "sample", KF_LEFT, true);
-    kf_table_add_column(&table, "claimed", KF_RIGHT, false);
-    kf_table_add_column(&table, "verdict", KF_LEFT, false);
-    kf_table_add_column(&table, "rule", KF_LEFT, false);
-    kf_table_add_column(&table, "evidence", KF_LEFT, true);
+    kf_table_add_columns(&table, "~problem", "~sample", ">claimed", "verdict", "rule", "~evidence",
+                         NULL);
     size_t listed = 0;
     for (size_t i = 0; i < result->count; i++)
         for (size_t k = 0; k < result->rows[i].count; k++) {
@@ -397,17 +387,8 @@ static void print_claims(const kf_bench_result *result, FILE *out, int width, bo
 {
     kf_autotable table = {0};
     char speedup[KF_FIGURE], interval[KF_FIGURE];
-    static const struct {
-        const char *title;
-        kf_align align;
-        bool flexible;
-    } columns[] = {{"problem", KF_LEFT, true},     {"sample", KF_LEFT, true},
-                   {"claimed", KF_RIGHT, false},   {"verified", KF_RIGHT, false},
-                   {"interval", KF_LEFT, false},   {"ratio", KF_RIGHT, false},
-                   {"verdict", KF_LEFT, false},    {"rule", KF_LEFT, false},
-                   {"claimed for", KF_LEFT, false}};
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-        kf_table_add_column(&table, columns[i].title, columns[i].align, columns[i].flexible);
+    kf_table_add_columns(&table, "~problem", "~sample", ">claimed", ">verified", "interval",
+                         ">ratio", "verdict", "rule", "claimed for", NULL);
     size_t listed = 0;
     for (size_t i = 0; i < result->count; i++)
         for (size_t k = 0; k < result->rows[i].count; k++) {

@@ -45,12 +45,6 @@ void kf_bench_result_clear(kf_bench_result *result)
     *result = (kf_bench_result){0};
 }
 
-static const char *text_of(const cJSON *json, const char *key)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, key);
-    return cJSON_IsString(item) ? item->valuestring : "";
-}
-
 static double number_of(const cJSON *json, const char *key, double fallback)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, key);
@@ -292,7 +286,7 @@ static int64_t number_of_solution(const cJSON *solutions, const char *file)
     int64_t number = 0;
     cJSON_ArrayForEach(solution, solutions)
     {
-        if (strcmp(text_of(solution, "file"), file) == 0) return number;
+        if (strcmp(kf_json_get_text(solution, "file", ""), file) == 0) return number;
         number++;
     }
     return -1;
@@ -345,15 +339,15 @@ static bool take_solutions(reader *r)
         kf_bench_sample *sample = place_for(r, 0, number);
         if (!sample) return kf_fail_memory(r->error, "the result of a bench");
         if (r->row->count > before) {
-            const char *why = text_of(solution, "why");
+            const char *why = kf_json_get_text(solution, "why", "");
             *sample = empty_sample();
             sample->number = number;
             sample->status = "not_judged";
             sample->text = kf_bench_text(r->result, *why ? why : "not judged yet");
         }
-        sample->label = kf_bench_text(r->result, text_of(solution, "file"));
+        sample->label = kf_bench_text(r->result, kf_json_get_text(solution, "file", ""));
         sample->claimed = number_of(solution, "claimed", NAN);
-        sample->python = strcmp(text_of(solution, "language"), "python") == 0;
+        sample->python = strcmp(kf_json_get_text(solution, "language", ""), "python") == 0;
         sample->other_text = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(solution, "other_text"));
         number++;
     }
@@ -537,9 +531,10 @@ static const char *tell_imports(kf_bench_result *result, const cJSON *imports)
     {
         kf_autobuffer part = {0};
         double scale = number_of(entry, "scale", 0);
-        const char *url = text_of(entry, "url"), *commit = text_of(entry, "commit"),
-                   *mode = text_of(entry, "mode");
-        kf_buffer_string(&part, text_of(entry, "suite"));
+        const char *url = kf_json_get_text(entry, "url", ""),
+                   *commit = kf_json_get_text(entry, "commit", ""),
+                   *mode = kf_json_get_text(entry, "mode", "");
+        kf_buffer_string(&part, kf_json_get_text(entry, "suite", ""));
         if (*url) kf_buffer_format(&part, ", %s", url);
         if (*commit) kf_buffer_format(&part, ", at %.12s", commit);
         if (scale > 0) kf_buffer_format(&part, ", scaled to %.0f elements", scale);
@@ -568,9 +563,9 @@ static bool describe(kf_bench_result *result, const kf_store_run *run, const cJS
         if (name && strcmp(name, "none") != 0)
             kf_buffer_format(&names, "%s%s", names.size ? ", " : "", name);
     }
-    result->setup.name = kf_bench_text(result, text_of(bench, "name"));
-    result->setup.suite = kf_bench_text(result, text_of(bench, "suite"));
-    result->setup.source = kf_bench_text(result, text_of(bench, "source"));
+    result->setup.name = kf_bench_text(result, kf_json_get_text(bench, "name", ""));
+    result->setup.suite = kf_bench_text(result, kf_json_get_text(bench, "suite", ""));
+    result->setup.source = kf_bench_text(result, kf_json_get_text(bench, "source", ""));
     result->setup.device = kf_bench_text(result, run->device);
     result->setup.models = kf_bench_text(result, names.data);
     bool solutions = *result->setup.source;
@@ -604,10 +599,10 @@ static bool describe(kf_bench_result *result, const kf_store_run *run, const cJS
                               .outcome = {.speedup = NAN}};
         for (size_t i = 0; i < KF_BENCH_EXTRA_BASELINES; i++)
             row->versus[i] = (kf_bench_versus){{NAN, NAN, NAN}, NAN, ""};
-        row->task = kf_bench_text(result, text_of(entry, "name"));
-        row->rule = kf_bench_text(result, text_of(entry, "rule"));
-        snprintf(row->hash, sizeof row->hash, "%.64s", text_of(entry, "hash"));
-        row->fault = kf_bench_text(result, text_of(entry, "fault"));
+        row->task = kf_bench_text(result, kf_json_get_text(entry, "name", ""));
+        row->rule = kf_bench_text(result, kf_json_get_text(entry, "rule", ""));
+        snprintf(row->hash, sizeof row->hash, "%.64s", kf_json_get_text(entry, "hash", ""));
+        row->fault = kf_bench_text(result, kf_json_get_text(entry, "fault", ""));
         row->level = (int64_t)number_of(entry, "level", -1);
         row->problem = (int64_t)number_of(entry, "problem", -1);
     }
@@ -659,7 +654,7 @@ bool kf_bench_load(kf_store *store, const char *id, kf_bench_result *result, kf_
     while ((got = got == 1 ? kf_store_next_run(cursor, &run, error) : got) == 1) {
         kf_auto(cJSON) memory = NULL;
         const cJSON *bench = kf_bench_of_options(run.options, &memory);
-        if (strcmp(text_of(bench, "id"), id) != 0) continue;
+        if (strcmp(kf_json_get_text(bench, "id", ""), id) != 0) continue;
         if (!result->rows && !describe(result, &run, bench, error)) return false;
         kf_bench_row *row = row_named(result, run.task_name);
         if (row && !row->run[0] && !load_run(result, store, &run, bench, row, error)) return false;

@@ -307,49 +307,26 @@ bool kf_bench_write(const kf_bench_result *result, const kf_bench_outputs *outpu
                     const kf_invocation *invocation, kf_error *error);
 
 #define KF_ROWS_BENCH_OUTPUTS(SETTINGS)                                                           \
-    {.name = "html",                                                                              \
-     .type = KF_OPTION_PATH,                                                                      \
-     .argument = "FILE",                                                                          \
-     .offset = offsetof(SETTINGS, outputs.html),                                                  \
+    {KF_OPTION(PATH, "html", "FILE", SETTINGS, outputs.html),                                     \
      .help = "Write the report as one self-contained HTML page."},                                \
-        {.name = "csv",                                                                           \
-         .type = KF_OPTION_PATH,                                                                  \
-         .argument = "FILE",                                                                      \
-         .offset = offsetof(SETTINGS, outputs.csv),                                               \
+        {KF_OPTION(PATH, "csv", "FILE", SETTINGS, outputs.csv),                                   \
          .help = "Write one line for each sample as CSV."},                                       \
-        {.name = "md",                                                                            \
-         .type = KF_OPTION_PATH,                                                                  \
-         .argument = "FILE",                                                                      \
-         .offset = offsetof(SETTINGS, outputs.markdown),                                          \
+        {KF_OPTION(PATH, "md", "FILE", SETTINGS, outputs.markdown),                               \
          .help = "Write the report as Markdown."},                                                \
-        {.name = "kernelbench",                                                                   \
-         .type = KF_OPTION_PATH,                                                                  \
-         .argument = "DIR",                                                                       \
-         .offset = offsetof(SETTINGS, outputs.kernelbench),                                       \
+        {KF_OPTION(PATH, "kernelbench", "DIR", SETTINGS, outputs.kernelbench),                    \
          .help = "Write KernelBench's eval_results.json and eval_results_analysis.json, for its " \
                  "problems."},                                                                    \
-        {.name = "fast",                                                                          \
-         .type = KF_OPTION_LIST,                                                                  \
-         .argument = "P",                                                                         \
-         .offset = offsetof(SETTINGS, outputs.fast),                                              \
+        {KF_OPTION(LIST, "fast", "P", SETTINGS, outputs.fast),                                    \
          .help = "A threshold of fast_p. Default 0, 0.5, 0.8, 1, 1.5, 2."},                       \
-        {.name = "baseline-times",                                                                \
-         .type = KF_OPTION_LIST,                                                                  \
-         .argument = "FILE",                                                                      \
-         .offset = offsetof(SETTINGS, outputs.times),                                             \
+        {KF_OPTION(LIST, "baseline-times", "FILE", SETTINGS, outputs.times),                      \
          .help = "Also compare with times from another machine: a baseline_time_….json of "     \
                  "KernelBench."},                                                                 \
-        {.name = "own-work",                                                                      \
-         .type = KF_OPTION_NUMBER,                                                                \
-         .argument = "P",                                                                         \
-         .offset = offsetof(SETTINGS, outputs.own_work),                                          \
-         .low = 0,                                                                                \
-         .high = 1,                                                                               \
+        {KF_OPTION(NUMBER, "own-work", "P", SETTINGS, outputs.own_work), .low = 0, .high = 1,     \
          .help = "Count a correct sample as solved only if at least this part of its device "     \
                  "time, 0 to 1, is in its own kernels. Samples without counters do not count."},  \
     {                                                                                             \
-        .name = "json", .type = KF_OPTION_FLAG, .offset = offsetof(SETTINGS, outputs.json),       \
-        .help = "Write one JSON value instead of text."                                           \
+        KF_OPTION(FLAG, "json", NULL, SETTINGS, outputs.json),                                    \
+            .help = "Write one JSON value instead of text."                                       \
     }
 
 #endif

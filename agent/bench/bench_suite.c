@@ -27,12 +27,6 @@ static bool exists(const char *folder, const char *name)
     return path && access(path, F_OK) == 0;
 }
 
-static const char *text_of(const cJSON *json, const char *key)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, key);
-    return cJSON_IsString(item) ? item->valuestring : "";
-}
-
 void kf_bench_origin(const cJSON *task, int64_t *level, int64_t *problem)
 {
     const cJSON *origin = cJSON_GetObjectItemCaseSensitive(task, "origin");
@@ -107,7 +101,8 @@ static bool add_task(loader *l, const char *folder)
     kf_bench_origin(kf_task_json(task), &t->level, &t->problem);
     t->torch = kf_task_is_torch(task);
     snprintf(t->text_hash, sizeof t->text_hash, "%.64s",
-             text_of(cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "origin"), "sha256"));
+             kf_json_get_text(cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "origin"),
+                              "sha256", ""));
     return true;
 }
 
@@ -151,8 +146,9 @@ static bool add_folder(loader *l, const char *folder, int depth)
  * "level", "problem"} for refused ones. A refused problem that got a folder later is a task. */
 static bool add_problem(loader *l, kf_json_reader *reader, const char *folder, const cJSON *entry)
 {
-    const char *name = text_of(entry, "task"), *rule = text_of(entry, "rule"),
-               *reason = text_of(entry, "reason");
+    const char *name = kf_json_get_text(entry, "task", ""),
+               *rule = kf_json_get_text(entry, "rule", ""),
+               *reason = kf_json_get_text(entry, "reason", "");
     if (!*name || strchr(name, '/') || *name == '.')
         return kf_json_complain(
             reader, "problems",
@@ -189,7 +185,7 @@ static bool is_of_import(const char *name, const cJSON *imports)
     const cJSON *import;
     cJSON_ArrayForEach(import, imports)
     {
-        if (strcmp(text_of(import, "suite"), name) == 0) return true;
+        if (strcmp(kf_json_get_text(import, "suite", ""), name) == 0) return true;
     }
     return false;
 }

@@ -15,7 +15,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
 #include "kforge/error.h"
@@ -94,8 +93,6 @@ typedef struct kf_config kf_config;
 typedef struct kf_command kf_command;
 
 typedef struct kf_invocation {
-    /* "kforge" */
-    const char *program;
     /* Without the options. */
     const char *const *arguments;
     size_t argument_count;
@@ -148,6 +145,11 @@ struct kf_command {
 /* A budget of 0 is refused: it would mean "no limit", the opposite of what `--cost 0` says. */
 #define KF_MIN_SECONDS 0.001
 #define KF_MIN_USD 0.000001
+
+/* The first members of a row: its type is KF_OPTION_TYPE, and its value a member of SETTINGS. */
+#define KF_OPTION(TYPE, NAME, ARGUMENT, SETTINGS, MEMBER)         \
+    .name = NAME, .type = KF_OPTION_##TYPE, .argument = ARGUMENT, \
+    .offset = offsetof(SETTINGS, MEMBER)
 
 /* Rows that several commands share. SETTINGS is the settings struct of the command and has a member
  * of that name. */

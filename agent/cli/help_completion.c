@@ -62,7 +62,6 @@ static void list_commands(FILE *out, const kf_command *const *commands)
     fputs("    esac\n", out);
 }
 
-/* Lists the first words of commands, each once. */
 static void list_first_words(FILE *out, const kf_command *const *commands)
 {
     const char *last = "";

@@ -107,6 +107,16 @@ void kf_table_add_column(kf_table *table, const char *title, kf_align align, boo
         table->columns[table->column_count++] = (kf_table_column){title, align, flexible};
 }
 
+void kf_table_add_columns(kf_table *table, ...)
+{
+    va_list titles;
+    va_start(titles, table);
+    for (const char *title; (title = va_arg(titles, const char *));)
+        kf_table_add_column(table, title + (*title == '>' || *title == '~'),
+                            *title == '>' ? KF_RIGHT : KF_LEFT, *title == '~');
+    va_end(titles);
+}
+
 void kf_table_cell(kf_table *table, const char *format, ...)
 {
     /* A missing cell would move all that follow. */

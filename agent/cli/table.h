@@ -4,7 +4,6 @@
 #define KFORGE_TABLE_H
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 
 #include "kforge/buffer.h"
@@ -35,6 +34,8 @@ typedef struct kf_table {
 
 /* Add columns first, then cells from left to right, row by row. */
 void kf_table_add_column(kf_table *table, const char *title, kf_align align, bool flexible);
+/* Adds columns by their titles, up to NULL. ">TITLE" is aligned to the right, "~TITLE" flexible. */
+void kf_table_add_columns(kf_table *table, ...) __attribute__((sentinel));
 void kf_table_cell(kf_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Prints the table. `width` 0: a file or a pipe, where $COLUMNS counts. Without it a row has any
  * width. Flexible columns are cut first. If that is not enough, each row continues on further

@@ -175,7 +175,6 @@ static void print_styled(const stream *s, const char *text)
     }
 }
 
-/* Prints cleaned text. */
 static bool print_clean(const stream *s, const char *text, size_t size)
 {
     kf_autofree char *clean = kf_text_clean(text, size, false);

@@ -17,12 +17,6 @@ typedef struct report_settings {
     kf_bench_outputs outputs;
 } report_settings;
 
-static const char *text_of(const cJSON *json, const char *key)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, key);
-    return cJSON_IsString(item) ? item->valuestring : "";
-}
-
 typedef struct entry {
     char id[KF_RUN_ID], name[80];
     double started;
@@ -44,15 +38,15 @@ static bool list(kf_store *store, const kf_invocation *invocation, bool json, kf
         const cJSON *bench = kf_bench_of_options(run.options, &memory);
         if (!bench) continue;
         size_t i = 0;
-        while (i < count && strcmp(entries[i].id, text_of(bench, "id")) != 0) i++;
+        while (i < count && strcmp(entries[i].id, kf_json_get_text(bench, "id", "")) != 0) i++;
         if (i == LISTED) break;
         entry *e = &entries[i];
         if (i == count) {
             count++;
             *e = (entry){.planned =
                              cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(bench, "tasks"))};
-            snprintf(e->id, sizeof e->id, "%.10s", text_of(bench, "id"));
-            snprintf(e->name, sizeof e->name, "%.79s", text_of(bench, "name"));
+            snprintf(e->id, sizeof e->id, "%.10s", kf_json_get_text(bench, "id", ""));
+            snprintf(e->name, sizeof e->name, "%.79s", kf_json_get_text(bench, "name", ""));
             const cJSON *started = cJSON_GetObjectItemCaseSensitive(bench, "started");
             e->started = cJSON_IsNumber(started) ? started->valuedouble : 0;
         }
@@ -64,12 +58,8 @@ static bool list(kf_store *store, const kf_invocation *invocation, bool json, kf
     kf_auto(cJSON) all = kf_json_document("kforge-benches/1");
     cJSON *array = cJSON_AddArrayToObject(all, "benches");
     char when[KF_FIGURE];
-    kf_table_add_column(&table, "bench", KF_LEFT, false);
-    kf_table_add_column(&table, "name", KF_LEFT, true);
-    kf_table_add_column(&table, "tasks", KF_RIGHT, false);
-    kf_table_add_column(&table, "begun", KF_RIGHT, false);
-    kf_table_add_column(&table, "finished", KF_RIGHT, false);
-    kf_table_add_column(&table, "started", KF_LEFT, false);
+    kf_table_add_columns(&table, "bench", "~name", ">tasks", ">begun", ">finished", "started",
+                         NULL);
     for (size_t i = 0; i < count; i++) {
         const entry *e = &entries[i];
         kf_table_cell(&table, "%s", e->id);
@@ -180,14 +170,10 @@ static int run_compare(const kf_invocation *invocation, const void *values, kf_e
 }
 
 static const kf_option compare_options[] = {
-    {.name = "by-name",
-     .type = KF_OPTION_FLAG,
-     .offset = offsetof(compare_settings, by_name),
+    {KF_OPTION(FLAG, "by-name", NULL, compare_settings, by_name),
      .help = "Also pair problems of the same name with different content: other sizes or another "
              "oracle."},
-    {.name = "json",
-     .type = KF_OPTION_FLAG,
-     .offset = offsetof(compare_settings, json),
+    {KF_OPTION(FLAG, "json", NULL, compare_settings, json),
      .help = "Write one JSON value instead of text."},
     KF_ROW_STORE(compare_settings),
     {0},

@@ -165,15 +165,8 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
 }
 
 static const kf_option options[] = {
-    {.name = "context",
-     .letter = 'U',
-     .type = KF_OPTION_INTEGER,
-     .argument = "LINES",
-     .offset = offsetof(settings, context),
-     .fallback = "3",
-     .low = 0,
-     .high = 1000000,
-     .help = "Lines around each change."},
+    {KF_OPTION(INTEGER, "context", "LINES", settings, context), .letter = 'U', .fallback = "3",
+     .low = 0, .high = 1000000, .help = "Lines around each change."},
     KF_ROW_STORE(settings),
     {0},
 };

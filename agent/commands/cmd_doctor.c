@@ -370,15 +370,9 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
 
 static const kf_option options[] = {
     KF_ROW_STORE(settings),
-    {.name = "full",
-     .type = KF_OPTION_FLAG,
-     .offset = offsetof(settings, full),
+    {KF_OPTION(FLAG, "full", NULL, settings, full),
      .help = "Check the whole store, and time a baseline against itself."},
-    {.name = "model",
-     .letter = 'm',
-     .type = KF_OPTION_TEXT,
-     .argument = "SPEC",
-     .offset = offsetof(settings, model),
+    {KF_OPTION(TEXT, "model", "SPEC", settings, model), .letter = 'm',
      .help = "Send this model a tiny request and report the result. It costs about 100 tokens."},
     KF_ROW_JSON(settings),
     {0},

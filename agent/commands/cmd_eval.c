@@ -51,8 +51,7 @@ static bool repeat(kf_job **job, const kf_verdict *verdict, const char *path, kf
     const cJSON *keys = cJSON_GetObjectItemCaseSensitive(verdict->provenance, "keys");
     const cJSON *options = cJSON_GetObjectItemCaseSensitive(verdict->provenance, "options"), *entry;
     const char *key = cJSON_GetStringValue(cJSON_GetArrayItem(keys, 0));
-    const char *baseline =
-        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(options, "baseline"));
+    const char *baseline = kf_json_get_text(options, "baseline", NULL);
     if (strcmp(verdict->task_hash, kf_task_hash((*job)->task)) != 0)
         return kf_fail(
             error, KF_ERROR_INPUT,
@@ -106,20 +105,15 @@ static bool repeat(kf_job **job, const kf_verdict *verdict, const char *path, kf
     return true;
 }
 
-static const char *rule_of(const kf_verdict *verdict)
-{
-    for (size_t i = 0; i < verdict->workload_count; i++)
-        if (verdict->workloads[i].finding_count) return verdict->workloads[i].findings[0].rule;
-    return verdict->finding_count ? verdict->findings[0].rule : "";
-}
-
 /* Prints the comparison with the repeated verdict in one line. */
 static void tell_replay(FILE *log, const kf_verdict *before, const kf_verdict *now)
 {
-    bool same = before->status == now->status && strcmp(rule_of(before), rule_of(now)) == 0;
+    bool same = before->status == now->status &&
+                strcmp(kf_verdict_first_rule(before), kf_verdict_first_rule(now)) == 0;
     fprintf(log, "replay: %s: %s%s%s then, %s%s%s now", same ? "the same" : "DIFFERENT",
-            kf_status_name(before->status), rule_of(before)[0] ? " " : "", rule_of(before),
-            kf_status_name(now->status), rule_of(now)[0] ? " " : "", rule_of(now));
+            kf_status_name(before->status), kf_verdict_first_rule(before)[0] ? " " : "",
+            kf_verdict_first_rule(before), kf_status_name(now->status),
+            kf_verdict_first_rule(now)[0] ? " " : "", kf_verdict_first_rule(now));
     if (strcmp(before->binary_hash, now->binary_hash) != 0) fputs("; the binary is another", log);
     if (strcmp(before->device, now->device) != 0)
         fprintf(log, "; on %s, not %s", now->device, before->device);
@@ -571,8 +565,7 @@ static int say_no_source(const session *s, const kf_error *why, kf_error *error)
     if (wanted->brief)
         return kf_eval_print_line(s->invocation->output, json, error) ? KF_EXIT_NO_SOURCE : -1;
     fprintf(s->invocation->output, "%s: " KF_STATUS_NO_SOURCE ": %s\nnext: %s\n",
-            s->candidates[0].name, why->text,
-            cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, "next")));
+            s->candidates[0].name, why->text, kf_json_get_text(json, "next", NULL));
     return KF_EXIT_NO_SOURCE;
 }
 
@@ -612,97 +605,47 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
 
 static const kf_option options[] = {
     KF_ROW_DEVICE(settings),
-    {.name = "seconds",
-     .type = KF_OPTION_DURATION,
-     .argument = "SECONDS",
-     .offset = offsetof(settings, seconds),
-     .low = 0.01,
-     .high = MAX_SECONDS,
+    {KF_OPTION(DURATION, "seconds", "SECONDS", settings, seconds), .low = 0.01, .high = MAX_SECONDS,
      .help = "Time limit for timing all workloads (CPU 0.9, GPU 3). Timing ends early at an "
              "interval within 1 %."},
-    {.name = "timeout",
-     .type = KF_OPTION_DURATION,
-     .argument = "SECONDS",
-     .offset = offsetof(settings, timeout),
-     .fallback = "120",
-     .low = 0.1,
+    {KF_OPTION(DURATION, "timeout", "SECONDS", settings, timeout), .fallback = "120", .low = 0.1,
      .high = MAX_SECONDS,
      .help = "Time limit for the candidate, from loading to the last result. One call may take "
              "1/24 of it. Waits that a busy machine causes add up to twice it."},
-    {.name = "build-seconds",
-     .type = KF_OPTION_DURATION,
-     .argument = "SECONDS",
-     .offset = offsetof(settings, build_seconds),
-     .fallback = "60",
-     .low = 0.1,
-     .high = MAX_SECONDS,
-     .help = "Limit of processor time for a compilation."},
-    {.name = "check-only",
-     .type = KF_OPTION_FLAG,
-     .offset = offsetof(settings, check_only),
+    {KF_OPTION(DURATION, "build-seconds", "SECONDS", settings, build_seconds), .fallback = "60",
+     .low = 0.1, .high = MAX_SECONDS, .help = "Limit of processor time for a compilation."},
+    {KF_OPTION(FLAG, "check-only", NULL, settings, check_only),
      .help = "Check the results without timing."},
-    {.name = "asan",
-     .type = KF_OPTION_FLAG,
-     .offset = offsetof(settings, asan),
+    {KF_OPTION(FLAG, "asan", NULL, settings, asan),
      .help = "CPU device: build with AddressSanitizer, without timing."},
-    {.name = "sanitize",
-     .type = KF_OPTION_FLAG,
-     .offset = offsetof(settings, sanitize),
+    {KF_OPTION(FLAG, "sanitize", NULL, settings, sanitize),
      .help = "GPU: run memcheck, racecheck and initcheck of compute-sanitizer on a correct "
              "candidate. CPU device: as --asan."},
-    {.name = "verify",
-     .type = KF_OPTION_FLAG,
-     .offset = offsetof(settings, verify),
+    {KF_OPTION(FLAG, "verify", NULL, settings, verify),
      .help = "Measure twice, in fresh processes; on a GPU also as --sanitize."},
-    {.name = "kernelbench",
-     .type = KF_OPTION_FLAG,
-     .fallback = "true",
-     .offset = offsetof(settings, kernelbench),
+    {KF_OPTION(FLAG, "kernelbench", NULL, settings, kernelbench), .fallback = "true",
      .help = "Solution in Python: add the result of KernelBench's own protocol (default; "
              "--no-kernelbench omits it)."},
-    {.name = "counters",
-     .type = KF_OPTION_TEXT,
-     .argument = "WHICH",
-     .fallback = "none",
-     .offset = offsetof(settings, counters),
+    {KF_OPTION(TEXT, "counters", "WHICH", settings, counters), .fallback = "none",
      .help = "Hardware counters of a correct candidate's kernels, from a separate run: all, none, "
              "or names of CUPTI, separated by commas. --flag=-lineinfo adds the source lines where "
              "warps wait."},
-    {.name = "flag",
-     .letter = 'f',
-     .type = KF_OPTION_LIST,
-     .argument = "FLAG",
-     .offset = offsetof(settings, flags),
+    {KF_OPTION(LIST, "flag", "FLAG", settings, flags), .letter = 'f',
      .help = "A compiler flag for the candidate, as in --flag=-DBLOCK=256."},
     KF_ROW_BASELINE(settings),
     KF_ROW_SANDBOX(settings),
-    {.name = "replay",
-     .type = KF_OPTION_PATH,
-     .argument = "VERDICT",
-     .offset = offsetof(settings, replay),
+    {KF_OPTION(PATH, "replay", "VERDICT", settings, replay),
      .help = "Repeat a verdict of --json: same inputs, orders, choices, flags and options. The "
              "result is not stored."},
-    {.name = "sign",
-     .type = KF_OPTION_PATH,
-     .argument = "KEYFILE",
-     .offset = offsetof(settings, sign),
-     .config = true,
+    {KF_OPTION(PATH, "sign", "KEYFILE", settings, sign), .config = true,
      .help = "Sign the verdict with this key (`kforge verdict keygen`)."},
     KF_ROW_WORKERS(settings),
-    {.name = "keep",
-     .type = KF_OPTION_FLAG,
-     .offset = offsetof(settings, keep),
-     .fallback = "true",
+    {KF_OPTION(FLAG, "keep", NULL, settings, keep), .fallback = "true",
      .help = "Keep candidate and verdict in the store (default; --no-keep does not)."},
     KF_ROW_STORE(settings),
-    {.name = "reply",
-     .type = KF_OPTION_PATH,
-     .argument = "FILE",
-     .offset = offsetof(settings, reply),
+    {KF_OPTION(PATH, "reply", "FILE", settings, reply),
      .help = "Judge the source in a model's whole reply; - reads the standard input."},
-    {.name = "brief",
-     .type = KF_OPTION_FLAG,
-     .offset = offsetof(settings, brief),
+    {KF_OPTION(FLAG, "brief", NULL, settings, brief),
      .help = "Write one line of JSON with status, speedup, errors and the next step."},
     KF_ROW_VERBOSE(settings),
     KF_ROW_QUIET(settings),

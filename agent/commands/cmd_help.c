@@ -80,19 +80,10 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
 }
 
 static const kf_option options[] = {
-    {.name = "man",
-     .type = KF_OPTION_FLAG,
-     .offset = offsetof(settings, man),
-     .help = "Write the man page kforge(1)."},
-    {.name = "markdown",
-     .type = KF_OPTION_FLAG,
-     .offset = offsetof(settings, markdown),
+    {KF_OPTION(FLAG, "man", NULL, settings, man), .help = "Write the man page kforge(1)."},
+    {KF_OPTION(FLAG, "markdown", NULL, settings, markdown),
      .help = "Write docs/reference/commands.md."},
-    {.name = "completion",
-     .type = KF_OPTION_CHOICE,
-     .argument = "SHELL",
-     .choices = "bash|zsh",
-     .offset = offsetof(settings, completion),
+    {KF_OPTION(CHOICE, "completion", "SHELL", settings, completion), .choices = "bash|zsh",
      .help = "Write a script that completes kforge's commands and options in this shell."},
     {0},
 };

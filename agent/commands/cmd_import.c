@@ -5,6 +5,7 @@
 
 #include "import.h"
 #include "kforge/file.h"
+#include "kforge/json.h"
 #include "output.h"
 #include "shell_command.h"
 #include "table.h"
@@ -82,12 +83,6 @@ static void tell_progress(void *context, const kf_import_problem *problem,
     fflush(s->invocation->log);
 }
 
-static const char *text_of(const cJSON *object, const char *key)
-{
-    const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, key);
-    return cJSON_IsString(value) ? value->valuestring : "";
-}
-
 /* Prints lint's findings. Some errors are the reason of a refusal already. */
 static void tell_findings(const kf_invocation *invocation, const kf_import_problem *problem,
                           const kf_import_result *result)
@@ -95,11 +90,11 @@ static void tell_findings(const kf_invocation *invocation, const kf_import_probl
     const cJSON *row;
     cJSON_ArrayForEach(row, result->findings)
     {
-        const char *path = text_of(row, "path");
-        if (strcmp(text_of(row, "rule"), result->rule) != 0)
+        const char *path = kf_json_get_text(row, "path", "");
+        if (strcmp(kf_json_get_text(row, "rule", ""), result->rule) != 0)
             fprintf(invocation->log, "%s: lint: %s: %s%s%s (%s)\n", problem->task,
-                    text_of(row, "severity"), path, *path ? ": " : "", text_of(row, "text"),
-                    text_of(row, "rule"));
+                    kf_json_get_text(row, "severity", ""), path, *path ? ": " : "",
+                    kf_json_get_text(row, "text", ""), kf_json_get_text(row, "rule", ""));
     }
 }
 
@@ -107,16 +102,8 @@ static void print_table(const kf_view *view, const kf_import_suite *suite,
                         const kf_import_result *results)
 {
     kf_autotable table = {0};
-    static const struct {
-        const char *title;
-        kf_align align;
-        bool flexible;
-    } columns[] = {{"TASK", KF_LEFT, true},       {"STATUS", KF_LEFT, false},
-                   {"ELEMENTS", KF_RIGHT, false}, {"FLOP", KF_RIGHT, false},
-                   {"ARGS", KF_RIGHT, false},     {"TIME", KF_RIGHT, false},
-                   {"PATCHES", KF_LEFT, true},    {"WHY", KF_LEFT, true}};
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-        kf_table_add_column(&table, columns[i].title, columns[i].align, columns[i].flexible);
+    kf_table_add_columns(&table, "~TASK", "STATUS", ">ELEMENTS", ">FLOP", ">ARGS", ">TIME",
+                         "~PATCHES", "~WHY", NULL);
     for (size_t i = 0; i < suite->count; i++) {
         const kf_import_result *r = &results[i];
         char count[KF_FIGURE], time[KF_FIGURE];
@@ -374,84 +361,39 @@ static int run_torch(const kf_invocation *invocation, const void *values, kf_err
         .help = "Folder for the task folders."                                      \
     }
 #define COMMON_ROWS                                                                               \
-    {.name = "scale",                                                                             \
-     .type = KF_OPTION_INTEGER,                                                                   \
-     .argument = "N",                                                                             \
-     .offset = offsetof(settings, scale),                                                         \
-     .fallback = "0",                                                                             \
-     .low = 0,                                                                                    \
-     .high = 1e15,                                                                                \
+    {KF_OPTION(INTEGER, "scale", "N", settings, scale), .fallback = "0", .low = 0, .high = 1e15,  \
      .help =                                                                                      \
          "Halve module-level constants until all arguments have at most N elements and a call "   \
          "takes at most 256 N operations; 0: keep the sizes. 1000000 suits the CPU device."},     \
-        {.name = "patch",                                                                         \
-         .type = KF_OPTION_LIST,                                                                  \
-         .argument = "NAME=N",                                                                    \
-         .offset = offsetof(settings, patches),                                                   \
+        {KF_OPTION(LIST, "patch", "NAME=N", settings, patches),                                   \
          .help = "Set a module-level constant: NAME=N, or NAME[I]=N for an element of a tuple."}, \
-        {.name = "mode",                                                                          \
-         .type = KF_OPTION_CHOICE,                                                                \
-         .argument = "MODE",                                                                      \
-         .choices = "train|eval",                                                                 \
-         .fallback = "train",                                                                     \
-         .offset = offsetof(settings, mode),                                                      \
-         .help = "Mode of the module: train, as in KernelBench, or eval."},                       \
-        {.name = "class",                                                                         \
-         .type = KF_OPTION_TEXT,                                                                  \
-         .argument = "NAME",                                                                      \
-         .fallback = "Model",                                                                     \
-         .offset = offsetof(settings, class_name),                                                \
+        {KF_OPTION(CHOICE, "mode", "MODE", settings, mode), .choices = "train|eval",              \
+         .fallback = "train", .help = "Mode of the module: train, as in KernelBench, or eval."},  \
+        {KF_OPTION(TEXT, "class", "NAME", settings, class_name), .fallback = "Model",             \
          .help = "Class of the module."},                                                         \
-        {.name = "link",                                                                          \
-         .type = KF_OPTION_FLAG,                                                                  \
-         .offset = offsetof(settings, link),                                                      \
+        {KF_OPTION(FLAG, "link", NULL, settings, link),                                           \
          .help = "Refer to problem files by path and hash instead of copying them."},             \
-        {.name = "compiled",                                                                      \
-         .type = KF_OPTION_FLAG,                                                                  \
-         .offset = offsetof(settings, compiled),                                                  \
+        {KF_OPTION(FLAG, "compiled", NULL, settings, compiled),                                   \
          .help = "Use torch.compile as the baseline, and eager as an extra baseline."},           \
-        {.name = "force",                                                                         \
-         .type = KF_OPTION_FLAG,                                                                  \
-         .offset = offsetof(settings, force),                                                     \
+        {KF_OPTION(FLAG, "force", NULL, settings, force),                                         \
          .help = "Replace existing tasks that differ."},                                          \
-        {.name = "aliasing",                                                                      \
-         .type = KF_OPTION_CHOICE,                                                                \
-         .argument = "POLICY",                                                                    \
-         .choices = "forbid|allow",                                                               \
+        {KF_OPTION(CHOICE, "aliasing", "POLICY", settings, aliasing), .choices = "forbid|allow",  \
          .fallback = "forbid",                                                                    \
-         .offset = offsetof(settings, aliasing),                                                  \
          .help = "Whether results of calls may share memory, as in KernelBench's own evaluator. " \
                  "With allow each result is copied within the measured time."},                   \
-        {.name = "unchecked",                                                                     \
-         .type = KF_OPTION_FLAG,                                                                  \
-         .offset = offsetof(settings, unchecked),                                                 \
+        {KF_OPTION(FLAG, "unchecked", NULL, settings, unchecked),                                 \
          .help = "Do not lint the new tasks, and do not judge their modules."},                   \
         KF_ROW_DEVICE(settings),                                                                  \
-        {.name = "jobs",                                                                          \
+        {KF_OPTION(INTEGER, "jobs", "N", settings, jobs),                                         \
          .letter = 'j',                                                                           \
-         .type = KF_OPTION_INTEGER,                                                               \
-         .argument = "N",                                                                         \
-         .offset = offsetof(settings, jobs),                                                      \
          .fallback = "0",                                                                         \
          .low = 0,                                                                                \
          .high = 64,                                                                              \
          .help = "Problems to import at a time; 0: one for each processor."},                     \
-        {.name = "timeout",                                                                       \
-         .type = KF_OPTION_DURATION,                                                              \
-         .argument = "TIME",                                                                      \
-         .offset = offsetof(settings, timeout),                                                   \
-         .fallback = "120s",                                                                      \
-         .low = 1,                                                                                \
-         .high = 86400,                                                                           \
-         .help = "Time limit for each problem."},                                                 \
-        {.name = "memory",                                                                        \
-         .type = KF_OPTION_NUMBER,                                                                \
-         .argument = "GIB",                                                                       \
-         .offset = offsetof(settings, memory),                                                    \
-         .fallback = "8",                                                                         \
-         .low = 0.25,                                                                             \
-         .high = 4096,                                                                            \
-         .help = "Memory limit for each problem."},                                               \
+        {KF_OPTION(DURATION, "timeout", "TIME", settings, timeout), .fallback = "120s", .low = 1, \
+         .high = 86400, .help = "Time limit for each problem."},                                  \
+        {KF_OPTION(NUMBER, "memory", "GIB", settings, memory), .fallback = "8", .low = 0.25,      \
+         .high = 4096, .help = "Memory limit for each problem."},                                 \
         KF_ROW_SANDBOX(settings), KF_ROW_JSON(settings)
 
 #define HOW                                                                                        \
@@ -464,18 +406,12 @@ static int run_torch(const kf_invocation *invocation, const void *values, kf_err
 /* of the other imports */
 #define AS_KERNELBENCH "The rest is as in `kforge import kernelbench`."
 
-#define NUMBER_ROWS                                                              \
-    {.name = "level",                                                            \
-     .letter = 'l',                                                              \
-     .type = KF_OPTION_TEXT,                                                     \
-     .argument = "LEVELS",                                                       \
-     .offset = offsetof(settings, level),                                        \
-     .fallback = "1..3",                                                         \
-     .help = "Levels: 2, 1..3 or 1,3."},                                         \
-    {                                                                            \
-        .name = "ids", .letter = 'i', .type = KF_OPTION_TEXT, .argument = "IDS", \
-        .offset = offsetof(settings, ids),                                       \
-        .help = "Only problems with these numbers: 19 or 1..10,42."              \
+#define NUMBER_ROWS                                                                          \
+    {KF_OPTION(TEXT, "level", "LEVELS", settings, level), .letter = 'l', .fallback = "1..3", \
+     .help = "Levels: 2, 1..3 or 1,3."},                                                     \
+    {                                                                                        \
+        KF_OPTION(TEXT, "ids", "IDS", settings, ids),                                        \
+            .letter = 'i', .help = "Only problems with these numbers: 19 or 1..10,42."       \
     }
 
 static const kf_option kernelbench_options[] = {
@@ -519,9 +455,7 @@ const kf_command kf_command_import_kernelbench = {
 };
 
 static const kf_option robust_options[] = {
-    {.name = "multi",
-     .type = KF_OPTION_FLAG,
-     .offset = offsetof(settings, multi),
+    {KF_OPTION(FLAG, "multi", NULL, settings, multi),
      .help = "Import the configurations with several inputs and initialisations instead of the "
              "single ones."},
     OUTPUT_ROW("robust-kbench"),

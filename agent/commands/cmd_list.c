@@ -26,14 +26,8 @@ typedef struct settings {
 
 static void add_run_columns(kf_table *table)
 {
-    kf_table_add_column(table, "RUN", KF_LEFT, false);
-    kf_table_add_column(table, "AGE", KF_LEFT, false);
-    kf_table_add_column(table, "TASK", KF_LEFT, true);
-    kf_table_add_column(table, "DEVICE", KF_LEFT, true);
-    kf_table_add_column(table, "STATUS", KF_LEFT, false);
-    kf_table_add_column(table, "CORRECT", KF_RIGHT, false);
-    kf_table_add_column(table, "BEST", KF_RIGHT, false);
-    kf_table_add_column(table, "95 %", KF_LEFT, false);
+    kf_table_add_columns(table, "RUN", "AGE", "~TASK", "~DEVICE", "STATUS", ">CORRECT", ">BEST",
+                         "95 %", NULL);
 }
 
 static void add_run(kf_table *table, const kf_store_run *run)
@@ -216,13 +210,8 @@ static bool list_tasks(const kf_view *view, kf_store *store, bool quiet, FILE *l
                       .log = log,
                       .array = view->json ? cJSON_AddArrayToObject(json, "tasks") : NULL};
     kf_autotable table = {0};
-    kf_table_add_column(&list.table, "TASK", KF_LEFT, false);
-    kf_table_add_column(&list.table, "HASH", KF_LEFT, false);
-    kf_table_add_column(&list.table, "FAMILY", KF_LEFT, false);
-    kf_table_add_column(&list.table, "SHAPES", KF_RIGHT, false);
-    kf_table_add_column(&list.table, "RUNS", KF_RIGHT, false);
-    kf_table_add_column(&list.table, "TRIED", KF_RIGHT, false);
-    kf_table_add_column(&list.table, "FOLDER", KF_LEFT, true);
+    kf_table_add_columns(&list.table, "TASK", "HASH", "FAMILY", ">SHAPES", ">RUNS", ">TRIED",
+                         "~FOLDER", NULL);
     kf_autofree char(*hashes)[KF_HASH_HEX] = malloc(MAX_FOLDERS * sizeof *hashes);
     kf_autofree char *installed = kf_installed_tasks(error);
     seen_tasks seen = {.hashes = hashes};
@@ -266,29 +255,13 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
 
 static const kf_option options[] = {
     KF_ROW_STORE(settings),
-    {.name = "task",
-     .letter = 't',
-     .type = KF_OPTION_TEXT,
-     .argument = "TASK",
-     .offset = offsetof(settings, task),
+    {KF_OPTION(TEXT, "task", "TASK", settings, task), .letter = 't',
      .help = "Only runs of this task: its name, its hash, or the beginning of the hash."},
-    {.name = "tasks",
-     .type = KF_OPTION_FLAG,
-     .offset = offsetof(settings, tasks),
+    {KF_OPTION(FLAG, "tasks", NULL, settings, tasks),
      .help = "List the tasks in tasks/, of kforge, and of the store."},
-    {.name = "limit",
-     .letter = 'n',
-     .type = KF_OPTION_INTEGER,
-     .argument = "N",
-     .offset = offsetof(settings, limit),
-     .fallback = "20",
-     .low = 0,
-     .high = 1e9,
-     .help = "Number of runs to list, the latest first; 0: all."},
-    {.name = "quiet",
-     .letter = 'q',
-     .type = KF_OPTION_FLAG,
-     .offset = offsetof(settings, quiet),
+    {KF_OPTION(INTEGER, "limit", "N", settings, limit), .letter = 'n', .fallback = "20", .low = 0,
+     .high = 1e9, .help = "Number of runs to list, the latest first; 0: all."},
+    {KF_OPTION(FLAG, "quiet", NULL, settings, quiet), .letter = 'q',
      .help = "Print only the ids of the runs, or the names of the tasks."},
     KF_ROW_JSON(settings),
     {0},

@@ -51,11 +51,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
 }
 
 static const kf_option options[] = {
-    {.name = "root",
-     .type = KF_OPTION_PATH,
-     .argument = "DIR",
-     .offset = offsetof(settings, root),
-     .fallback = ".",
+    {KF_OPTION(PATH, "root", "DIR", settings, root), .fallback = ".",
      .help = "The folder that the agent works in. Only files below it can be judged or scanned."},
     KF_ROW_DEVICE(settings),
     KF_ROW_TIMEOUT(settings),

@@ -138,30 +138,16 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
 }
 
 static const kf_option options[] = {
-    {.name = "strategy",
-     .type = KF_OPTION_TEXT,
-     .argument = "NAME|FILE",
-     .offset = offsetof(settings, strategy),
-     .config = true,
+    {KF_OPTION(TEXT, "strategy", "NAME|FILE", settings, strategy), .config = true,
      .help = "Strategy of the search, as for `kforge optimize`. Default: auto, or the run's."},
-    {.name = "run",
-     .letter = 'r',
-     .type = KF_OPTION_TEXT,
-     .argument = "RUN",
-     .offset = offsetof(settings, run),
+    {KF_OPTION(TEXT, "run", "RUN", settings, run), .letter = 'r',
      .help = "The next prompt of this run (id, the beginning of one, or last), with its parents, "
              "exemplars and notes."},
-    {.name = "step",
-     .type = KF_OPTION_TEXT,
-     .argument = "STEP",
-     .offset = offsetof(settings, step),
+    {KF_OPTION(TEXT, "step", "STEP", settings, step),
      .help = "This prompt instead of the strategy's choice: draft, improve, repair_build, "
              "repair_wrong, contrast, crossover, rethink, critic_optimise, critic_repair or "
              "episode. All but draft and episode need --run."},
-    {.name = "hardware",
-     .type = KF_OPTION_TEXT,
-     .argument = "TEXT",
-     .offset = offsetof(settings, hardware),
+    {KF_OPTION(TEXT, "hardware", "TEXT", settings, hardware),
      .help = "Prompt for this hardware (\"NVIDIA H100 80GB HBM3\" or \"GPU of compute capability "
              "8.9\")."},
     KF_ROW_PROMPTS(settings),

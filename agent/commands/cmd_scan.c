@@ -167,11 +167,7 @@ static bool print_json(const listing *l, kf_error *error)
 static void print_one(const listing *l, const kf_view *view)
 {
     kf_autotable table = {0};
-    kf_table_add_column(&table, "LINE", KF_RIGHT, false);
-    kf_table_add_column(&table, "RULE", KF_LEFT, false);
-    kf_table_add_column(&table, "WORD", KF_LEFT, true);
-    kf_table_add_column(&table, "TIMES", KF_RIGHT, false);
-    kf_table_add_column(&table, "", KF_LEFT, true);
+    kf_table_add_columns(&table, ">LINE", "RULE", "~WORD", ">TIMES", "~", NULL);
     for (size_t i = 0; i < l->count; i++) {
         const found *row = &l->rows[i];
         if (row->line)
@@ -234,10 +230,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
 }
 
 static const kf_option options[] = {
-    {.name = "compile",
-     .type = KF_OPTION_FLAG,
-     .offset = offsetof(settings, compile),
-     .fallback = "true",
+    {KF_OPTION(FLAG, "compile", NULL, settings, compile), .fallback = "true",
      .help = "Preprocess and compile in the build jail first, to expand macros and find imports "
              "(the default; --no-compile does not)."},
     KF_ROW_JSON(settings),

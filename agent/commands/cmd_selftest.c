@@ -156,11 +156,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
                 .wanted = wanted,
                 .started = kf_now(),
                 .cases = json ? cJSON_AddArrayToObject(json, "cases") : NULL};
-    kf_table_add_column(&r.table, "", KF_LEFT, false);
-    kf_table_add_column(&r.table, "CASE", KF_LEFT, true);
-    kf_table_add_column(&r.table, "VERDICT", KF_LEFT, false);
-    kf_table_add_column(&r.table, "EXPECTED", KF_LEFT, true);
-    kf_table_add_column(&r.table, "TIME", KF_RIGHT, false);
+    kf_table_add_columns(&r.table, "", "~CASE", "VERDICT", "~EXPECTED", ">TIME", NULL);
     kf_selftest_summary sum;
     bool done = kf_selftest_run(judge, folder, KF_SELFTEST_ALL, wanted->filter, take_case, &r,
                                 invocation->interrupts, &sum, error);
@@ -236,21 +232,12 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
 
 static const kf_option options[] = {
     KF_ROW_DEVICE(settings),
-    {.name = "filter",
-     .type = KF_OPTION_TEXT,
-     .argument = "TEXT",
-     .offset = offsetof(settings, filter),
+    {KF_OPTION(TEXT, "filter", "TEXT", settings, filter),
      .help = "Only cases with this text in their path: hostile/, scale/graph, …"},
-    {.name = "folder",
-     .type = KF_OPTION_PATH,
-     .argument = "DIR",
-     .offset = offsetof(settings, folder),
+    {KF_OPTION(PATH, "folder", "DIR", settings, folder),
      .help = "Your own cases: DIR/hostile/TASK/NAME.cu, DIR/honest/TASK/NAME.cu and "
              "DIR/selftest/TASK/task.json."},
-    {.name = "all",
-     .letter = 'a',
-     .type = KF_OPTION_FLAG,
-     .offset = offsetof(settings, all),
+    {KF_OPTION(FLAG, "all", NULL, settings, all), .letter = 'a',
      .help = "List every case, not only failed ones."},
     KF_ROW_QUIET(settings),
     KF_ROW_JSON(settings),

@@ -362,19 +362,14 @@ static int run_stats(const kf_invocation *invocation, const void *values, kf_err
 static const kf_option store_options[] = {KF_ROW_STORE(settings), {0}};
 static const kf_option delete_options[] = {
     KF_ROW_STORE(settings),
-    {.name = "yes",
-     .letter = 'y',
-     .type = KF_OPTION_FLAG,
-     .offset = offsetof(settings, yes),
+    {KF_OPTION(FLAG, "yes", NULL, settings, yes), .letter = 'y',
      .help = "Do not ask. Without a terminal this option is needed."},
     {0},
 };
 static const kf_option merge_options[] = {KF_ROW_STORE(settings), KF_ROW_JSON(settings), {0}};
 static const kf_option stats_options[] = {
     KF_ROW_STORE(settings),
-    {.name = "digest",
-     .type = KF_OPTION_FLAG,
-     .offset = offsetof(settings, digest),
+    {KF_OPTION(FLAG, "digest", NULL, settings, digest),
      .help = "Add a hash over all content. Stores with equal content have equal hashes. This reads "
              "the whole store."},
     KF_ROW_JSON(settings),
@@ -382,18 +377,10 @@ static const kf_option stats_options[] = {
 };
 static const kf_option vacuum_options[] = {
     KF_ROW_STORE(settings),
-    {.name = "drop-samples",
-     .type = KF_OPTION_FLAG,
-     .offset = offsetof(settings, samples),
+    {KF_OPTION(FLAG, "drop-samples", NULL, settings, samples),
      .help = "Delete old raw timings, but not those of valid correct verdicts."},
-    {.name = "older-than",
-     .type = KF_OPTION_DURATION,
-     .argument = "TIME",
-     .offset = offsetof(settings, keep_samples),
-     .fallback = "720h",
-     .low = 0,
-     .high = 1e10,
-     .help = "Age of raw timings that --drop-samples deletes."},
+    {KF_OPTION(DURATION, "older-than", "TIME", settings, keep_samples), .fallback = "720h",
+     .low = 0, .high = 1e10, .help = "Age of raw timings that --drop-samples deletes."},
     {0},
 };
 

@@ -146,9 +146,7 @@ static int run_lint(const kf_invocation *invocation, const void *values, kf_erro
 
 static const kf_option lint_options[] = {
     KF_ROW_DEVICE(lint_settings),
-    {.name = "read-only",
-     .type = KF_OPTION_FLAG,
-     .offset = offsetof(lint_settings, only_read),
+    {KF_OPTION(FLAG, "read-only", NULL, lint_settings, only_read),
      .help = "Read the task without running it."},
     KF_ROW_STORE(lint_settings),
     KF_ROW_JSON(lint_settings),

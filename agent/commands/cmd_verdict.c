@@ -74,10 +74,7 @@ const kf_command kf_command_verdict_keygen = {
 };
 
 static const kf_option verify_options[] = {
-    {.name = "key",
-     .type = KF_OPTION_TEXT,
-     .argument = "HEX",
-     .offset = offsetof(settings, key),
+    {KF_OPTION(TEXT, "key", "HEX", settings, key),
      .help = "Public key of the signer. Without it any key passes, and is printed."},
     {0},
 };

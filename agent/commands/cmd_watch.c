@@ -72,18 +72,9 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
 }
 
 static const kf_option options[] = {
-    {.name = "terminal",
-     .letter = 't',
-     .type = KF_OPTION_FLAG,
-     .offset = offsetof(settings, terminal),
+    {KF_OPTION(FLAG, "terminal", NULL, settings, terminal), .letter = 't',
      .help = "Show the run in this terminal until it ends. Into a pipe: once."},
-    {.name = "port",
-     .letter = 'p',
-     .type = KF_OPTION_INTEGER,
-     .argument = "PORT",
-     .offset = offsetof(settings, port),
-     .fallback = "0",
-     .low = 0,
+    {KF_OPTION(INTEGER, "port", "PORT", settings, port), .letter = 'p', .fallback = "0", .low = 0,
      .high = 65535,
      .help =
          "Serve the page on this port of 127.0.0.1. 0: any free port, which the first line names."},

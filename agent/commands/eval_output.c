@@ -147,12 +147,7 @@ void kf_eval_print_ranking(const kf_view *view, const kf_eval_result *results, s
     if (!order) return;
     for (size_t i = 0; i < count; i++) order[i] = &results[i];
     qsort(order, count, sizeof *order, compare_results);
-    kf_table_add_column(&table, "RANK", KF_LEFT, false);
-    kf_table_add_column(&table, "FILE", KF_LEFT, true);
-    kf_table_add_column(&table, "STATUS", KF_LEFT, false);
-    kf_table_add_column(&table, "SPEEDUP", KF_RIGHT, false);
-    kf_table_add_column(&table, "95 %", KF_LEFT, false);
-    kf_table_add_column(&table, "STORED", KF_LEFT, false);
+    kf_table_add_columns(&table, "RANK", "~FILE", "STATUS", ">SPEEDUP", "95 %", "STORED", NULL);
     for (size_t i = 0; i < count; i++)
         add_row(&table, order[i], i ? order[i - 1] : NULL, (int)i + 1, &tied);
     fputc('\n', view->out);

@@ -105,8 +105,6 @@ void kf_episode_server_answer(kf_episode_server *server, int64_t id, const char 
 /* Returns the seconds until the deadline. The time since a question without an answer counts only
  * as far as it was judged. */
 double kf_episode_server_left(const kf_episode_server *server, double now);
-/* Returns "eval", "check", …. */
-const char *kf_episode_wish_name(kf_episode_wish wish);
 
 /* ---- episode_stream.c ------------------------------------------------------------------------ */
 

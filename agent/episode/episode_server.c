@@ -27,11 +27,6 @@
 
 static const char *const wishes[KF_EPISODE_WISHES] = {"eval", "check", "profile", "submit"};
 
-const char *kf_episode_wish_name(kf_episode_wish wish)
-{
-    return wishes[wish];
-}
-
 bool kf_episode_server_open(kf_episode_server *server, const char *path, kf_error *error)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};

@@ -37,12 +37,6 @@ static char *parent_of(const char *path)
     return slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
 }
 
-static const char *name_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static bool sync_folder(const char *path)
 {
     kf_autoclose int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -123,8 +117,8 @@ static void sweep(const char *path)
     DIR *directory = parent ? opendir(parent) : NULL;
     const struct dirent *entry;
     while (directory && (entry = readdir(directory))) {
-        bool old = is_left_over(entry->d_name, name_of(path), OLD);
-        if (!old && !is_left_over(entry->d_name, name_of(path), PART)) continue;
+        bool old = is_left_over(entry->d_name, kf_path_name(path), OLD);
+        if (!old && !is_left_over(entry->d_name, kf_path_name(path), PART)) continue;
         kf_autofree char *left = kf_path_join(parent, entry->d_name);
         if (left) clear_away(left, path, old);
     }
@@ -157,7 +151,7 @@ bool kf_atomic_output_is_export(const char *path)
 static bool check(const kf_atomic_output *p, kf_error *error)
 {
     struct stat status;
-    const char *name = name_of(p->path);
+    const char *name = kf_path_name(p->path);
     if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
         return kf_fail(error, KF_ERROR_INPUT,
                        "%s: not a possible name of a new file or folder; choose another", p->path);

@@ -53,8 +53,7 @@ static bool has_own_size(const kf_task *task, const char *name, const cJSON *giv
         if (!cJSON_IsNumber(value))
             value = cJSON_GetObjectItemCaseSensitive(
                 cJSON_GetObjectItemCaseSensitive(given, "axes"), axis->string);
-        const char *param =
-            cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(params, axis->string));
+        const char *param = kf_json_get_text(params, axis->string, NULL);
         if (cJSON_IsNumber(value) && param &&
             !has_value(bindings, count, param, value->valuedouble))
             return false;
@@ -96,14 +95,13 @@ static bool write_traces(exporting *e, const kf_task *task, const kf_winner *win
     if (!verdict) return false;
     if (!summary) return kf_fail_memory(error, "the traces");
     const cJSON *definition = kf_flashinfer_definition(task);
-    const kf_flashinfer_trace common = {
-        .definition = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(definition, "name")),
-        .solution = name,
-        .status = verdict->status,
-        .summary = summary,
-        .hardware = winner->device,
-        .when = time(NULL),
-        .sol_execbench = kf_flashinfer_is_sol(task)};
+    const kf_flashinfer_trace common = {.definition = kf_json_get_text(definition, "name", NULL),
+                                        .solution = name,
+                                        .status = verdict->status,
+                                        .summary = summary,
+                                        .hardware = winner->device,
+                                        .when = time(NULL),
+                                        .sol_execbench = kf_flashinfer_is_sol(task)};
     kf_autobuffer lines = {0};
     for (size_t i = 0; i < verdict->workload_count; i++)
         if (!write_trace(e, task, winner, &common, &verdict->workloads[i], &lines, error))
@@ -119,8 +117,7 @@ static bool write_traces(exporting *e, const kf_task *task, const kf_winner *win
 static bool tell(exporting *e, const kf_task *task, const kf_winner *winner, const char *file)
 {
     cJSON *row = cJSON_CreateObject();
-    const char *license =
-        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "license"));
+    const char *license = kf_json_get_text(kf_task_json(task), "license", NULL);
     return row && cJSON_AddItemToArray(e->provenance, row) &&
            cJSON_AddStringToObject(row, "file", file) &&
            cJSON_AddStringToObject(row, "task", kf_task_name(task)) &&

@@ -13,8 +13,7 @@
 
 const char *kf_export_family(const kf_task *task)
 {
-    const char *family =
-        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "family"));
+    const char *family = kf_json_get_text(kf_task_json(task), "family", NULL);
     return family && *family ? family : kf_task_name(task);
 }
 

@@ -30,8 +30,7 @@
 static void read_architecture(kf_package_kernel *kernel, const cJSON *provenance)
 {
     const cJSON *device = cJSON_GetObjectItemCaseSensitive(provenance, "device");
-    const char *capability =
-        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(device, "compute_capability"));
+    const char *capability = kf_json_get_text(device, "compute_capability", NULL);
     int major, minor;
     /* As the judge compiles: from Hopper on with features of exactly that architecture. */
     if (capability && sscanf(capability, "%d.%d", &major, &minor) == 2 && major > 0 &&
@@ -51,8 +50,7 @@ static bool read_verdict(kf_store *store, kf_package_kernel *kernel, const kf_ta
     const cJSON *workload;
     cJSON_ArrayForEach(workload, cJSON_GetObjectItemCaseSensitive(json, "workloads"))
     {
-        const char *name =
-            cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(workload, "workload"));
+        const char *name = kf_json_get_text(workload, "workload", NULL);
         const cJSON *speedup = cJSON_GetObjectItemCaseSensitive(workload, "speedup");
         for (int w = 0; name && w < kf_task_workload_count(task); w++)
             if (strcmp(kf_task_workload_name(task, w), name) == 0)
@@ -186,8 +184,7 @@ static cJSON *provenance(const kf_winners *w)
     cJSON_AddStringToObject(json, "task", kf_task_name(w->task));
     cJSON_AddStringToObject(json, "task_hash", kf_task_hash(w->task));
     cJSON_AddStringToObject(json, "entry", kf_task_entry(w->task));
-    const char *license =
-        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(kf_task_json(w->task), "license"));
+    const char *license = kf_json_get_text(kf_task_json(w->task), "license", NULL);
     cJSON_AddStringToObject(json, "task_license", license ? license : "unknown");
     cJSON_AddStringToObject(json, "measured_on", w->kernels[0].winner.device);
     cJSON *kernels = cJSON_AddArrayToObject(json, "kernels");
@@ -203,10 +200,9 @@ static bool check_names(const cJSON *tasks, const kf_task *task, kf_error *error
     const cJSON *other;
     cJSON_ArrayForEach(other, tasks)
     {
-        const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(other, "task"));
-        const char *entry = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(other, "entry"));
-        const char *hash =
-            cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(other, "task_hash"));
+        const char *name = kf_json_get_text(other, "task", NULL);
+        const char *entry = kf_json_get_text(other, "entry", NULL);
+        const char *hash = kf_json_get_text(other, "task_hash", NULL);
         if (strcmp(name, kf_task_name(task)) == 0)
             return kf_fail(error, KF_ERROR_INPUT,
                            "several tasks with the name %s have winners; choose one with --task "

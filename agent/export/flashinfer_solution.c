@@ -17,15 +17,8 @@ const cJSON *kf_flashinfer_definition(const kf_task *task)
 
 bool kf_flashinfer_is_sol(const kf_task *task)
 {
-    const char *suite =
-        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(kf_modelnew_origin(task), "suite"));
+    const char *suite = kf_json_get_text(kf_modelnew_origin(task), "suite", NULL);
     return suite && strcmp(suite, "sol-execbench") == 0;
-}
-
-static const char *text_in(const cJSON *object, const char *key)
-{
-    const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
-    return text ? text : "";
 }
 
 static const cJSON *list_in(const cJSON *object, const char *key)
@@ -143,7 +136,7 @@ static void write_parameters(kf_buffer *text, const cJSON *definition)
         const cJSON *spec;
         cJSON_ArrayForEach(spec, list_in(definition, groups[g]))
         {
-            const char *dtype = text_in(spec, "dtype");
+            const char *dtype = kf_json_get_text(spec, "dtype", "");
             const char *type = !cJSON_IsNull(list_in(spec, "shape")) ? "torch::Tensor"
                                : strncmp(dtype, "int", 3) == 0       ? "int64_t"
                                : strcmp(dtype, "bool") == 0          ? "bool"
@@ -257,16 +250,16 @@ cJSON *kf_flashinfer_solution(const kf_task *task, const kf_winner *winner, cons
                               kf_error *error)
 {
     kf_auto(cJSON) solution = cJSON_CreateObject();
-    const char *license = text_in(kf_task_json(task), "license");
+    const char *license = kf_json_get_text(kf_task_json(task), "license", "");
     char about[200];
     snprintf(about, sizeof about, "Candidate %.12s of kforge. Licence of the definition: %.100s.",
              winner->hash, *license ? license : "unknown");
-    bool made = cJSON_AddStringToObject(solution, "name", name) &&
-                cJSON_AddStringToObject(solution, "definition",
-                                        text_in(kf_flashinfer_definition(task), "name")) &&
-                cJSON_AddStringToObject(solution, "author", "kforge") &&
-                cJSON_AddStringToObject(solution, "description", about) &&
-                add_spec(solution, task, winner);
+    bool made =
+        cJSON_AddStringToObject(solution, "name", name) &&
+        cJSON_AddStringToObject(solution, "definition",
+                                kf_json_get_text(kf_flashinfer_definition(task), "name", "")) &&
+        cJSON_AddStringToObject(solution, "author", "kforge") &&
+        cJSON_AddStringToObject(solution, "description", about) && add_spec(solution, task, winner);
     if (!made) return kf_fail_memory(error, "a solution"), NULL;
     return add_sources(solution, task, winner, error) ? kf_steal(&solution) : NULL;
 }

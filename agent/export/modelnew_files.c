@@ -172,8 +172,7 @@ static bool write_one(exporting *e, const item *it, kf_error *error)
     const cJSON *other;
     cJSON_ArrayForEach(other, e->files_json)
     {
-        if (strcmp(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(other, "file")), name) ==
-            0)
+        if (strcmp(kf_json_get_text(other, "file", NULL), name) == 0)
             return kf_fail(
                 error, KF_ERROR_INPUT,
                 "several tasks of the store would become %s; choose one by its hash with --task",

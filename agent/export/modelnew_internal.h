@@ -3,7 +3,6 @@
 #define KFORGE_MODELNEW_INTERNAL_H
 
 #include <cjson/cJSON.h>
-#include <string.h>
 
 #include "export_modelnew.h"
 #include "kforge/buffer.h"

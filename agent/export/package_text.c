@@ -1,7 +1,6 @@
 /* The texts of a package: CMake, header, dispatch and README (see export_package.c). */
 #include <cjson/cJSON.h>
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "kforge/json.h"

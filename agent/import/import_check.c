@@ -238,13 +238,6 @@ static const char *why(const kf_verdict *verdict, const char *rule)
     return "a solution like it cannot be judged";
 }
 
-static const char *rule_of(const kf_verdict *verdict)
-{
-    for (size_t i = 0; i < verdict->workload_count; i++)
-        if (verdict->workloads[i].finding_count) return verdict->workloads[i].findings[0].rule;
-    return verdict->finding_count ? verdict->findings[0].rule : "";
-}
-
 /* Deletes the unseen workloads of a task.json that its own module does not pass. */
 static void drop_failed(const kf_verdict *verdict, cJSON *json, kf_import_result *result)
 {
@@ -278,7 +271,7 @@ static bool judge_module(kf_import_checker *checker, const kf_task *task, cJSON 
     kf_auto(kf_verdict) verdict = kf_judge_run(checker->judge, job, stop, error);
     if (!verdict) return false;
     if (verdict->status == KF_CORRECT) return drop_failed(verdict, json, result), true;
-    const char *rule = rule_of(verdict);
+    const char *rule = kf_verdict_first_rule(verdict);
     bool machine = verdict->blame == KF_BLAME_MACHINE || verdict->blame == KF_BLAME_JUDGE ||
                    verdict->status == KF_TIMEOUT || strcmp(rule, "time.budget") == 0;
     if (machine) {

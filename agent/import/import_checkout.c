@@ -1,9 +1,7 @@
 /* Finds repository and commit of a checkout. It reads .git and runs no program, because the
  * configuration of a checkout can name programs. */
 #include <ctype.h>
-#include <limits.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -1,7 +1,6 @@
 /* Definitions of FlashInfer-Bench and SOL-ExecBench, and their published solutions. A program in
  * the sandbox finds and translates them (evaluator/torch/formats/flashinfer.py). Here its answer
  * becomes problems, which are described like any problem file, and files of solutions. */
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,30 +19,25 @@
 #define MEMORY_BYTES ((uint64_t)8 << 30)
 #define SOLUTIONS "solutions"
 
-static const char *text_in(const cJSON *object, const char *key)
-{
-    const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, key);
-    return cJSON_IsString(value) ? value->valuestring : "";
-}
-
 /* ---- the answer ------------------------------------------------------------------------------ */
 
 static bool add_translated(kf_import_suite *suite, const cJSON *row, kf_error *error)
 {
-    kf_autofree char *path = kf_path_join(suite->folder, text_in(row, "file"));
+    kf_autofree char *path = kf_path_join(suite->folder, kf_json_get_text(row, "file", ""));
     if (!path) return kf_fail_memory(error, "the definitions");
-    if (!kf_import_add(suite, text_in(row, "name"), path, -1, -1, NULL, NULL, error)) return false;
+    if (!kf_import_add(suite, kf_json_get_text(row, "name", ""), path, -1, -1, NULL, NULL, error))
+        return false;
     kf_import_problem *p = &suite->problems[suite->count - 1];
     const cJSON *fault = cJSON_GetObjectItemCaseSensitive(row, "fault");
     if (fault) {
-        p->rule = strdup(text_in(fault, "rule"));
-        p->fault = strdup(text_in(fault, "reason"));
+        p->rule = strdup(kf_json_get_text(fault, "rule", ""));
+        p->fault = strdup(kf_json_get_text(fault, "reason", ""));
         return (p->rule && p->fault) || kf_fail_memory(error, "the definitions");
     }
     /* the description runs Python, whatever the definition's file is called */
     free(p->path);
     p->declared = true;
-    p->text = strdup(text_in(row, "text"));
+    p->text = strdup(kf_json_get_text(row, "text", ""));
     p->path = strdup("/problem.py");
     return (p->text && p->path) || kf_fail_memory(error, "the definitions");
 }
@@ -59,8 +53,8 @@ static bool add_solution(kf_import_suite *suite, const cJSON *row, kf_error *err
         return kf_fail_memory(error, "the solutions");
     kf_import_solution *s = &suite->solutions[suite->solution_count++];
     *s = (kf_import_solution){.problem = (size_t)number->valuedouble,
-                              .name = strdup(text_in(row, "name")),
-                              .text = strdup(text_in(row, "text")),
+                              .name = strdup(kf_json_get_text(row, "name", "")),
+                              .text = strdup(kf_json_get_text(row, "text", "")),
                               .claimed = cJSON_IsNumber(claimed) ? claimed->valuedouble : NAN};
     return (s->name && s->text) || kf_fail_memory(error, "the solutions");
 }

@@ -16,12 +16,6 @@
 #define SUITE_FILE "suite.json"
 #define SUITE_BYTES ((size_t)64 << 20)
 
-static const char *text_of(const cJSON *json, const char *key)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, key);
-    return cJSON_IsString(item) ? item->valuestring : "";
-}
-
 static bool is_there(const char *output, const char *task)
 {
     kf_autofree char *folder = kf_path_join(output, task),
@@ -77,7 +71,8 @@ static void put_problem(cJSON *problems, cJSON *entry)
     cJSON *old;
     cJSON_ArrayForEach(old, problems)
     {
-        if (strcmp(text_of(old, "task"), text_of(entry, "task")) != 0) continue;
+        if (strcmp(kf_json_get_text(old, "task", ""), kf_json_get_text(entry, "task", "")) != 0)
+            continue;
         cJSON_ReplaceItemViaPointer(problems, old, entry);
         return;
     }
@@ -104,7 +99,7 @@ static cJSON *begin(const char *path, const kf_import_suite *suite, kf_error *er
     if (access(path, F_OK) == 0) {
         kf_autofree char *text = kf_file_read(path, SUITE_BYTES, &size, error);
         json = text ? kf_json_parse(text, size, SUITE_BYTES, path, error) : NULL;
-        if (json && strcmp(text_of(json, "schema"), KF_SUITE_SCHEMA) == 0) return json;
+        if (json && strcmp(kf_json_get_text(json, "schema", ""), KF_SUITE_SCHEMA) == 0) return json;
         if (json)
             kf_fail(error, KF_ERROR_INPUT, "%s: not a suite: \"schema\" is not \"%s\"", path,
                     KF_SUITE_SCHEMA);

@@ -77,12 +77,6 @@ static size_t cut_declaration(char *text)
     return strlen(text);
 }
 
-static const char *text_in(const cJSON *object, const char *key)
-{
-    const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, key);
-    return cJSON_IsString(value) ? value->valuestring : "";
-}
-
 static int64_t count_elements(const cJSON *list)
 {
     const cJSON *row, *extent;
@@ -156,7 +150,7 @@ static bool take_ready(const kf_import_suite *suite, const kf_import_problem *pr
     const cJSON *ready = cJSON_GetObjectItemCaseSensitive(translated, "task"), *argument;
     cJSON_ArrayForEach(argument, cJSON_GetObjectItemCaseSensitive(ready, "arguments"))
     {
-        bool output = strcmp(text_in(argument, "kind"), "output") == 0;
+        bool output = strcmp(kf_json_get_text(argument, "kind", ""), "output") == 0;
         if (cJSON_HasObjectItem(argument, "shape"))
             *(output ? &result->outputs : &result->inputs) += 1;
     }
@@ -225,9 +219,10 @@ static bool describe_one(const kf_import_suite *suite, const kf_import_problem *
     const cJSON *unfit = cJSON_GetObjectItemCaseSensitive(description, "unfit");
     if (cJSON_IsObject(unfit)) {
         kf_autobuffer why = {0};
-        kf_buffer_string(&why, text_in(unfit, "reason"));
-        kf_torch_tool_name_python(text_in(unfit, "reason"), &why);
-        refuse(result, KF_IMPORT_UNFIT, text_in(unfit, "rule"), why.data ? why.data : "");
+        kf_buffer_string(&why, kf_json_get_text(unfit, "reason", ""));
+        kf_torch_tool_name_python(kf_json_get_text(unfit, "reason", ""), &why);
+        refuse(result, KF_IMPORT_UNFIT, kf_json_get_text(unfit, "rule", ""),
+               why.data ? why.data : "");
         return true;
     }
     if (cJSON_HasObjectItem(description, "task"))
@@ -236,7 +231,7 @@ static bool describe_one(const kf_import_suite *suite, const kf_import_problem *
     if (problem->declared) out->size = cut_declaration(text);
     if (problem->bundle) {
         free(text);
-        text = strdup(text_in(description, "problem"));
+        text = strdup(kf_json_get_text(description, "problem", ""));
         if (!text) return kf_fail_memory(error, "an imported problem");
         out->size = strlen(text);
     }

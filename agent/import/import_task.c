@@ -21,12 +21,6 @@ static const cJSON *list_of(const cJSON *description, const char *key)
     return cJSON_IsArray(list) ? list : NULL;
 }
 
-static const char *text_in(const cJSON *object, const char *key)
-{
-    const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, key);
-    return cJSON_IsString(value) ? value->valuestring : "";
-}
-
 static bool copy_member(cJSON *to, const cJSON *from, const char *key)
 {
     const cJSON *value = cJSON_GetObjectItemCaseSensitive(from, key);
@@ -49,7 +43,7 @@ static bool add_arguments(cJSON *arguments, const cJSON *list, const char *kind,
     const cJSON *element;
     cJSON_ArrayForEach(element, list)
     {
-        const char *name = text_in(element, name_key);
+        const char *name = kf_json_get_text(element, name_key, "");
         cJSON *argument = cJSON_CreateObject();
         if (!argument || !cJSON_AddItemToArray(arguments, argument) ||
             !cJSON_AddStringToObject(argument, "name", name) ||
@@ -73,8 +67,8 @@ static bool add_state(cJSON *state, const cJSON *list)
     {
         cJSON *row = cJSON_CreateObject();
         if (!row || !cJSON_AddItemToArray(state, row) ||
-            !cJSON_AddStringToObject(row, "argument", text_in(element, "argument")) ||
-            !cJSON_AddStringToObject(row, "name", text_in(element, "name")))
+            !cJSON_AddStringToObject(row, "argument", kf_json_get_text(element, "argument", "")) ||
+            !cJSON_AddStringToObject(row, "name", kf_json_get_text(element, "name", "")))
             return false;
     }
     return true;
@@ -113,7 +107,7 @@ static void write_shape(kf_buffer *text, const cJSON *row)
 {
     const cJSON *extent, *extents = list_of(row, "extents"),
                          *shape = extents ? extents : list_of(row, "shape");
-    kf_buffer_format(text, "%s[", text_in(row, "dtype"));
+    kf_buffer_format(text, "%s[", kf_json_get_text(row, "dtype", ""));
     cJSON_ArrayForEach(extent, shape)
     {
         kf_buffer_string(text, extent == shape->child ? "" : ", ");
@@ -129,15 +123,16 @@ static void write_shape(kf_buffer *text, const cJSON *row)
 static char *describe(const kf_import_problem *problem, const cJSON *description)
 {
     kf_autobuffer text = {0};
-    const char *doc = text_in(description, "doc");
+    const char *doc = kf_json_get_text(description, "doc", "");
     if (*doc) kf_buffer_format(&text, "%s%s ", doc, doc[strlen(doc) - 1] == '.' ? "" : ".");
     kf_buffer_format(&text, "Compute what %s.forward of the problem file returns: ",
-                     text_in(description, "class"));
+                     kf_json_get_text(description, "class", ""));
     const cJSON *row, *outputs = list_of(description, "outputs"),
                       *state = list_of(description, "state");
     cJSON_ArrayForEach(row, outputs)
     {
-        kf_buffer_format(&text, "%s%s, ", row == outputs->child ? "" : "; ", text_in(row, "name"));
+        kf_buffer_format(&text, "%s%s, ", row == outputs->child ? "" : "; ",
+                         kf_json_get_text(row, "name", ""));
         write_shape(&text, row);
     }
     kf_buffer_string(&text, ", row-major and contiguous.");
@@ -146,7 +141,7 @@ static char *describe(const kf_import_problem *problem, const cJSON *description
                                 "state_dict with _ for a dot.");
     if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(description, "mode_matters")))
         kf_buffer_format(&text, " The module is in %s.",
-                         strcmp(text_in(description, "mode"), "eval") == 0
+                         strcmp(kf_json_get_text(description, "mode", ""), "eval") == 0
                              ? "evaluation mode (batch norms take their running statistics)"
                              : "training mode (batch norms take the statistics of the batch)");
     if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(description, "tf32")))
@@ -186,9 +181,9 @@ static double least_bytes(const cJSON *description, bool *derived)
         {
             kf_dtype dtype;
             const char *kind =
-                text_in(cJSON_GetObjectItemCaseSensitive(row, "distribution"), "kind");
+                kf_json_get_text(cJSON_GetObjectItemCaseSensitive(row, "distribution"), "kind", "");
             bool half = strstr(kind, "triangular") || strcmp(kind, "symmetric") == 0;
-            if (!kf_dtype_parse(text_in(row, "dtype"), &dtype)) continue;
+            if (!kf_dtype_parse(kf_json_get_text(row, "dtype", ""), &dtype)) continue;
             bytes += elements_of(row) * (double)kf_dtype_size(dtype) * (half ? 0.5 : 1);
             if (half) *derived = false;
         }
@@ -263,7 +258,7 @@ static bool names_argument(const cJSON *description, const char *name)
         cJSON_ArrayForEach(row, cJSON_GetObjectItemCaseSensitive(description, keys[i]))
         {
             const char *key = strcmp(keys[i], "state") == 0 ? "argument" : "name";
-            if (strcmp(text_in(row, key), name) == 0) return true;
+            if (strcmp(kf_json_get_text(row, key, ""), name) == 0) return true;
         }
     return false;
 }
@@ -360,7 +355,7 @@ static bool fill(cJSON *task, const kf_import_suite *suite, const kf_import_prob
     else
         snprintf(family, sizeof family, "%s", suite->name);
     if (!cJSON_AddStringToObject(task, "family", family)) return false;
-    const char *license = text_in(description, "license");
+    const char *license = kf_json_get_text(description, "license", "");
     if (!*license && suite->license) license = suite->license;
     if (*license && !cJSON_AddStringToObject(task, "license", license)) return false;
     if (!add_origin(task, suite, problem, description, hash)) return false;
@@ -423,7 +418,7 @@ char *kf_import_file_text(const cJSON *task, const cJSON *file)
     const char *at = cJSON_IsString(file) ? file->valuestring : "";
     for (const char *found; (found = strstr(at, mark)); at = found + strlen(mark)) {
         kf_buffer_append(&text, at, (size_t)(found - at));
-        kf_buffer_string(&text, text_in(task, "entry"));
+        kf_buffer_string(&text, kf_json_get_text(task, "entry", ""));
     }
     kf_buffer_string(&text, at);
     return kf_buffer_take(&text);

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "kforge/file.h"
 #include "machine_failures.h"
 #include "verdict_event.h"
+#include "parallel.h"
 
 /* The longest wait for an event. */
 #define WAIT_SECONDS 60.0
@@ -387,12 +387,7 @@ bool kf_service_pump_start(kf_service *service, kf_error *error)
     service->pump.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (service->pump.wake < 0)
         return kf_fail(error, KF_ERROR_MACHINE, "no event descriptor: %s", strerror(errno));
-    /* The main thread handles signals. */
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&service->pump.thread, NULL, run_pump, service);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int failed = kf_thread_start(&service->pump.thread, NULL, run_pump, service);
     if (!failed) return true;
     close(service->pump.wake);
     service->pump.wake = -1;

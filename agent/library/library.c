@@ -191,8 +191,8 @@ char *kforge_extract(kforge *handle, const char *request)
 /* Reads what a reward depends on from an answer of kforge_judge. */
 static bool read_judgement(const cJSON *answer, kf_judgement *j, kf_error *error)
 {
-    const char *status = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(answer, "status"));
-    const char *blame = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(answer, "blame"));
+    const char *status = kf_json_get_text(answer, "status", NULL);
+    const char *blame = kf_json_get_text(answer, "blame", NULL);
     const cJSON *speedup = cJSON_GetObjectItemCaseSensitive(answer, "speedup");
     j->no_source = status && strcmp(status, "no_source") == 0;
     j->blame = KF_BLAME_CANDIDATE;

@@ -8,7 +8,6 @@
 #ifndef KFORGE_BUDGET_H
 #define KFORGE_BUDGET_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "kforge/error.h"

@@ -4,7 +4,6 @@
 #define KFORGE_CURL_LIBRARY_H
 
 #include <curl/curl.h>
-#include <stdbool.h>
 
 #include "kforge/error.h"
 

@@ -37,8 +37,6 @@ struct kf_http_transfer {
     kf_http_fault fault;
     char why[CURL_ERROR_SIZE];
     char location[200];
-    /* The next step finishes it. */
-    bool ended;
     bool answering;
 };
 
@@ -52,8 +50,6 @@ struct kf_http {
     double next_check;
     kf_http_transfer *transfers;
     size_t in_flight;
-    /* curl or epoll failed, and the fault belongs to no single transfer. */
-    bool broken;
 };
 
 /* ---- addresses ------------------------------------------------------------------------------- */
@@ -135,9 +131,8 @@ static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *context, v
     if (what & CURL_POLL_IN) event.events |= EPOLLIN;
     if (what & CURL_POLL_OUT) event.events |= EPOLLOUT;
     (void)known;
-    if (epoll_ctl(http->epoll, EPOLL_CTL_MOD, fd, &event) == 0) return 0;
-    if (errno != ENOENT || epoll_ctl(http->epoll, EPOLL_CTL_ADD, fd, &event) != 0)
-        http->broken = true;
+    if (epoll_ctl(http->epoll, EPOLL_CTL_MOD, fd, &event) != 0 && errno == ENOENT)
+        epoll_ctl(http->epoll, EPOLL_CTL_ADD, fd, &event);
     return 0;
 }
 
@@ -389,11 +384,6 @@ int kf_http_status(const kf_http *http, const kf_http_transfer *transfer)
     return (int)status;
 }
 
-size_t kf_http_in_flight(const kf_http *http)
-{
-    return http->in_flight;
-}
-
 /* ---- results --------------------------------------------------------------------------------- */
 
 static kf_http_fault fault_of(CURLcode code, const kf_http_transfer *t, bool was_sent)
@@ -469,11 +459,7 @@ static void finish(kf_http *http, kf_http_transfer *t, CURLcode code)
     long status = 0, sent = 0;
     curl->easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
     curl->easy_getinfo(t->easy, CURLINFO_REQUEST_SIZE, &sent);
-    kf_http_result result = {.status = (int)status,
-                             .seconds = kf_now() - t->started,
-                             .first = t->first,
-                             .bytes = t->bytes,
-                             .was_sent = sent > 0 || status > 0};
+    kf_http_result result = {.status = (int)status, .was_sent = sent > 0 || status > 0};
     result.fault = t->fault ? t->fault : fault_of(code, t, result.was_sent);
     if (!result.fault && status >= 300 && status < 400) result.fault = KF_HTTP_REDIRECT;
     describe_fault(&result, t, t->why[0] ? t->why : curl->easy_strerror(code));

@@ -50,12 +50,6 @@ typedef struct kf_http_result {
     kf_http_fault fault;
     /* 0: no reply. */
     int status;
-    /* From the start. */
-    double seconds;
-    /* Until the first byte of the body. NaN: no byte came. */
-    double first;
-    /* Of the body. */
-    uint64_t bytes;
     /* The server may have received the whole request. */
     bool was_sent;
     /* Set unless fault is KF_HTTP_NO_FAULT. */
@@ -98,7 +92,6 @@ void kf_http_answering(kf_http_transfer *transfer);
 void kf_http_cancel(kf_http *http, kf_http_transfer *transfer);
 /* Returns the status of the reply while `data` runs. 0 before there is one. */
 int kf_http_status(const kf_http *http, const kf_http_transfer *transfer);
-size_t kf_http_in_flight(const kf_http *http);
 /* Waits up to `seconds` for an event and handles it. False if a signal came. */
 bool kf_http_step(kf_http *http, double seconds);
 /* For callers with an event loop: kf_http_step is due when this descriptor is readable, or at *wake

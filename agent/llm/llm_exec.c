@@ -17,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -67,16 +66,7 @@ typedef struct exec {
 /* Becomes the command. Runs between fork and exec, so it calls async-signal-safe functions only. */
 static void exec_command(const char *command, pid_t parent, int in, int out, int err)
 {
-    setpgid(0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(127);
-    for (int number = 1; number < NSIG; number++) signal(number, SIG_DFL);
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) _exit(127);
-    /* Not on every kernel. kforge's own descriptors are close-on-exec anyway. */
-    syscall(SYS_close_range, 3u, ~0u, 0u);
+    kf_child_begin(parent, in, out, err);
     char *const argv[] = {(char[]){"sh"}, (char[]){"-c"}, (char *)(uintptr_t)command, NULL};
     execve("/bin/sh", argv, environ);
     static const char message[] = "/bin/sh can't be executed\n";
@@ -148,12 +138,6 @@ static bool exec_submit(void *state, const kf_llm_request *request, kf_error *er
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static void close_fd(int *fd)
-{
-    if (*fd >= 0) close(*fd);
-    *fd = -1;
-}
-
 static void keep_tail(call *c, const char *data, size_t size)
 {
     if (size > TAIL_BYTES) data += size - TAIL_BYTES, size = TAIL_BYTES;
@@ -173,7 +157,7 @@ static bool read_some(call *c, int *fd, bool is_text)
         if (size < 0 && errno == EINTR) continue;
         if (size < 0 && errno == EAGAIN) return false;
         if (size <= 0)
-            close_fd(fd);
+            kf_close(fd);
         else if (is_text)
             kf_buffer_append(&c->text, data, (size_t)size);
         else
@@ -199,9 +183,9 @@ static int end_call(exec *e, call *c)
     /* If the child did not reach its setpgid. */
     kill(c->pid, SIGKILL);
     while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR) continue;
-    close_fd(&c->pidfd);
-    close_fd(&c->out);
-    close_fd(&c->err);
+    kf_close(&c->pidfd);
+    kf_close(&c->out);
+    kf_close(&c->err);
     c->pid = 0;
     e->in_flight--;
     return status;

@@ -279,7 +279,6 @@ static bool network_submit(void *state, const kf_llm_request *given, kf_error *e
             .prompt = strdup(given->prompt),
             .temperature = given->temperature,
             .max_tokens = given->max_tokens > 0 ? given->max_tokens : n->settings.max_tokens,
-            .tag = given->tag,
             .trial = given->trial,
             .listing = given->listing,
             .submitted = kf_now(),

@@ -57,7 +57,7 @@ typedef struct kf_request {
     kf_request_state state;
     char *system, *prompt;
     double temperature;
-    int64_t max_tokens, tag;
+    int64_t max_tokens;
     /* As in kf_llm_request. */
     bool trial, listing;
     /* When the caller submitted it, and when the next attempt may leave (kf_now). */

@@ -5,7 +5,6 @@
 #define KFORGE_LLM_RETRY_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 /* Returns the seconds to wait before an attempt: full jitter, uniform in [0, min(60, base
  * 2^attempt)]. `fraction` is in [0, 1). Source: Brooker, "Exponential Backoff And Jitter", 2015. */

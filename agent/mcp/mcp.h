@@ -17,7 +17,6 @@
 #ifndef KFORGE_MCP_H
 #define KFORGE_MCP_H
 
-#include <cjson/cJSON.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>

@@ -32,7 +32,6 @@ typedef enum kf_mcp_revision {
     KF_MCP_2026_07,
     KF_MCP_REVISIONS
 } kf_mcp_revision;
-const char *kf_mcp_revision_name(kf_mcp_revision revision);
 /* Returns KF_MCP_UNDECIDED for an unknown name. */
 kf_mcp_revision kf_mcp_revision_of(const char *name);
 

@@ -25,11 +25,6 @@ static const char instructions[] =
     "kforge judges CUDA kernels: it compares them with an oracle and times them. Call kforge_task, "
     "write a .cu file, call kforge_eval until it is correct and fast, then kforge_submit.";
 
-const char *kf_mcp_revision_name(kf_mcp_revision revision)
-{
-    return revisions[revision];
-}
-
 kf_mcp_revision kf_mcp_revision_of(const char *name)
 {
     for (int i = 0; name && i < KF_MCP_REVISIONS; i++)

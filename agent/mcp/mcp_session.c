@@ -61,7 +61,7 @@ static bool is_id(const cJSON *id)
 
 static const char *method_of(const cJSON *message)
 {
-    return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(message, "method"));
+    return kf_json_get_text(message, "method", NULL);
 }
 
 static const cJSON *params_of(const cJSON *message)
@@ -73,8 +73,7 @@ static const cJSON *params_of(const cJSON *message)
 static const char *fault_of(const cJSON *message)
 {
     const cJSON *id = cJSON_GetObjectItemCaseSensitive(message, "id"), *params = params_of(message);
-    const char *version =
-        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(message, "jsonrpc"));
+    const char *version = kf_json_get_text(message, "jsonrpc", NULL);
     if (!cJSON_IsObject(message)) return "a message is a JSON object";
     if (!version || strcmp(version, "2.0") != 0) return "\"jsonrpc\" has to be \"2.0\"";
     if (cJSON_HasObjectItem(message, "result") || cJSON_HasObjectItem(message, "error"))

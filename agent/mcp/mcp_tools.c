@@ -14,7 +14,7 @@
 
 const char *kf_mcp_text(const cJSON *arguments, const char *key, const char *fallback)
 {
-    const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(arguments, key));
+    const char *text = kf_json_get_text(arguments, key, NULL);
     return text ? text : fallback;
 }
 

@@ -142,8 +142,7 @@ static char *read_below(const kf_served *served, const char *path, size_t limit,
 
 static const char *file_of(const cJSON *task, const char *key)
 {
-    const char *file = cJSON_GetStringValue(
-        cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(task, key), "file"));
+    const char *file = kf_json_get_text(cJSON_GetObjectItemCaseSensitive(task, key), "file", NULL);
     return file ? file : "";
 }
 

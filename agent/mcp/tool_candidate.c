@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kforge/buffer.h"
 #include "mcp_tools.h"
 #include "text_diff.h"
 

@@ -7,6 +7,7 @@
 
 #include "episode.h"
 #include "kforge/file.h"
+#include "kforge/json.h"
 #include "mcp_tools.h"
 
 #define CANDIDATE "candidate.cu"
@@ -105,7 +106,7 @@ static question *find(kf_mcp_questions *questions, const char *job, kf_error *er
 /* Makes the tool's content of the server's answer, out of which it takes parts. */
 static cJSON *content_of(cJSON *answer, kf_error *error)
 {
-    const char *why = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(answer, "error"));
+    const char *why = kf_json_get_text(answer, "error", NULL);
     cJSON *result = cJSON_DetachItemFromObjectCaseSensitive(answer, "result");
     if (why || !result) {
         cJSON_Delete(result);

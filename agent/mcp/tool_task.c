@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kforge/buffer.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
 #include "kforge/list.h"

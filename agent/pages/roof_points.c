@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kforge/json.h"
-
 static double number_of(const cJSON *json, const char *key, double fallback)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, key);

@@ -97,8 +97,7 @@ static void add_verdict(const kf_verdict *verdict, cJSON *json)
         kf_autofree char *clean = kf_text_clean(verdict->flags[i], strlen(verdict->flags[i]), true);
         cJSON_AddItemToArray(flags, cJSON_CreateString(clean ? clean : ""));
     }
-    kf_page_add_text(out, "log",
-                     cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(verdict->build, "log")));
+    kf_page_add_text(out, "log", kf_json_get_text(verdict->build, "log", NULL));
 }
 
 /* Adds the difference from each parent of the attempt. */

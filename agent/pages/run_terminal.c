@@ -247,19 +247,13 @@ static void draw_results(FILE *out, const watcher *w, const screen *s)
 
 static bool draw_models(FILE *out, const watcher *w, const screen *s, kf_error *error)
 {
-    static const struct {
-        const char *title;
-        kf_align align;
-    } columns[] = {{"PROPOSER", KF_LEFT}, {"ATTEMPTS", KF_RIGHT}, {"CORRECT", KF_RIGHT},
-                   {"FASTER", KF_RIGHT},  {"BEST", KF_RIGHT},     {"CALLS", KF_RIGHT},
-                   {"COST", KF_RIGHT}};
     kf_autotable table = {0};
     kf_auto(kf_store_cursor) cursor = kf_store_proposers(w->store, w->run, error);
     kf_autoresult kf_store_proposer p = {0};
     /* A narrow screen shows the first columns alone. */
     int shown = s->width < 60 ? 3 : 7, more = cursor ? 1 : -1;
-    for (int i = 0; i < shown; i++)
-        kf_table_add_column(&table, columns[i].title, columns[i].align, i == 0);
+    kf_table_add_columns(&table, "~PROPOSER", ">ATTEMPTS", ">CORRECT", NULL);
+    if (shown == 7) kf_table_add_columns(&table, ">FASTER", ">BEST", ">CALLS", ">COST", NULL);
     while (more == 1 && (more = kf_store_next_proposer(cursor, &p, error)) == 1) {
         char figure[KF_FIGURE];
         kf_table_cell(&table, "%s", kf_proposer_words(p.proposer, ""));
@@ -293,15 +287,12 @@ static void draw_log(FILE *out, const watcher *w, const screen *s, int rows)
     size_t held = w->logged < LOG_ROWS ? w->logged : LOG_ROWS,
            count = rows < 3 ? 0 : (size_t)rows - 2;
     if (count > held) count = held;
-    kf_table_add_column(&table, "ATTEMPT", KF_RIGHT, false);
-    kf_table_add_column(&table, "", KF_LEFT, false);
-    kf_table_add_column(&table, "RESULT", KF_LEFT, s->width < 60);
-    kf_table_add_column(&table, "SPEEDUP", KF_RIGHT, false);
+    kf_table_add_columns(&table, ">ATTEMPT", "", s->width < 60 ? "~RESULT" : "RESULT", ">SPEEDUP",
+                         NULL);
     if (s->width >= 60) {
-        kf_table_add_column(&table, "PROPOSER", KF_LEFT, true);
-        kf_table_add_column(&table, "STEP", KF_LEFT, true);
+        kf_table_add_columns(&table, "~PROPOSER", "~STEP", NULL);
     }
-    if (s->width >= 120) kf_table_add_column(&table, "MESSAGE", KF_LEFT, true);
+    if (s->width >= 120) kf_table_add_columns(&table, "~MESSAGE", NULL);
     for (size_t i = w->logged - count; i < w->logged; i++) {
         const log_row *row = &w->log[i % LOG_ROWS];
         kf_table_cell(&table, "%lld", (long long)row->number);

@@ -45,11 +45,6 @@ static const char *const kind_names[KF_PROMPT_KIND_COUNT] = {
     [KF_PROMPT_EPISODE] = "episode",
 };
 
-const char *kf_prompt_kind_name(kf_prompt_kind kind)
-{
-    return (unsigned)kind < KF_PROMPT_KIND_COUNT ? kind_names[kind] : "unknown";
-}
-
 int64_t kf_prompt_tokens(size_t bytes)
 {
     return (int64_t)ceil((double)bytes / 3.6);

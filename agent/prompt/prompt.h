@@ -122,8 +122,6 @@ typedef struct kf_prompt_context {
     bool edits;
 } kf_prompt_context;
 
-/* Returns the template's file name without ".md": "first_draft". */
-const char *kf_prompt_kind_name(kf_prompt_kind kind);
 /* Returns the finished text, malloc'd. Each block has a limit (prompt.c): texts are cut at a
  * line, and sources over the limit are left out. If the text exceeds context->tokens, blocks
  * are left out in this order: notes, hardware, negatives, the best candidate, exemplars except

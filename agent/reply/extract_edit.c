@@ -239,7 +239,6 @@ static bool complain_missing(int number, const lines *text, const lines *search,
                    (int)(there.size < 160 ? there.size : 160), there.data);
 }
 
-/* Applies one edit to *source. */
 static bool apply_edit(kf_buffer *source, const edit *change, int number, kf_error *error)
 {
     __attribute__((cleanup(lines_free))) lines text = {0}, search = {0};

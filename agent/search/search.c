@@ -489,7 +489,6 @@ static bool run_all(kf_search *s, const char *run, kf_search_result *result, boo
         return false;
     note_silence(s, result);
     if (!ends_at_once(result) && !verify_best(s, error)) return false;
-    s->over = true;
     return kf_best_refresh(s, false, error) && conclude(s, result, error);
 }
 

@@ -33,8 +33,6 @@ typedef struct kf_search {
     kf_replay replay;
     /* kf_now of the last event of the budget */
     double budget_reported;
-    /* Nothing more will be judged. */
-    bool over;
     /* The run ended in order, not by a crash. */
     bool ended;
 } kf_search;

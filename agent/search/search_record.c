@@ -140,7 +140,6 @@ static void report(kf_search *s, const kf_proposal *p, kf_attempt_outcome outcom
                          label(p), *point ? " " : "", point, result->status, result->message);
 }
 
-/* Returns the result of an attempt without a verdict. */
 static kf_attempt_result without_verdict(kf_attempt_outcome outcome, const char *message)
 {
     bool candidate = outcome == KF_ATTEMPT_NO_SOURCE || outcome == KF_ATTEMPT_BAD_EDIT;

@@ -17,12 +17,6 @@ static double number_of(const cJSON *object, const char *key)
     return cJSON_IsNumber(item) ? item->valuedouble : 0;
 }
 
-static const char *text_of(const cJSON *object, const char *key)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-    return cJSON_IsString(item) ? item->valuestring : "";
-}
-
 /* Reads the models by position. search_models.c opens them later. */
 static bool read_models(kf_search *s, const cJSON *json, kf_error *error)
 {
@@ -40,11 +34,11 @@ static bool read_models(kf_search *s, const cJSON *json, kf_error *error)
         const cJSON *answered = cJSON_GetObjectItemCaseSensitive(entry, "answered");
         model->answered = answered ? cJSON_IsTrue(answered) : model->calls > 0;
         model->exhausted = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(entry, "exhausted"));
-        model->spec = strdup(text_of(entry, "spec"));
+        model->spec = strdup(kf_json_get_text(entry, "spec", ""));
         model->arm = (kf_bandit_arm){.pulls = number_of(entry, "pulls"),
                                      .reward = number_of(entry, "reward"),
                                      .cost = number_of(entry, "cost")};
-        const char *note = text_of(entry, "note");
+        const char *note = kf_json_get_text(entry, "note", "");
         model->note = *note ? strdup(note) : NULL;
         s->progress.calls += model->calls;
         if (!model->spec || (*note && !model->note))
@@ -60,7 +54,7 @@ static bool read_dues(kf_search *s, const cJSON *json, kf_error *error)
     cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(json, "due"))
     {
         kf_step step;
-        if (!kf_step_parse(text_of(entry, "step"), &step)) continue;
+        if (!kf_step_parse(kf_json_get_text(entry, "step", ""), &step)) continue;
         *end = calloc(1, sizeof **end);
         if (!*end) return kf_fail_memory(error, "the state of a run");
         **end = (kf_due){.step = step,
@@ -81,7 +75,7 @@ static bool read_call(kf_search *s, const cJSON *entry, kf_call **result, kf_err
     const cJSON *other;
     kf_step step;
     *result = NULL;
-    if (!kf_step_parse(text_of(entry, "step"), &step)) return true;
+    if (!kf_step_parse(kf_json_get_text(entry, "step", ""), &step)) return true;
     kf_call *c = *result = calloc(1, sizeof *c);
     if (!c) return kf_fail_memory(error, "the state of a run");
     c->origin = (kf_origin){.call = (int64_t)number_of(entry, "call"),
@@ -151,8 +145,8 @@ static bool read_work(kf_search *s, const cJSON *entry, kf_under_way *w, kf_erro
     w->parent = (int64_t)number_of(entry, "parent");
     w->retries = (int)number_of(entry, "retries");
     w->waits = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(entry, "waits"));
-    snprintf(w->digits, sizeof w->digits, "%s", text_of(entry, "arm"));
-    w->point = strdup(text_of(entry, "point"));
+    snprintf(w->digits, sizeof w->digits, "%s", kf_json_get_text(entry, "arm", ""));
+    w->point = strdup(kf_json_get_text(entry, "point", ""));
     if (!w->point) return kf_fail_memory(error, "the state of a run");
     return !reply || read_call(s, reply, &w->reply, error);
 }
@@ -187,7 +181,7 @@ static bool rebuild(kf_search *s, const cJSON *json, kf_error *error)
     bool good = work || kf_fail_memory(error, "the state of a run");
     cJSON_ArrayForEach(entry, list)
     {
-        if (good && kf_step_parse(text_of(entry, "step"), &work[count].step))
+        if (good && kf_step_parse(kf_json_get_text(entry, "step", ""), &work[count].step))
             good = read_work(s, entry, &work[count++], error);
     }
     good = good && kf_rebuild(s, work, count, error);
@@ -202,7 +196,7 @@ static bool rebuild(kf_search *s, const cJSON *json, kf_error *error)
 
 static void read_exhausted(kf_search *s, const cJSON *json)
 {
-    const char *digits = text_of(json, "exhausted");
+    const char *digits = kf_json_get_text(json, "exhausted", "");
     if (strlen(digits) != (s->sources.count + 3) / 4) return;
     for (size_t i = 0; i < s->sources.count; i++) {
         char digit = digits[i / 4];
@@ -216,7 +210,8 @@ static void read_end(kf_search *s, const cJSON *json)
     const cJSON *end = cJSON_GetObjectItemCaseSensitive(json, "end"),
                 *limits = cJSON_GetObjectItemCaseSensitive(json, "budget-spent");
     if (end)
-        kf_fail(&s->models.why, (kf_error_code)number_of(end, "code"), "%s", text_of(end, "why"));
+        kf_fail(&s->models.why, (kf_error_code)number_of(end, "code"), "%s",
+                kf_json_get_text(end, "why", ""));
     s->models.gone = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(end, "gone"));
     s->models.budget_spent = cJSON_GetArraySize(limits) == 3;
     for (int i = 0; i < 3 && s->models.budget_spent; i++) {
@@ -228,7 +223,8 @@ static void read_end(kf_search *s, const cJSON *json)
 static void read_round(kf_search *s, const cJSON *json)
 {
     const cJSON *round = cJSON_GetObjectItemCaseSensitive(json, "round");
-    if (!round || !kf_step_parse(text_of(round, "step"), &s->selection.round.step)) return;
+    if (!round || !kf_step_parse(kf_json_get_text(round, "step", ""), &s->selection.round.step))
+        return;
     s->selection.round.parent = (int64_t)number_of(round, "parent");
     s->selection.round.failed = (int64_t)number_of(round, "failed");
     s->selection.round.requests = (int64_t)number_of(round, "asked");
@@ -238,7 +234,7 @@ static void read_round(kf_search *s, const cJSON *json)
 
 static bool read_state(kf_search *s, const cJSON *json, kf_error *error)
 {
-    const char *schema = text_of(json, "schema");
+    const char *schema = kf_json_get_text(json, "schema", "");
     if (strcmp(schema, KF_STATE_SCHEMA) != 0 && strcmp(schema, STATE_BEFORE) != 0)
         return kf_fail(error, KF_ERROR_INPUT,
                        "run %s is from an incompatible version of kforge; start a new run",

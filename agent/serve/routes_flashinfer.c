@@ -4,7 +4,6 @@
  * has no "reference". */
 #include "routes_flashinfer.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -23,12 +22,6 @@ static void fail(kf_exchange *exchange, unsigned status, const char *what, const
     kf_exchange_error(exchange, status, what, where,
                       "POST /v1/judge takes each candidate that kforge can judge; "
                       "docs/guide/serve.md has its fields.");
-}
-
-static const char *text_of(const cJSON *object, const char *key)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-    return cJSON_IsString(item) ? item->valuestring : NULL;
 }
 
 /* ---- solutions ------------------------------------------------------------------------------- */
@@ -53,8 +46,9 @@ static bool check_spec(kf_exchange *exchange, const cJSON *solution, const kf_ta
 {
     const cJSON *spec = cJSON_GetObjectItemCaseSensitive(solution, "spec"),
                 *sources = cJSON_GetObjectItemCaseSensitive(solution, "sources");
-    const char *language = text_of(spec, "language"), *binding = text_of(spec, "binding"),
-               *entry = text_of(spec, "entry_point");
+    const char *language = kf_json_get_text(spec, "language", NULL),
+               *binding = kf_json_get_text(spec, "binding", NULL),
+               *entry = kf_json_get_text(spec, "entry_point", NULL);
     if (!language || !entry)
         return fail(exchange, 400, "expected texts language and entry_point", "solution.spec"),
                false;
@@ -63,7 +57,8 @@ static bool check_spec(kf_exchange *exchange, const cJSON *solution, const kf_ta
         return fail(exchange, 501, "kforge judges CUDA C and, for tasks of PyTorch, Python",
                     "solution.spec.language"),
                false;
-    if (cJSON_GetArraySize(sources) != 1 || !text_of(cJSON_GetArrayItem(sources, 0), "content"))
+    if (cJSON_GetArraySize(sources) != 1 ||
+        !kf_json_get_text(cJSON_GetArrayItem(sources, 0), "content", NULL))
         return fail(exchange, 501, "a candidate of kforge is exactly one source file",
                     "solution.sources"),
                false;
@@ -109,8 +104,8 @@ static names *names_of(const cJSON *solution)
 {
     names *n = calloc(1, sizeof *n);
     if (!n) return NULL;
-    n->definition = strdup(text_of(solution, "definition"));
-    n->solution = strdup(text_of(solution, "name"));
+    n->definition = strdup(kf_json_get_text(solution, "definition", NULL));
+    n->solution = strdup(kf_json_get_text(solution, "name", NULL));
     if (n->definition && n->solution) return n;
     names_free(n);
     return NULL;
@@ -120,7 +115,8 @@ void kf_flashinfer_evaluate(kf_exchange *exchange, const cJSON *request)
 {
     kf_service *service = kf_exchange_context(exchange);
     const cJSON *solution = cJSON_GetObjectItemCaseSensitive(request, "solution");
-    const char *definition = text_of(solution, "definition"), *name = text_of(solution, "name");
+    const char *definition = kf_json_get_text(solution, "definition", NULL),
+               *name = kf_json_get_text(solution, "name", NULL);
     kf_error why = {0};
     kf_refusal refusal;
     bool python;
@@ -132,8 +128,9 @@ void kf_flashinfer_evaluate(kf_exchange *exchange, const cJSON *request)
     if (!wants_all(cJSON_GetObjectItemCaseSensitive(request, "workload_uuids"), task))
         return fail(exchange, 501, "kforge judges all workloads of a task together",
                     "workload_uuids");
-    const char *source = text_of(
-        cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(solution, "sources"), 0), "content");
+    const char *source = kf_json_get_text(
+        cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(solution, "sources"), 0), "content",
+        NULL);
     names *data = names_of(solution);
     kf_auto(kf_ticket) ticket =
         data ? kf_service_submit(service,
@@ -299,7 +296,7 @@ static void list_definitions(kf_exchange *exchange)
     bool made = tasks && list;
     cJSON_ArrayForEach(task, tasks)
     {
-        const char *name = text_of(task, "name");
+        const char *name = kf_json_get_text(task, "name", NULL);
         kf_auto(kf_task) loaded = kf_service_task(service, name, NULL);
         cJSON *row = cJSON_CreateObject();
         made =
@@ -327,8 +324,9 @@ static void show_definition(kf_exchange *exchange)
 {
     cJSON *card = card_of(exchange);
     if (!card) return;
-    cJSON_AddStringToObject(card, "op_type",
-                            text_of(card, "family") ? text_of(card, "family") : "");
+    cJSON_AddStringToObject(
+        card, "op_type",
+        kf_json_get_text(card, "family", NULL) ? kf_json_get_text(card, "family", NULL) : "");
     cJSON_AddNullToObject(card, "reference");
     kf_exchange_json(exchange, 200, card);
 }
@@ -345,7 +343,7 @@ static void list_workloads(kf_exchange *exchange)
         if (!params) continue;
         cJSON *row = cJSON_CreateObject();
         made = made && cJSON_AddItemToArray(list, row) &&
-               cJSON_AddStringToObject(row, "uuid", text_of(workload, "name")) &&
+               cJSON_AddStringToObject(row, "uuid", kf_json_get_text(workload, "name", NULL)) &&
                cJSON_AddItemToObject(row, "axes", cJSON_Duplicate(params, true)) &&
                cJSON_AddObjectToObject(row, "inputs");
     }

@@ -29,7 +29,7 @@ struct judging {
     pthread_mutex_t lock;
     int references;
     kf_exchange *exchange;
-    bool is_batch, is_ordered, is_stream;
+    bool is_ordered, is_stream;
     size_t count, finals, sent;
     item *items;
 };
@@ -225,7 +225,6 @@ static judging *begin_batch(kf_exchange *exchange)
     judging *j = judging_new(exchange, (size_t)cJSON_GetArraySize(items));
     if (!j) return no_memory(exchange), NULL;
     const char *accept = kf_exchange_header(exchange, "Accept");
-    j->is_batch = true;
     j->is_ordered = ordered;
     j->is_stream = accept && strstr(accept, NDJSON);
     size_t at = 0;

@@ -27,12 +27,6 @@ static void fail(kf_exchange *exchange, unsigned status, const char *what, const
                       "docs/guide/serve.md has its fields.");
 }
 
-static const char *text_of(const cJSON *object, const char *key)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-    return cJSON_IsString(item) ? item->valuestring : NULL;
-}
-
 /* ---- references ------------------------------------------------------------------------------ */
 
 /* Tasks by the hash of their problem file, so that a trainer's requests need no search. */
@@ -91,7 +85,8 @@ static bool find_reference(kf_service *service, const char *reference, char task
     const cJSON *row;
     cJSON_ArrayForEach(row, tasks)
     {
-        kf_auto(kf_task) loaded = kf_service_task(service, text_of(row, "name"), NULL);
+        kf_auto(kf_task) loaded =
+            kf_service_task(service, kf_json_get_text(row, "name", NULL), NULL);
         if (!loaded || !is_problem_of(loaded, reference)) continue;
         snprintf(task, KF_HASH_HEX, "%s", kf_task_hash(loaded));
         remember(hash, task);
@@ -111,9 +106,10 @@ static void id_free(void *data)
 static bool check(kf_service *service, const cJSON *request, char task[KF_HASH_HEX],
                   kf_serve_error *failure)
 {
-    const char *id = text_of(request, "task_id"), *reference = text_of(request, "reference_code"),
-               *kernel = text_of(request, "kernel_code"), *entry = text_of(request, "entry_point"),
-               *what = NULL, *where = "";
+    const char *id = kf_json_get_text(request, "task_id", NULL),
+               *reference = kf_json_get_text(request, "reference_code", NULL),
+               *kernel = kf_json_get_text(request, "kernel_code", NULL),
+               *entry = kf_json_get_text(request, "entry_point", NULL), *what = NULL, *where = "";
     failure->status = 400;
     failure->todo = "POST /v1/judge takes each candidate that kforge can judge; "
                     "docs/guide/serve.md has its fields.";
@@ -143,7 +139,8 @@ static kf_ticket *submit(kf_service *service, const cJSON *request, kf_serve_err
     char task[KF_HASH_HEX], alias[sizeof ALIAS + ID_BYTES];
     *failure = (kf_serve_error){0};
     if (!check(service, request, task, failure)) return NULL;
-    const char *kernel = text_of(request, "kernel_code"), *id = text_of(request, "task_id");
+    const char *kernel = kf_json_get_text(request, "kernel_code", NULL),
+               *id = kf_json_get_text(request, "task_id", NULL);
     const cJSON *timeout = cJSON_GetObjectItemCaseSensitive(request, "timeout");
     char *data = strdup(id);
     kf_refusal refusal = KF_REFUSED_FAILED;
@@ -269,7 +266,7 @@ static cJSON *result_row(kf_ticket *ticket)
 
 static cJSON *failure_row(const cJSON *request, const kf_serve_error *failure)
 {
-    const char *id = text_of(request, "task_id");
+    const char *id = kf_json_get_text(request, "task_id", NULL);
     kf_auto(cJSON) row = cJSON_CreateObject();
     bool made = cJSON_AddStringToObject(row, "task_id", id ? id : "") &&
                 cJSON_AddStringToObject(row, "status", "failed") &&
@@ -326,7 +323,7 @@ static void evaluate_batch(kf_exchange *exchange)
     kf_auto(cJSON) request = kf_serve_body(exchange), *json = cJSON_CreateObject();
     if (!request) return;
     const cJSON *tasks = cJSON_GetObjectItemCaseSensitive(request, "tasks");
-    const char *batch = text_of(request, "batch_id");
+    const char *batch = kf_json_get_text(request, "batch_id", NULL);
     int size = cJSON_GetArraySize(tasks);
     if (!batch || size < 1 || size > BATCH_TASKS)
         return fail(exchange, 400, "expected the text batch_id and 1 to 100 tasks", "tasks");

@@ -1,6 +1,5 @@
 /* Tasks, candidates, health and metrics. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -79,7 +79,6 @@ bool kf_web_is_local(const char *listen);
 /* ---- the request ----------------------------------------------------------------------------- */
 
 void *kf_exchange_context(const kf_exchange *exchange);
-const char *kf_exchange_method(const kf_exchange *exchange);
 const char *kf_exchange_path(const kf_exchange *exchange);
 /* Returns the part of the path that the '*' with this index stands for. */
 const char *kf_exchange_part(const kf_exchange *exchange, size_t index);
@@ -116,8 +115,6 @@ void kf_exchange_wake(kf_exchange *exchange);
  * or there is no memory. */
 bool kf_exchange_write(kf_exchange *exchange, const char *data, size_t size);
 void kf_exchange_close(kf_exchange *exchange);
-/* True if the client has gone. */
-bool kf_exchange_is_gone(kf_exchange *exchange);
 /* Take and give up a reference. The exchange's memory lives until the last one is given up. */
 kf_exchange *kf_exchange_hold(kf_exchange *exchange);
 void kf_exchange_release(kf_exchange *exchange);

@@ -60,11 +60,6 @@ void *kf_exchange_context(const kf_exchange *exchange)
     return exchange->context;
 }
 
-const char *kf_exchange_method(const kf_exchange *exchange)
-{
-    return exchange->method;
-}
-
 const char *kf_exchange_path(const kf_exchange *exchange)
 {
     return exchange->path;
@@ -206,7 +201,6 @@ void kf_exchange_stream(kf_exchange *exchange, const char *type)
 {
     kf_exchange_answer *answer = &exchange->answer;
     answer->status = 200;
-    answer->is_stream = true;
     answer->response = exchange->http->mhd->create_response_from_callback(
         MHD_SIZE_UNKNOWN, 16384, read_stream, kf_exchange_hold(exchange), end_stream);
     if (!answer->response) kf_exchange_release(exchange);
@@ -248,12 +242,4 @@ void kf_exchange_wake(kf_exchange *exchange)
     pthread_mutex_lock(&exchange->http->lock);
     kf_web_resume(exchange);
     pthread_mutex_unlock(&exchange->http->lock);
-}
-
-bool kf_exchange_is_gone(kf_exchange *exchange)
-{
-    pthread_mutex_lock(&exchange->http->lock);
-    bool gone = exchange->is_gone;
-    pthread_mutex_unlock(&exchange->http->lock);
-    return gone;
 }

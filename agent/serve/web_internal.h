@@ -22,7 +22,6 @@ typedef struct kf_web_listener {
     char path[112];
 } kf_web_listener;
 
-/* The answer of an exchange. */
 typedef struct kf_exchange_answer {
     struct MHD_Response *response;
     unsigned status;
@@ -30,7 +29,7 @@ typedef struct kf_exchange_answer {
     char values[KF_EXCHANGE_HEADERS][384];
     size_t header_count;
     /* A stream: `stream` holds the bytes to send. */
-    bool is_stream, is_closed;
+    bool is_closed;
     kf_buffer stream;
 } kf_exchange_answer;
 

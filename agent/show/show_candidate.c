@@ -104,14 +104,8 @@ static void print_head(const kf_view *view, const kf_store_candidate *candidate,
 static void print_timings(const kf_view *view, const kf_verdict *verdict)
 {
     kf_autotable table = {0};
-    kf_table_add_column(&table, "WORKLOAD", KF_LEFT, false);
-    kf_table_add_column(&table, "STATUS", KF_LEFT, false);
-    kf_table_add_column(&table, "SPEEDUP", KF_RIGHT, false);
-    kf_table_add_column(&table, "95 %", KF_LEFT, false);
-    kf_table_add_column(&table, "BASELINE", KF_RIGHT, false);
-    kf_table_add_column(&table, "CANDIDATE", KF_RIGHT, false);
-    kf_table_add_column(&table, "FLOOR", KF_RIGHT, false);
-    kf_table_add_column(&table, "PAIRS", KF_RIGHT, false);
+    kf_table_add_columns(&table, "WORKLOAD", "STATUS", ">SPEEDUP", "95 %", ">BASELINE",
+                         ">CANDIDATE", ">FLOOR", ">PAIRS", NULL);
     for (size_t i = 0; i < verdict->workload_count; i++) {
         const kf_workload_verdict *workload = &verdict->workloads[i];
         char figure[KF_FIGURE];
@@ -151,15 +145,8 @@ static void error_cell(kf_table *table, double value)
 static void print_errors(const kf_view *view, const kf_verdict *verdict)
 {
     kf_autotable table = {0};
-    kf_table_add_column(&table, "WORKLOAD", KF_LEFT, false);
-    kf_table_add_column(&table, "OUTPUT", KF_LEFT, false);
-    kf_table_add_column(&table, "RMS ERROR", KF_RIGHT, false);
-    kf_table_add_column(&table, "ALLOWED", KF_RIGHT, false);
-    kf_table_add_column(&table, "MAX ERROR", KF_RIGHT, false);
-    kf_table_add_column(&table, "ALLOWED", KF_RIGHT, false);
-    kf_table_add_column(&table, "WRONG", KF_RIGHT, false);
-    kf_table_add_column(&table, "OF ALL SETS", KF_RIGHT, false);
-    kf_table_add_column(&table, "WHERE", KF_LEFT, true);
+    kf_table_add_columns(&table, "WORKLOAD", "OUTPUT", ">RMS ERROR", ">ALLOWED", ">MAX ERROR",
+                         ">ALLOWED", ">WRONG", ">OF ALL SETS", "~WHERE", NULL);
     for (size_t i = 0; i < verdict->workload_count; i++) {
         const kf_workload_verdict *workload = &verdict->workloads[i];
         for (size_t o = 0; o < workload->output_count; o++) {
@@ -294,7 +281,7 @@ static void print_dry_run(const kf_view *view, const kf_verdict *verdict)
     const cJSON *run = cJSON_GetObjectItemCaseSensitive(verdict->build, "dry_run"),
                 *seconds = cJSON_GetObjectItemCaseSensitive(run, "seconds"),
                 *bytes = cJSON_GetObjectItemCaseSensitive(run, "bytes");
-    const char *note = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(run, "note"));
+    const char *note = kf_json_get_text(run, "note", NULL);
     if (!cJSON_IsNumber(seconds) || !cJSON_IsNumber(bytes)) return;
     kf_autobuffer text = {0};
     kf_buffer_format(&text, "%.1f s, %.0f kB kept%s%s", seconds->valuedouble,
@@ -309,9 +296,9 @@ static void print_dry_run(const kf_view *view, const kf_verdict *verdict)
 void kf_show_sanitizer(const kf_view *view, const kf_verdict *verdict)
 {
     const cJSON *said = cJSON_GetObjectItemCaseSensitive(verdict->provenance, "sanitizer"), *tool;
-    const char *note = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(said, "note")),
-               *remedy = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(said, "remedy")),
-               *workload = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(said, "workload"));
+    const char *note = kf_json_get_text(said, "note", NULL),
+               *remedy = kf_json_get_text(said, "remedy", NULL),
+               *workload = kf_json_get_text(said, "workload", NULL);
     if (!said) return;
     kf_autobuffer text = {0};
     cJSON_ArrayForEach(tool, cJSON_GetObjectItemCaseSensitive(said, "tools"))
@@ -359,8 +346,7 @@ static void print_kernelbench(const kf_view *view, const kf_verdict *verdict)
     for (size_t i = 0; i < 3 && !reason; i++)
         reason = cJSON_GetObjectItemCaseSensitive(metadata, reasons[i]);
     if (!reason) reason = cJSON_GetObjectItemCaseSensitive(claim, "error");
-    const char *trials = cJSON_GetStringValue(
-                   cJSON_GetObjectItemCaseSensitive(metadata, "correctness_trials")),
+    const char *trials = kf_json_get_text(metadata, "correctness_trials", NULL),
                *why = correct ? NULL : cJSON_GetStringValue(reason);
     char time[KF_FIGURE], ratio[KF_FIGURE];
     double runtime = kf_json_get_number(claim, "runtime", NAN),
@@ -414,11 +400,7 @@ static bool print_ancestors(const kf_view *view, kf_store *store,
     kf_auto(kf_store_cursor) cursor = kf_store_ancestors(store, candidate->id, run, error);
     if (!cursor) return false;
     kf_autotable table = {0};
-    kf_table_add_column(&table, "ANCESTOR", KF_LEFT, false);
-    kf_table_add_column(&table, "STATUS", KF_LEFT, false);
-    kf_table_add_column(&table, "SPEEDUP", KF_RIGHT, false);
-    kf_table_add_column(&table, "LED TO", KF_LEFT, false);
-    kf_table_add_column(&table, "AS", KF_LEFT, false);
+    kf_table_add_columns(&table, "ANCESTOR", "STATUS", ">SPEEDUP", "LED TO", "AS", NULL);
     kf_autoresult kf_store_edge edge = {0};
     kf_autoresult kf_store_candidate parent = {0};
     int more, shown = 0;
@@ -507,10 +489,7 @@ static bool print_flags(const kf_view *view, kf_store *store, const kf_store_can
     size_t size;
     kf_autofree char *source = kf_store_source(store, candidate->id, &size, error);
     flag_list list = {.array = array};
-    kf_table_add_column(&list.table, "LINE", KF_RIGHT, false);
-    kf_table_add_column(&list.table, "WORD", KF_LEFT, true);
-    kf_table_add_column(&list.table, "TIMES", KF_RIGHT, false);
-    kf_table_add_column(&list.table, "", KF_LEFT, true);
+    kf_table_add_columns(&list.table, ">LINE", "~WORD", ">TIMES", "~", NULL);
     bool done =
         source && kf_scan_source(source, size, kf_judged_as_python(candidate->device, source, size),
                                  take_flag, &list, error);
@@ -529,10 +508,8 @@ static bool print_samples(const kf_view *view, kf_store *store, const kf_store_c
                           const kf_verdict *verdict, kf_error *error)
 {
     kf_autotable table = {0};
-    static const char *const titles[] = {"WORKLOAD", "SIDE",    "PAIR", "CALLS",
-                                         "SECONDS",  "CLAIMED", "MHZ",  "THROTTLE"};
-    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
-        kf_table_add_column(&table, titles[i], i < 2 ? KF_LEFT : KF_RIGHT, false);
+    kf_table_add_columns(&table, "WORKLOAD", "SIDE", ">PAIR", ">CALLS", ">SECONDS", ">CLAIMED",
+                         ">MHZ", ">THROTTLE", NULL);
     for (size_t w = 0; w < verdict->workload_count; w++) {
         kf_autofree kf_sample *samples = NULL;
         size_t count;

@@ -158,12 +158,8 @@ static bool print_best(const kf_view *view, kf_store *store, const kf_store_run 
         top > 0 ? kf_store_best(store, &scope, (size_t)top, error) : NULL;
     if (!cursor) return top <= 0;
     kf_autotable table = {0};
-    kf_table_add_column(&table, "BEST", KF_LEFT, false);
-    kf_table_add_column(&table, "SPEEDUP", KF_RIGHT, false);
-    kf_table_add_column(&table, "95 %", KF_LEFT, false);
-    kf_table_add_column(&table, "ATTEMPT", KF_RIGHT, false);
-    kf_table_add_column(&table, "MEASURED", KF_LEFT, false);
-    kf_table_add_column(&table, "SETTINGS", KF_LEFT, true);
+    kf_table_add_columns(&table, "BEST", ">SPEEDUP", "95 %", ">ATTEMPT", "MEASURED", "~SETTINGS",
+                         NULL);
     kf_autoresult kf_store_candidate candidate = {0};
     int more;
     while ((more = kf_store_next_candidate(cursor, &candidate, error)) > 0) {
@@ -212,15 +208,9 @@ static bool print_proposers(const kf_view *view, kf_store *store, const kf_store
     kf_auto(kf_store_cursor) cursor = kf_store_proposers(store, run->id, error);
     if (!cursor) return false;
     kf_autotable table = {0};
-    kf_table_add_column(&table, "PROPOSER", KF_LEFT, true);
-    kf_table_add_column(&table, "ATTEMPTS", KF_RIGHT, false);
-    kf_table_add_column(&table, "CORRECT", KF_RIGHT, false);
-    kf_table_add_column(&table, "FASTER", KF_RIGHT, false);
-    kf_table_add_column(&table, "BEST", KF_RIGHT, false);
-    kf_table_add_column(&table, "CALLS", KF_RIGHT, false);
-    kf_table_add_column(&table, "COST", KF_RIGHT, false);
-    /* cost of a candidate that beats the baseline */
-    kf_table_add_column(&table, "PER FASTER", KF_RIGHT, false);
+    /* PER FASTER: cost of a candidate that beats the baseline */
+    kf_table_add_columns(&table, "~PROPOSER", ">ATTEMPTS", ">CORRECT", ">FASTER", ">BEST", ">CALLS",
+                         ">COST", ">PER FASTER", NULL);
     kf_autoresult kf_store_proposer proposer = {0};
     int more;
     while ((more = kf_store_next_proposer(cursor, &proposer, error)) > 0) {
@@ -290,13 +280,8 @@ static bool print_attempts(const kf_view *view, kf_store *store, const kf_store_
     kf_auto(kf_store_cursor) cursor = kf_store_attempts(store, run->id, from, error);
     if (!cursor) return false;
     kf_autotable table = {0};
-    kf_table_add_column(&table, "ATTEMPT", KF_RIGHT, false);
-    kf_table_add_column(&table, "CANDIDATE", KF_LEFT, false);
-    kf_table_add_column(&table, "PROPOSER", KF_LEFT, true);
-    kf_table_add_column(&table, "STEP", KF_LEFT, false);
-    kf_table_add_column(&table, "OUTCOME", KF_LEFT, false);
-    kf_table_add_column(&table, "SPEEDUP", KF_RIGHT, false);
-    kf_table_add_column(&table, "MESSAGE", KF_LEFT, true);
+    kf_table_add_columns(&table, ">ATTEMPT", "CANDIDATE", "~PROPOSER", "STEP", "OUTCOME",
+                         ">SPEEDUP", "~MESSAGE", NULL);
     kf_autoresult kf_store_attempt attempt = {0};
     int more;
     while ((more = kf_store_next_attempt(cursor, &attempt, error)) > 0) {

@@ -65,11 +65,8 @@ static void object_text(const cJSON *object, kf_buffer *text)
 static void list_arguments(const kf_view *view, const kf_task *task)
 {
     kf_autotable table = {0};
-    kf_table_add_column(&table, "ARGUMENT", KF_LEFT, false);
-    kf_table_add_column(&table, "KIND", KF_LEFT, false);
-    kf_table_add_column(&table, "DTYPE", KF_LEFT, false);
-    kf_table_add_column(&table, "SHAPE OR VALUE", KF_LEFT, true);
-    kf_table_add_column(&table, "DATA OR TOLERANCE", KF_LEFT, true);
+    kf_table_add_columns(&table, "ARGUMENT", "KIND", "DTYPE", "~SHAPE OR VALUE",
+                         "~DATA OR TOLERANCE", NULL);
     const cJSON *argument;
     cJSON_ArrayForEach(argument, cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "arguments"))
     {
@@ -108,13 +105,8 @@ static void list_arguments(const kf_view *view, const kf_task *task)
 static bool list_workloads(const kf_view *view, const kf_task *task, kf_error *error)
 {
     kf_autotable table = {0};
-    kf_table_add_column(&table, "WORKLOAD", KF_LEFT, false);
-    kf_table_add_column(&table, "DEVICE", KF_LEFT, false);
-    kf_table_add_column(&table, "SHAPES", KF_LEFT, true);
-    kf_table_add_column(&table, "BUFFERS", KF_RIGHT, false);
-    kf_table_add_column(&table, "WORK", KF_RIGHT, false);
-    kf_table_add_column(&table, "FLOP", KF_RIGHT, false);
-    kf_table_add_column(&table, "", KF_LEFT, false);
+    kf_table_add_columns(&table, "WORKLOAD", "DEVICE", "~SHAPES", ">BUFFERS", ">WORK", ">FLOP", "",
+                         NULL);
     for (int w = 0; w < kf_task_workload_count(task); w++)
         for (size_t d = 0; d < DEVICES; d++) {
             kf_problem problem;

@@ -202,11 +202,6 @@ size_t kf_population_size(const kf_population *p)
     return p->sorted_count;
 }
 
-const kf_member *kf_population_at(const kf_population *p, size_t rank)
-{
-    return rank < p->sorted_count ? &p->members[p->sorted[rank]] : NULL;
-}
-
 const kf_member *kf_population_best(const kf_population *p, int island)
 {
     for (size_t i = 0; i < p->sorted_count; i++)
@@ -286,13 +281,6 @@ static size_t only_elites(const kf_population *p, uint32_t *view, size_t count)
         view[kept++] = view[i];
     }
     return kept;
-}
-
-size_t kf_population_cells(const kf_population *p)
-{
-    size_t count;
-    kf_autofree uint32_t *view = view_of(p, &(kf_choice){.island = -1}, &count);
-    return view ? only_elites(p, view, count) : 0;
 }
 
 int64_t kf_population_draw(const kf_population *p, const kf_choice *choice, kf_draws *draws)

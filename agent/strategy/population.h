@@ -73,12 +73,8 @@ void kf_population_child(kf_population *population, int64_t parent, bool correct
 void kf_population_migrate(kf_population *population, int islands);
 const kf_member *kf_population_find(const kf_population *population, int64_t candidate);
 size_t kf_population_size(const kf_population *population);
-/* Returns a member by rank, 0 the fastest, or NULL past the end; valid until the next change. */
-const kf_member *kf_population_at(const kf_population *population, size_t rank);
 /* Returns the fastest of an island (-1: of all), or NULL. */
 const kf_member *kf_population_best(const kf_population *population, int island);
-/* Returns the number of occupied cells. */
-size_t kf_population_cells(const kf_population *population);
 
 typedef enum kf_parents {
     KF_PARENTS_RANK,

@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -25,6 +24,7 @@
 #include "api_key.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
+#include "kforge/run_capture.h"
 #include "worker_protocol.h"
 #include "workers_internal.h"
 
@@ -116,16 +116,7 @@ static char **without_secrets(void)
 static void exec_worker(const pipe_channel *p, pid_t parent, char *const *environment, int in,
                         int out, int err)
 {
-    setpgid(0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(127);
-    for (int number = 1; number < NSIG; number++) signal(number, SIG_DFL);
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) _exit(127);
-    /* Not on every kernel. kforge's own descriptors are close-on-exec anyway. */
-    syscall(SYS_close_range, 3u, ~0u, 0u);
+    kf_child_begin(parent, in, out, err);
     if (p->command) {
         char *const argv[] = {(char[]){"sh"}, (char[]){"-c"}, p->command, NULL};
         execve("/bin/sh", argv, environ);
@@ -188,12 +179,6 @@ static bool start(pipe_channel *p, double now, kf_error *error)
 
 /* ---- ending ---------------------------------------------------------------------------------- */
 
-static void close_fd(int *fd)
-{
-    if (*fd >= 0) close(*fd);
-    *fd = -1;
-}
-
 static bool has_ended(const pipe_channel *p)
 {
     siginfo_t info = {0};
@@ -237,8 +222,8 @@ static void end_dismissed(pipe_channel *p, double seconds)
     if (left > 0 || (out.revents & POLLHUP) || kf_now() >= p->dismissed.until || p->closing) {
         kill_group(p->dismissed.pid);
         p->dismissed.pid = 0;
-        close_fd(&p->dismissed.out);
-        close_fd(&p->dismissed.err);
+        kf_close(&p->dismissed.out);
+        kf_close(&p->dismissed.err);
     }
 }
 
@@ -248,8 +233,8 @@ static void end_dismissed(pipe_channel *p, double seconds)
 static void dismiss(pipe_channel *p)
 {
     if (p->dismissed.pid) kill_group(p->dismissed.pid);
-    close_fd(&p->dismissed.out);
-    close_fd(&p->dismissed.err);
+    kf_close(&p->dismissed.out);
+    kf_close(&p->dismissed.err);
     kill(-p->pid, SIGTERM);
     p->dismissed = (struct dismissed){p->pid, p->out, p->err, kf_now() + DISMISSED_SECONDS};
     p->pid = 0;
@@ -263,10 +248,10 @@ static int reap(pipe_channel *p)
     if (p->pid && p->command && p->out >= 0 && !p->closing && !has_ended(p)) dismiss(p);
     if (p->pid) status = kill_group(p->pid);
     p->pid = 0;
-    close_fd(&p->pidfd);
-    close_fd(&p->in);
-    close_fd(&p->out);
-    close_fd(&p->err);
+    kf_close(&p->pidfd);
+    kf_close(&p->in);
+    kf_close(&p->out);
+    kf_close(&p->err);
     kf_buffer_free(&p->line);
     kf_buffer_free(&p->cancels);
     p->looked = 0;
@@ -275,7 +260,6 @@ static int reap(pipe_channel *p)
     return status;
 }
 
-/* Returns the last line of its stderr. */
 static const char *last_stderr_line(pipe_channel *p)
 {
     while (p->tail.size &&
@@ -417,7 +401,7 @@ static void read_tail(pipe_channel *p)
         if (got < 0 && errno == EINTR) continue;
         if (got < 0 && errno == EAGAIN) return;
         if (got <= 0) {
-            close_fd(&p->err);
+            kf_close(&p->err);
             return;
         }
         size_t size = (size_t)got, skipped = size > TAIL_BYTES ? size - TAIL_BYTES : 0,
@@ -572,7 +556,7 @@ static bool read_lines(pipe_channel *p)
         if (size < 0 && errno == EINTR) continue;
         if (size < 0 && errno == EAGAIN) return true;
         if (size <= 0) {
-            close_fd(&p->out);
+            kf_close(&p->out);
             return true;
         }
         kf_buffer_append(&p->line, data, (size_t)size);
@@ -705,9 +689,9 @@ static void pipe_begin_close(kf_channel *channel)
     pipe_channel *p = (pipe_channel *)channel;
     p->closing = true;
     if (!p->pid) return;
-    close_fd(&p->in);
-    close_fd(&p->out);
-    close_fd(&p->err);
+    kf_close(&p->in);
+    kf_close(&p->out);
+    kf_close(&p->err);
     if (p->state != IDLE) kill(-p->pid, SIGTERM);
 }
 

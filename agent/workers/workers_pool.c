@@ -88,12 +88,6 @@ static void finish(kf_workers *pool, const kf_pending *job, kf_workers_result *r
 
 /* ---- reports of channels --------------------------------------------------------------------- */
 
-static const char *text_of(const cJSON *json, const char *key)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, key);
-    return cJSON_IsString(item) ? item->valuestring : NULL;
-}
-
 static size_t hardware_length(const char *environment_id)
 {
     const char *mark = strstr(environment_id, KF_JUDGE_MARK);
@@ -121,10 +115,11 @@ bool kf_pool_hello(kf_workers *pool, kf_channel *channel, const char *text, size
     if (!json)
         return kf_fail_prefix(error, "its first line is not a hello; check that it is the same "
                                      "version of kforge");
-    const char *schema = text_of(json, "schema"), *hardware = text_of(json, "hardware"),
-               *device = text_of(json, "device"),
+    const char *schema = kf_json_get_text(json, "schema", NULL),
+               *hardware = kf_json_get_text(json, "hardware", NULL),
+               *device = kf_json_get_text(json, "device", NULL),
                /* Missing: an older version, in which hardware and environment are the same. */
-                   *environment_id = text_of(json, "conditions");
+                   *environment_id = kf_json_get_text(json, "conditions", NULL);
     if (!environment_id) environment_id = hardware;
     if (!schema || strcmp(schema, KF_HELLO_SCHEMA) != 0 || !hardware || !*hardware || !device ||
         !*environment_id)
@@ -245,8 +240,9 @@ bool kf_pool_answer(kf_workers *pool, kf_channel *channel, kf_pending *job, cons
     kf_auto(cJSON) json = kf_json_parse(text, size, KF_JOB_BYTES, "verdict", error);
     if (!json) return false;
     kf_workers_result result = {.ticket = job->ticket};
-    const char *schema = text_of(json, "schema"), *id = text_of(json, "id"),
-               *why = text_of(json, "error");
+    const char *schema = kf_json_get_text(json, "schema", NULL),
+               *id = kf_json_get_text(json, "id", NULL),
+               *why = kf_json_get_text(json, "error", NULL);
     if (job->cancelled && id && strcmp(id, job->id) == 0) {
         channel->failures = 0;
         drop_cancelled(pool, job);

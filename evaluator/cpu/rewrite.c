@@ -16,7 +16,7 @@
 typedef struct body {
     uint32_t open, close;
     uint32_t params_open;
-    bool kernel, device;
+    bool device;
 } body;
 
 typedef struct shared_name {
@@ -107,7 +107,6 @@ static void add_body(rewriter *r, const kf_function *function)
     *b = (body){.open = function->body_open,
                 .close = close_of(r, function->body_open),
                 .params_open = function->params_open,
-                .kernel = function->global && function->name != KF_NO_TOKEN,
                 .device = function->global || (function->device && !function->host)};
     if (b->device && b->close > r->device_until) r->device_until = b->close;
     if (b->close > r->function_until) r->function_until = b->close;

@@ -237,7 +237,6 @@ static uint32_t parameter_name(const kf_tokens *tokens, uint32_t first, uint32_t
     return KF_NO_TOKEN;
 }
 
-/* Reads the parameter in [first, end). */
 static void read_parameter(const kf_tokens *tokens, uint32_t first, uint32_t end, unsigned number,
                            kf_edits *edits, kf_buffer *list, kf_buffer *names)
 {

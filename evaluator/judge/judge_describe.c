@@ -1,7 +1,6 @@
 /* Descriptions as JSON: of the device, and of a verdict's origin. */
 #include "judge_describe.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/utsname.h>
 

@@ -4,7 +4,6 @@
 #ifndef KFORGE_LEAK_SNAPSHOT_H
 #define KFORGE_LEAK_SNAPSHOT_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "kforge/buffer.h"

@@ -142,13 +142,6 @@ static bool too_fast(const heading *h, const kf_verdict *verdict)
     return false;
 }
 
-static const char *first_rule(const kf_verdict *verdict)
-{
-    for (size_t i = 0; i < verdict->workload_count; i++)
-        if (verdict->workloads[i].finding_count) return verdict->workloads[i].findings[0].rule;
-    return verdict->finding_count ? verdict->findings[0].rule : "";
-}
-
 /* True if the case has to be measured again: its time may be noise, or the machine was at fault, or
  * a timed cheat was not noticed. The judge looks at calls at random, on a busy machine at few. A
  * search measures its best candidates again, too. */
@@ -156,7 +149,8 @@ static bool needs_another(const heading *h, const char *expected, bool hostile, 
                           const kf_verdict *verdict)
 {
     if (too_fast(h, verdict)) return true;
-    if (allows(expected, kf_status_name(verdict->status), first_rule(verdict))) return false;
+    if (allows(expected, kf_status_name(verdict->status), kf_verdict_first_rule(verdict)))
+        return false;
     return verdict->blame == KF_BLAME_MACHINE ||
            (hostile && timed && verdict->status == KF_CORRECT);
 }
@@ -363,7 +357,7 @@ static bool run_case(selftest *t, size_t at, kf_selftest_report *report, void *c
                             .rule = h->rule,
                             .expected = expected,
                             .status = kf_status_name(verdict->status),
-                            .finding = first_rule(verdict),
+                            .finding = kf_verdict_first_rule(verdict),
                             .verdict = verdict,
                             .again = again,
                             .number = at + 1,

@@ -96,9 +96,3 @@ bool kf_blocks_give_back(kf_blocks *blocks, uint64_t offset)
     }
     return true;
 }
-
-uint64_t kf_blocks_size(const kf_blocks *blocks, uint64_t offset)
-{
-    size_t at = find(blocks, offset);
-    return at == blocks->count ? 0 : blocks->list[at].size;
-}

@@ -34,7 +34,5 @@ void kf_blocks_free(kf_blocks *blocks);
 uint64_t kf_blocks_take(kf_blocks *blocks, uint64_t size);
 /* Gives a block back. False if no taken block begins there. */
 bool kf_blocks_give_back(kf_blocks *blocks, uint64_t offset);
-/* Returns the size of the taken block that begins there; 0 without one. */
-uint64_t kf_blocks_size(const kf_blocks *blocks, uint64_t offset);
 
 #endif

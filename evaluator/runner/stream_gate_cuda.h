@@ -17,7 +17,6 @@ typedef struct kf_stream_gate {
 bool kf_stream_gate_begin(kf_stream_gate *gate, const kf_cuda *cuda, cu_stream stream);
 /* Uses the page at this address. 0: the runner's own. */
 void kf_stream_gate_take(kf_stream_gate *gate, cu_pointer page);
-/* Has the stream wait for the gate of a call. */
 void kf_stream_gate_wait(const kf_stream_gate *gate, uint32_t call);
 /* Has the stream copy a sample of `bytes` bytes at `output` to a slot. */
 void kf_stream_gate_sample(const kf_stream_gate *gate, uint64_t nonce, uint32_t slot,

@@ -2,7 +2,6 @@
  * so every offset is checked before it is used. */
 #include <elf.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "scan_internal.h"

@@ -2,7 +2,6 @@
 #include "kforge/job.h"
 
 #include <ctype.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -387,29 +386,22 @@ kf_job *kf_job_from_json(const cJSON *json, kf_error *error)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static bool put(cJSON *parent, const char *key, cJSON *item)
-{
-    if (item &&
-        (key ? cJSON_AddItemToObject(parent, key, item) : cJSON_AddItemToArray(parent, item)))
-        return true;
-    cJSON_Delete(item);
-    return false;
-}
-
 static bool put_options(cJSON *parent, const kf_job_options *options)
 {
     cJSON *object = cJSON_CreateObject();
-    if (!put(parent, "options", object)) return false;
+    if (!kf_json_put(parent, "options", object)) return false;
     for (size_t i = 0; i < OPTION_COUNT; i++) {
         const struct option_row *row = &option_rows[i];
         const void *field = (const char *)options + row->offset;
         if (row->type == OPTION_NUMBER) {
-            if (!put(object, row->key, cJSON_CreateNumber(*(const double *)field))) return false;
+            if (!kf_json_put(object, row->key, cJSON_CreateNumber(*(const double *)field)))
+                return false;
         } else if (row->type == OPTION_BOOLEAN) {
-            if (!put(object, row->key, cJSON_CreateBool(*(const bool *)field))) return false;
+            if (!kf_json_put(object, row->key, cJSON_CreateBool(*(const bool *)field)))
+                return false;
         } else {
             const char *text = *(char *const *)field;
-            if (text && !put(object, row->key, cJSON_CreateString(text))) return false;
+            if (text && !kf_json_put(object, row->key, cJSON_CreateString(text))) return false;
         }
     }
     return true;
@@ -419,22 +411,23 @@ static cJSON *to_json(const kf_job *job, cJSON *bundle)
 {
     kf_auto(cJSON) json = cJSON_CreateObject();
     if (!json) cJSON_Delete(bundle);
-    if (!json || !put(json, "task", bundle) ||
-        !put(json, "schema", cJSON_CreateString(KF_JOB_SCHEMA)) ||
-        !put(json, "id", cJSON_CreateString(job->id)) ||
-        !put(json, "source", cJSON_CreateString(job->source)))
+    if (!json || !kf_json_put(json, "task", bundle) ||
+        !kf_json_put(json, "schema", cJSON_CreateString(KF_JOB_SCHEMA)) ||
+        !kf_json_put(json, "id", cJSON_CreateString(job->id)) ||
+        !kf_json_put(json, "source", cJSON_CreateString(job->source)))
         return NULL;
     cJSON *flags = cJSON_CreateArray();
-    if (!put(json, "flags", flags)) return NULL;
+    if (!kf_json_put(json, "flags", flags)) return NULL;
     for (size_t i = 0; i < job->flag_count; i++)
-        if (!put(flags, NULL, cJSON_CreateString(job->flags[i]))) return NULL;
+        if (!kf_json_put(flags, NULL, cJSON_CreateString(job->flags[i]))) return NULL;
     cJSON *known = job->known_count ? cJSON_CreateArray() : NULL;
-    if (job->known_count && !put(json, "known_code", known)) return NULL;
+    if (job->known_count && !kf_json_put(json, "known_code", known)) return NULL;
     for (size_t i = 0; i < job->known_count; i++)
-        if (!put(known, NULL, cJSON_CreateString(job->known_code[i]))) return NULL;
-    if (job->alive_seconds > 0 && !put(json, "alive", cJSON_CreateNumber(job->alive_seconds)))
+        if (!kf_json_put(known, NULL, cJSON_CreateString(job->known_code[i]))) return NULL;
+    if (job->alive_seconds > 0 &&
+        !kf_json_put(json, "alive", cJSON_CreateNumber(job->alive_seconds)))
         return NULL;
-    if (!put(json, "device", cJSON_CreateString(job->device ? job->device : "")) ||
+    if (!kf_json_put(json, "device", cJSON_CreateString(job->device ? job->device : "")) ||
         !put_options(json, &job->options))
         return NULL;
     return kf_steal(&json);

@@ -11,6 +11,7 @@
 
 #include "kforge/compare.h"
 #include "kforge/lint.h"
+#include "kforge/stats.h"
 #include "task_internal.h"
 
 typedef struct kf_outputs_lint {
@@ -117,13 +118,6 @@ static bool passes_elementwise(const kf_problem_argument *argument, const double
     return true;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    if (isnan(x) || isnan(y)) return isnan(x) - isnan(y);
-    return (x > y) - (x < y);
-}
-
 static bool passes_any_order(kf_outputs_lint *lint, const double *got, const double *expected)
 {
     int64_t elements = lint->shape->elements;
@@ -133,7 +127,7 @@ static bool passes_any_order(kf_outputs_lint *lint, const double *got, const dou
         sorted[k] = lint->scratch[k];
         for (int64_t i = 0; i < elements; i++)
             sorted[k][i] = rounded(lint->shape->dtype, from[k][i]);
-        qsort(sorted[k], (size_t)elements, sizeof *sorted[k], by_value);
+        qsort(sorted[k], (size_t)elements, sizeof *sorted[k], kf_compare_doubles);
     }
     for (int64_t i = 0; i < elements; i++)
         if (!same_nonfinite(sorted[0][i], sorted[1][i])) return false;

@@ -5,7 +5,6 @@
  * the real path of the folder. So a symbolic link cannot bring another file of the machine into a
  * bundle. */
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -1,9 +1,7 @@
 /* Makes a workload concrete for a device: shapes, values, distributions, tolerances, work. */
 #include <math.h>
-#include <stdarg.h>
 #include <string.h>
 
-#include "kforge/buffer.h"
 #include "task_internal.h"
 
 _Static_assert(KF_MAX_ELEMENTS <= INT64_MAX / (8 * KF_MAX_ARGUMENTS),
@@ -121,7 +119,6 @@ static bool same_distribution(const kf_distribution *a, const kf_distribution *b
     return a->kind == b->kind && a->generated == b->generated && a->a == b->a && a->b == b->b;
 }
 
-/* True if a workload has the params of this one. */
 static bool has_same_params(const kf_making *making, int workload)
 {
     kf_binding bindings[KF_MAX_PARAMS];

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "task_internal.h"
+#include "kforge/json.h"
 
 bool kf_task_is_torch(const kf_task *task)
 {
@@ -16,9 +17,7 @@ bool kf_task_is_torch(const kf_task *task)
 
 const char *kf_task_solution_name(const kf_task *task)
 {
-    return task ? cJSON_GetStringValue(
-                      cJSON_GetObjectItemCaseSensitive(task->torch.object, "solution"))
-                : NULL;
+    return task ? kf_json_get_text(task->torch.object, "solution", NULL) : NULL;
 }
 
 bool kf_task_is_solution(const kf_task *task, const char *source)

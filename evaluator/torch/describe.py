@@ -105,24 +105,16 @@ def is_large(elements, flops):
 
 # Reasons that a small size alone may cause: a norm over groups of one channel, a maximum over one
 # element.
-OF_SMALLNESS = (
-    "outputs.zero",
-    "outputs.constant",
-    "outputs.nearly_constant",
-    "inputs.without_influence",
-    "outputs.identity",
-    "outputs.unstable",
-)
+OF_SMALLNESS = """
+    outputs.zero outputs.constant outputs.nearly_constant inputs.without_influence
+    outputs.identity outputs.unstable
+""".split()
 
 
 # Reasons against inputs that are drawn from distributions, which its own get_inputs may not have.
-OF_DRAWN_INPUTS = (
-    "inputs.distribution",
-    "inputs.fixed",
-    "inputs.without_influence",
-    "outputs.data_shape",
-    "outputs.nonfinite",
-) + OF_SMALLNESS
+OF_DRAWN_INPUTS = """
+    inputs.distribution inputs.fixed inputs.without_influence outputs.data_shape outputs.nonfinite
+""".split() + OF_SMALLNESS
 
 
 def describe(path, patches, options):

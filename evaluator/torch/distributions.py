@@ -33,19 +33,9 @@ DTYPES = {**FLOATS, **INTEGERS}
 class Watch:
     """While active, remembers the distribution of each tensor that a factory of torch returned."""
 
-    FACTORIES = (
-        "rand",
-        "randn",
-        "randint",
-        "randperm",
-        "zeros",
-        "ones",
-        "full",
-        "rand_like",
-        "randn_like",
-        "zeros_like",
-        "ones_like",
-    )
+    FACTORIES = """
+        rand randn randint randperm zeros ones full rand_like randn_like zeros_like ones_like
+    """.split()
 
     def __init__(self):
         self.made = {}

@@ -15,19 +15,7 @@ import torch
 import problem_measure
 from flops import FlopCounter
 
-FACTORIES = (
-    "rand",
-    "randn",
-    "randint",
-    "randperm",
-    "zeros",
-    "ones",
-    "full",
-    "empty",
-    "arange",
-    "linspace",
-    "eye",
-)
+FACTORIES = "rand randn randint randperm zeros ones full empty arange linspace eye".split()
 
 
 class Storageless:

@@ -13,21 +13,7 @@ FLAW_NONE, FLAW_TYPE, FLAW_LAYOUT, FLAW_REPLACED = 0, 1, 2, 3
 # PyTorch's message about results of its CUDA graphs.
 REPLACED_WORDS = "has been overwritten by a subsequent run"
 # kf_dtype
-DTYPE_CODES = [
-    "f64",
-    "f32",
-    "tf32",
-    "f16",
-    "bf16",
-    "f8e4m3",
-    "f8e5m2",
-    "i64",
-    "i32",
-    "i16",
-    "i8",
-    "u8",
-    "bool",
-]
+DTYPE_CODES = "f64 f32 tf32 f16 bf16 f8e4m3 f8e5m2 i64 i32 i16 i8 u8 bool".split()
 
 
 class CallsPlan(ctypes.Structure):

@@ -19,52 +19,19 @@ import torch
 from torch.overrides import TorchFunctionMode, handle_torch_function, has_torch_function
 
 LARGE = 1 << 20  # elements: a millisecond or two
-FILLS = {
-    "uniform_",
-    "normal_",
-    "log_normal_",
-    "exponential_",
-    "cauchy_",
-    "geometric_",
-    "bernoulli_",
-    "random_",
-}
+FILLS = set("""
+    uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli_ random_
+""".split())
 # Of torch.nn.init.
 FILLS |= {"kaiming_uniform_", "kaiming_normal_", "xavier_uniform_", "xavier_normal_"}
-FACTORIES = {
-    "rand",
-    "randn",
-    "randint",
-    "randperm",
-    "rand_like",
-    "randn_like",
-    "randint_like",
-    "normal",
-}
+FACTORIES = set("rand randn randint randperm rand_like randn_like randint_like normal".split())
 OVERWRITES = {"zero_", "fill_", "constant_", "zeros_", "ones_"}
 # Operations that change neither the numbers nor their place.
-LOOKS = {
-    "__get__",
-    "__set__",
-    "__hash__",
-    "size",
-    "dim",
-    "ndimension",
-    "numel",
-    "nelement",
-    "stride",
-    "element_size",
-    "is_contiguous",
-    "is_floating_point",
-    "is_complex",
-    "get_device",
-    "data_ptr",
-    "requires_grad_",
-    "detach",
-    "view",
-    "_make_subclass",
-    "_is_view",
-}
+LOOKS = set("""
+    __get__ __set__ __hash__ size dim ndimension numel nelement stride element_size is_contiguous
+    is_floating_point is_complex get_device data_ptr requires_grad_ detach view _make_subclass
+    _is_view
+""".split())
 
 
 class Needed(Exception):

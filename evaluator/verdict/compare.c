@@ -15,6 +15,7 @@
 #include "compare_formula.h"
 #include "dtype_bulk.h"
 #include "kforge/cleanup.h"
+#include "kforge/stats.h"
 #include "mismatches.h"
 #include "multiversion.h"
 
@@ -487,14 +488,6 @@ static bool judge_elements(const rule *r, const kf_error_sums *own, kf_error_fig
 
 /* ---- any order ------------------------------------------------------------------------------- */
 
-/* Sorts numbers ascending, NaN last. */
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    if (isnan(x) || isnan(y)) return isnan(x) - isnan(y);
-    return (x > y) - (x < y);
-}
-
 static int compare_integers(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
@@ -516,7 +509,7 @@ static void *sorted_copy(kf_dtype output, bool is_expected, const void *elements
     } else {
         kf_load_doubles(output, elements, (size_t)count, copy);
     }
-    qsort(copy, (size_t)count, 8, output == KF_I64 ? compare_integers : compare_doubles);
+    qsort(copy, (size_t)count, 8, output == KF_I64 ? compare_integers : kf_compare_doubles);
     return copy;
 }
 

@@ -6,6 +6,7 @@
 
 #include "kforge/cleanup.h"
 #include "kforge/compare.h"
+#include "kforge/stats.h"
 
 /* Larger changes than this multiple of the 90 % quantile come from steps of the function. */
 #define STEP 8
@@ -90,12 +91,6 @@ double kf_condition_unit(const kf_problem_argument *arguments, int count, bool i
 
 /* ---- outputs --------------------------------------------------------------------------------- */
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 int64_t kf_condition_sample(const double *values, int64_t count, double *sample)
 {
     int64_t step = (count + KF_CONDITION_SAMPLE - 1) / KF_CONDITION_SAMPLE, used = 0;
@@ -128,7 +123,7 @@ bool kf_condition_add(const double *before, const double *after, int64_t count, 
         if (change <= DBL_MAX) changes[used++] = change;
     }
     if (!used) return true;
-    qsort(changes, (size_t)used, sizeof *changes, ascending);
+    qsort(changes, (size_t)used, sizeof *changes, kf_compare_doubles);
     double most = STEP * changes[used - 1 - used / 10];
     for (int64_t i = 0; i < used && changes[i] <= most; i++) {
         double change = fmin(changes[i], cap);

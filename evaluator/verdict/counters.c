@@ -268,26 +268,17 @@ static int longer(const void *a, const void *b)
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static bool put(cJSON *parent, const char *key, cJSON *item)
-{
-    if (item &&
-        (key ? cJSON_AddItemToObject(parent, key, item) : cJSON_AddItemToArray(parent, item)))
-        return true;
-    cJSON_Delete(item);
-    return false;
-}
-
 static bool put_three(cJSON *object, const char *key, const uint32_t numbers[3])
 {
     const int values[3] = {(int)(numbers[0] & 0x7fffffff), (int)(numbers[1] & 0x7fffffff),
                            (int)(numbers[2] & 0x7fffffff)};
-    return put(object, key, cJSON_CreateIntArray(values, 3));
+    return kf_json_put(object, key, cJSON_CreateIntArray(values, 3));
 }
 
 static bool put_text(cJSON *object, const char *key, const char *text, size_t most)
 {
     kf_autofree char *clean = kf_text_clean(text, strnlen(text, most), true);
-    return clean && put(object, key, cJSON_CreateString(clean));
+    return clean && kf_json_put(object, key, cJSON_CreateString(clean));
 }
 
 static void put_occupancy(cJSON *object, const kf_counters_origin *origin,
@@ -329,7 +320,7 @@ static bool put_row(cJSON *array, const kf_counters_origin *origin, const row *r
     char name[KF_COUNT_NAME];
     const kf_count_launch launch = compiled(origin, r);
     kf_kernel_name(r->symbol, name, sizeof name);
-    if (!put(array, NULL, object) ||
+    if (!kf_json_put(array, NULL, object) ||
         !put_text(object, "name", name[0] ? name : "(unnamed)", sizeof name) ||
         !put_text(object, "symbol", r->symbol, sizeof r->symbol))
         return false;
@@ -342,7 +333,7 @@ static bool put_row(cJSON *array, const kf_counters_origin *origin, const row *r
                        (double)launch.static_shared + launch.dynamic_shared);
     kf_json_add_number(object, "local_bytes", launch.local_bytes);
     put_occupancy(object, origin, &launch);
-    if (!put(object, "metrics", metrics = cJSON_CreateObject())) return false;
+    if (!kf_json_put(object, "metrics", metrics = cJSON_CreateObject())) return false;
     for (size_t i = 0; i < count; i++) {
         if (r->weights[i] == 0) continue;
         char key[KF_COUNTERS_LIST_BYTES + 1];
@@ -353,7 +344,7 @@ static bool put_row(cJSON *array, const kf_counters_origin *origin, const row *r
     }
     kf_roofline roofline;
     return !kf_roofline_of(metrics, &roofline) ||
-           put(object, "roofline", kf_roofline_json(&roofline));
+           kf_json_put(object, "roofline", kf_roofline_json(&roofline));
 }
 
 /* Adds the names of the metrics with this result. */
@@ -365,7 +356,7 @@ static bool put_names(cJSON *object, const char *key, const metric_name *names, 
         char name[KF_COUNTERS_LIST_BYTES + 1];
         if (header->metrics[m] != what) continue;
         snprintf(name, sizeof name, "%.*s", (int)names[m].length, names[m].text);
-        if (!put(array, NULL, cJSON_CreateString(name))) return false;
+        if (!kf_json_put(array, NULL, cJSON_CreateString(name))) return false;
     }
     return array != NULL;
 }
@@ -389,9 +380,9 @@ static bool put_times(cJSON *object, const kf_count_header *header)
             kf_json_add_number(times[i].parent, times[i].key, times[i].value);
     cJSON *passes = seconds ? cJSON_AddArrayToObject(seconds, "passes") : NULL;
     for (uint32_t i = 0; passes && i < header->passes && i < KF_COUNT_PASSES; i++)
-        if (!put(passes, NULL,
-                 cJSON_CreateNumber(is_plausible(header->pass_seconds[i]) ? header->pass_seconds[i]
-                                                                          : 0)))
+        if (!kf_json_put(passes, NULL,
+                         cJSON_CreateNumber(
+                             is_plausible(header->pass_seconds[i]) ? header->pass_seconds[i] : 0)))
             return false;
     return passes != NULL;
 }

@@ -206,24 +206,16 @@ kf_work_class kf_work_classify(const kf_counters_origin *origin, const kf_count_
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static bool put(cJSON *parent, const char *key, cJSON *item)
-{
-    if (item &&
-        (key ? cJSON_AddItemToObject(parent, key, item) : cJSON_AddItemToArray(parent, item)))
-        return true;
-    cJSON_Delete(item);
-    return false;
-}
-
 static bool put_text(cJSON *object, const char *key, const char *text)
 {
     kf_autofree char *clean = kf_text_clean(text, strlen(text), true);
-    return clean && put(object, key, cJSON_CreateString(clean));
+    return clean && kf_json_put(object, key, cJSON_CreateString(clean));
 }
 
 bool kf_work_put_note(cJSON *counters, const char *note)
 {
-    return put(counters, "work", cJSON_CreateNull()) && put_text(counters, "work_note", note);
+    return kf_json_put(counters, "work", cJSON_CreateNull()) &&
+           put_text(counters, "work_note", note);
 }
 
 /* Returns the seconds of a record; 0 for a value that no call takes. */
@@ -246,7 +238,8 @@ static bool put_row(cJSON *rows, const kf_count_work *work, kf_work_class kind, 
     char symbol[KF_COUNT_NAME], name[KF_COUNT_NAME];
     snprintf(symbol, sizeof symbol, "%.*s", (int)strnlen(work->name, sizeof symbol), work->name);
     kf_kernel_name(symbol, name, sizeof name);
-    if (!put(rows, NULL, row) || !put(row, "class", cJSON_CreateString(kf_work_class_name(kind))) ||
+    if (!kf_json_put(rows, NULL, row) ||
+        !kf_json_put(row, "class", cJSON_CreateString(kf_work_class_name(kind))) ||
         !put_text(row, "from", from) || !put_text(row, "name", name))
         return false;
     kf_json_add_number(row, "launches", work->launches);
@@ -271,7 +264,7 @@ bool kf_work_put(cJSON *counters, const kf_counters_origin *origin, const kf_cou
         return kf_work_put_note(counters, said[0] ? said : "no kernel had a device time");
     qsort(sorted, count, sizeof *sorted, longer);
     cJSON *work = cJSON_CreateObject(), *rows = cJSON_CreateArray();
-    bool good = rows && put(counters, "work", work);
+    bool good = rows && kf_json_put(counters, "work", work);
     for (uint32_t i = 0; i < count && good; i++) {
         char from[32];
         kf_work_class kind = kf_work_classify(origin, sorted[i], from);
@@ -283,7 +276,7 @@ bool kf_work_put(cJSON *counters, const kf_counters_origin *origin, const kf_cou
         kf_json_add_number(work, kf_work_class_name(kind), parts[kind]);
     if (good && rest > 0) kf_json_add_number(work, "rest", rest / total);
     if (good) kf_json_add_number(work, "seconds", total);
-    if (good) return put(work, "rows", rows);
+    if (good) return kf_json_put(work, "rows", rows);
     cJSON_Delete(rows);
     return false;
 }
@@ -325,7 +318,7 @@ void kf_work_words(const cJSON *counters, kf_buffer *out)
     const cJSON *work = cJSON_GetObjectItemCaseSensitive(counters, "work"), *row;
     cJSON_ArrayForEach(row, cJSON_GetObjectItemCaseSensitive(work, "rows"))
     {
-        const char *from = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(row, "from"));
+        const char *from = kf_json_get_text(row, "from", NULL);
         double part = kf_json_get_number(row, "part", 0);
         if (from && part > 0) count = add_share(shares, count, from, part);
     }
@@ -357,7 +350,7 @@ static bool put_stalls(cJSON *row, const kf_count_line *line)
         snprintf(name, sizeof name, "%.*s", (int)strnlen(line->reasons[i].name, sizeof name - 1),
                  line->reasons[i].name);
         cJSON *stall = cJSON_CreateObject();
-        if (!put(stalls, NULL, stall) || !put_text(stall, "name", name)) return false;
+        if (!kf_json_put(stalls, NULL, stall) || !put_text(stall, "name", name)) return false;
         kf_json_add_number(stall, "percent",
                            round(fmin(100, 100.0 * line->reasons[i].samples / line->samples)));
     }
@@ -372,7 +365,7 @@ static bool put_line(cJSON *rows, const kf_count_line *line, double part)
              line->kernel);
     snprintf(file, sizeof file, "%.*s", (int)strnlen(line->file, sizeof file - 1), line->file);
     kf_kernel_name(symbol, name, sizeof name);
-    if (!put(rows, NULL, row) || !put_text(row, "file", file)) return false;
+    if (!kf_json_put(rows, NULL, row) || !put_text(row, "file", file)) return false;
     kf_json_add_number(row, "line", line->line);
     if (!put_text(row, "kernel", name)) return false;
     kf_json_add_number(row, "part", round(1e3 * part) / 1e3);
@@ -401,16 +394,14 @@ void kf_lines_words(const cJSON *counters, kf_buffer *out)
     const cJSON *line, *stall;
     cJSON_ArrayForEach(line, cJSON_GetObjectItemCaseSensitive(counters, "lines"))
     {
-        const char *file = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(line, "file")),
-                   *between = ": ";
+        const char *file = kf_json_get_text(line, "file", NULL), *between = ": ";
         if (count++ == WORD_LINES) return;
         kf_buffer_format(out, "%.0f %% of the samples are at %s:%.0f",
                          100 * kf_json_get_number(line, "part", 0), file ? file : "",
                          kf_json_get_number(line, "line", 0));
         cJSON_ArrayForEach(stall, cJSON_GetObjectItemCaseSensitive(line, "stalls"))
         {
-            const char *name =
-                cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(stall, "name"));
+            const char *name = kf_json_get_text(stall, "name", NULL);
             kf_buffer_format(out, "%s%.0f %% %s", between, kf_json_get_number(stall, "percent", 0),
                              name ? name : "");
             between = ", ";

@@ -1,4 +1,5 @@
 #include "machine_failures.h"
+#include "kforge/json.h"
 
 #include <string.h>
 
@@ -118,7 +119,7 @@ bool kf_verdict_is_doubtful_old(const kf_verdict *verdict)
         if (strncmp(verdict->flags[i], KF_FLAG_MACHINE_CLEARED ":",
                     sizeof KF_FLAG_MACHINE_CLEARED) == 0)
             return false;
-    const char *log = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(verdict->build, "log"));
+    const char *log = kf_json_get_text(verdict->build, "log", NULL);
     if (any_outside(verdict->findings, verdict->finding_count, verdict, log)) return true;
     for (size_t i = 0; i < verdict->workload_count; i++)
         if (any_outside(verdict->workloads[i].findings, verdict->workloads[i].finding_count,

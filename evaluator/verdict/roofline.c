@@ -132,7 +132,6 @@ bool kf_roofline_of(const cJSON *metrics, kf_roofline *r)
     r->tensor =
         either(metric(metrics, "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"),
                metric(metrics, "sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active"));
-    r->occupancy = metric(metrics, "sm__warps_active.avg.pct_of_peak_sustained_active");
     find_pipe(metrics, r);
     find_stalls(metrics, r);
     /* of two equal ones the first counts, which is further from the arithmetic */
@@ -208,12 +207,6 @@ void kf_roofline_words(const kf_roofline *r, kf_buffer *out)
                          r->stalls[i].percent, r->stalls[i].name, r->stalls[i].meaning);
 }
 
-static const char *text_of(const cJSON *object, const char *key)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-    return cJSON_IsString(item) ? item->valuestring : "";
-}
-
 static void word_three(const cJSON *kernel, const char *key, kf_buffer *out)
 {
     const cJSON *array = cJSON_GetObjectItemCaseSensitive(kernel, key);
@@ -282,7 +275,7 @@ static void word_kernel(const cJSON *kernel, kf_buffer *out)
     double shared = kf_json_get_number(kernel, "shared_bytes", 0),
            possible = kf_json_get_number(kernel, "occupancy", NAN);
     double achieved = metric(metrics, "sm__warps_active.avg.pct_of_peak_sustained_active");
-    kf_buffer_format(out, "%s: ", text_of(kernel, "name"));
+    kf_buffer_format(out, "%s: ", kf_json_get_text(kernel, "name", ""));
     if (!isnan(part)) kf_buffer_format(out, "%.0f %% of the time, ", 100 * part);
     if (launches > 1) kf_buffer_format(out, "%.0f launches, ", launches);
     kf_buffer_string(out, "grid ");
@@ -302,7 +295,8 @@ static void word_kernel(const cJSON *kernel, kf_buffer *out)
         kf_buffer_format(out, "  occupancy %.0f %%", achieved);
         if (!isnan(possible)) kf_buffer_format(out, ", possible %.0f %%", 100 * possible);
         if (!isnan(possible) && possible < 1)
-            kf_buffer_format(out, " (limited by %s)", text_of(kernel, "occupancy_limit"));
+            kf_buffer_format(out, " (limited by %s)",
+                             kf_json_get_text(kernel, "occupancy_limit", ""));
         kf_buffer_string(out, "\n");
     }
     word_memory(metrics, out);
@@ -325,7 +319,8 @@ static void word_left_out(const cJSON *counters, kf_buffer *out)
 
 void kf_counters_words(const cJSON *counters, kf_buffer *out)
 {
-    const char *note = text_of(counters, "note"), *remedy = text_of(counters, "remedy");
+    const char *note = kf_json_get_text(counters, "note", ""),
+               *remedy = kf_json_get_text(counters, "remedy", "");
     kf_work_words(counters, out);
     if (*note) kf_buffer_format(out, "no counters: %s%s%s\n", note, *remedy ? "; " : "", remedy);
     const cJSON *kernel;

@@ -23,9 +23,10 @@
 
 static const kf_interval unknown = {NAN, NAN, NAN};
 
-static int compare_doubles(const void *a, const void *b)
+int kf_compare_doubles(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
+    if (isnan(x) || isnan(y)) return isnan(x) - isnan(y);
     return (x > y) - (x < y);
 }
 
@@ -39,7 +40,7 @@ static double *sorted_copy(const double *values, size_t count)
     double *copy = calloc(count, sizeof *copy);
     if (!copy) return NULL;
     memcpy(copy, values, count * sizeof *copy);
-    qsort(copy, count, sizeof *copy, compare_doubles);
+    qsort(copy, count, sizeof *copy, kf_compare_doubles);
     return copy;
 }
 

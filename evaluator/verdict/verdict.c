@@ -412,6 +412,13 @@ static kf_interval combined_speedup(const kf_verdict *verdict)
     return kf_speedup_combine(speedups, count);
 }
 
+const char *kf_verdict_first_rule(const kf_verdict *verdict)
+{
+    for (size_t i = 0; i < verdict->workload_count; i++)
+        if (verdict->workloads[i].finding_count) return verdict->workloads[i].findings[0].rule;
+    return verdict->finding_count ? verdict->findings[0].rule : "";
+}
+
 bool kf_verdict_was_timed(const kf_verdict *verdict)
 {
     for (size_t i = 0; i < verdict->workload_count; i++)

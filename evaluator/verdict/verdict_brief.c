@@ -127,7 +127,7 @@ static bool read_error(const char *line, size_t size, kf_source_error *error)
 
 size_t kf_verdict_errors(const kf_verdict *verdict, kf_source_error *errors, size_t most)
 {
-    const char *log = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(verdict->build, "log"));
+    const char *log = kf_json_get_text(verdict->build, "log", NULL);
     size_t count = 0;
     if (verdict->status != KF_COMPILE_ERROR && verdict->status != KF_UNSUPPORTED_DEVICE) return 0;
     for (const char *line = log; line && *line && count < most;) {

@@ -13,7 +13,6 @@
 #define KFORGE_VERDICT_BRIEF_H
 
 #include <cjson/cJSON.h>
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "kforge/verdict.h"

@@ -24,21 +24,10 @@
 
 /* ---- writing: leaves ------------------------------------------------------------------------- */
 
-/* Adds `item` to `parent`, under `key` or, without a key, at the end of an array. Frees the item if
- * that fails. */
-static bool put(cJSON *parent, const char *key, cJSON *item)
-{
-    if (item &&
-        (key ? cJSON_AddItemToObject(parent, key, item) : cJSON_AddItemToArray(parent, item)))
-        return true;
-    cJSON_Delete(item);
-    return false;
-}
-
 static bool put_text(cJSON *parent, const char *key, const char *text)
 {
     kf_autofree char *clean = kf_text_clean(text ? text : "", text ? strlen(text) : 0, false);
-    return clean && put(parent, key, cJSON_CreateString(clean));
+    return clean && kf_json_put(parent, key, cJSON_CreateString(clean));
 }
 
 static cJSON *number_item(double value)
@@ -63,22 +52,22 @@ static cJSON *integer_item(int64_t value)
 
 static bool put_number(cJSON *parent, const char *key, double value)
 {
-    return put(parent, key, number_item(value));
+    return kf_json_put(parent, key, number_item(value));
 }
 static bool put_integer(cJSON *parent, const char *key, int64_t value)
 {
-    return put(parent, key, integer_item(value));
+    return kf_json_put(parent, key, integer_item(value));
 }
 static bool put_boolean(cJSON *parent, const char *key, bool value)
 {
-    return put(parent, key, cJSON_CreateBool(value));
+    return kf_json_put(parent, key, cJSON_CreateBool(value));
 }
 
 /* Makes a container and adds it to its parent. NULL without memory. */
 static cJSON *put_container(cJSON *parent, const char *key, bool is_array)
 {
     cJSON *made = is_array ? cJSON_CreateArray() : cJSON_CreateObject();
-    return put(parent, key, made) ? made : NULL;
+    return kf_json_put(parent, key, made) ? made : NULL;
 }
 
 /* ---- reading: leaves ------------------------------------------------------------------------- */
@@ -401,7 +390,7 @@ static bool put_samples(cJSON *parent, const kf_sample *samples, size_t count)
         cJSON *array = put_container(object, columns[c].key, true);
         if (!array) return false;
         for (size_t i = 0; i < count; i++)
-            if (!put(array, NULL, column_item(&columns[c], &samples[i]))) return false;
+            if (!kf_json_put(array, NULL, column_item(&columns[c], &samples[i]))) return false;
     }
     return true;
 }
@@ -548,7 +537,7 @@ static bool put_carried(cJSON *parent, const char *key, const cJSON *value)
 {
     if (!value) return true;
     cJSON *copy = cJSON_Duplicate(value, true);
-    if (copy && clean_tree(copy, 0)) return put(parent, key, copy);
+    if (copy && clean_tree(copy, 0)) return kf_json_put(parent, key, copy);
     cJSON_Delete(copy);
     return false;
 }

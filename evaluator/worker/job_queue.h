@@ -47,7 +47,6 @@ int kf_job_queue_choose(kf_job_queue *queue);
  * health check. If the machine is healthy, the verdict gets the flag KF_MACHINE_HEALTH_CHECK. */
 kf_verdict *kf_job_queue_measure(kf_job_queue *queue, size_t at, const volatile int *stop,
                                  kf_error *error);
-/* Frees a job and removes it from the queue. */
 void kf_job_queue_remove(kf_job_queue *queue, size_t at);
 
 #endif

@@ -17,7 +17,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +31,7 @@
 #include "job_queue.h"
 #include "worker.h"
 #include "worker_answer.h"
+#include "parallel.h"
 
 #define NAME_BYTES 128
 /* Taken files that are watched at a time. Others are watched later. */
@@ -158,11 +158,7 @@ static bool holder_start(holder *h, kf_error *error)
     pthread_mutex_init(&h->mutex, NULL);
     pthread_cond_init(&h->ended_changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&h->thread, NULL, hold, h);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int failed = kf_thread_start(&h->thread, NULL, hold, h);
     return !failed || kf_fail(error, KF_ERROR_MACHINE, "no thread: %s", strerror(failed));
 }
 

@@ -16,7 +16,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +27,7 @@
 #include "job_queue.h"
 #include "kforge/json.h"
 #include "worker_answer.h"
+#include "parallel.h"
 
 /* The longest time until `stop` is noticed. */
 #define WATCH_MILLISECONDS 100
@@ -331,13 +331,8 @@ static bool watch_start(watch *w, kf_error *error)
 {
     if (pipe2(w->wake, O_CLOEXEC) < 0)
         return kf_fail(error, KF_ERROR_MACHINE, "no pipe: %s", strerror(errno));
-    /* The main thread handles signals. */
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_mutex_init(&w->mutex, NULL);
-    int failed = pthread_create(&w->thread, NULL, watch_output, w);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int failed = kf_thread_start(&w->thread, NULL, watch_output, w);
     if (!failed) return true;
     pthread_mutex_destroy(&w->mutex);
     close(w->wake[0]);

@@ -3,7 +3,6 @@
 #ifndef KFORGE_WORKER_ANSWER_H
 #define KFORGE_WORKER_ANSWER_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "kforge/judge.h"

@@ -24,6 +24,12 @@ static inline void kf_cleanup_close(const int *fd)
 {
     if (*fd >= 0) close(*fd);
 }
+/* Closes a descriptor and sets it to -1. */
+static inline void kf_close(int *fd)
+{
+    kf_cleanup_close(fd);
+    *fd = -1;
+}
 static inline void kf_cleanup_fclose(FILE **file)
 {
     if (*file) fclose(*file);

@@ -41,6 +41,8 @@ char *kf_directory_temporary(const char *prefix, kf_error *error);
 /* Removes a folder with its content. Never follows a symbolic link, and never leaves the file
  * system. A missing folder is no error. */
 bool kf_directory_remove(const char *path, kf_error *error);
+/* Returns the part of a path after the last slash. */
+const char *kf_path_name(const char *path);
 /* Returns "a/b" for "a" and "b", and a copy of an absolute `name`. NULL without memory. */
 char *kf_path_join(const char *directory, const char *name);
 /* Write or read all bytes of a descriptor, and retry on EINTR. False on an error or at the end of

@@ -77,6 +77,12 @@ bool kf_json_complain(kf_json_reader *reader, const char *key, const char *forma
  * failed. */
 bool kf_json_finish(kf_json_reader *reader);
 
+/* Adds `item` to `parent`, under `key` or, without a key, at the end of an array. Frees the item if
+ * that fails. */
+bool kf_json_put(cJSON *parent, const char *key, cJSON *item);
+/* Reads the text of a field. Returns `fallback` if `object` is NULL or no object, or if the field
+ * is absent or no text. */
+const char *kf_json_get_text(const cJSON *object, const char *key, const char *fallback);
 /* Write and read a double without losing a bit. NaN and infinities are the strings "nan", "inf" and
  * "-inf". */
 void kf_json_add_number(cJSON *object, const char *key, double value);

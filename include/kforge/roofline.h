@@ -49,8 +49,6 @@ typedef struct kf_roofline {
     double dram, l2, l1, issue, tensor, pipe;
     /* "FMA" */
     const char *pipe_name;
-    /* achieved, in percent; NaN if unknown */
-    double occupancy;
     /* longest first */
     kf_stall stalls[KF_ROOFLINE_STALLS];
     int stall_count;

@@ -29,6 +29,8 @@
  *   92 %        neighbouring pairs correlate with 0.5 */
 #define KF_TIMING_CONFIDENCE 0.975
 
+/* Compares doubles for qsort: ascending, NaN last. */
+int kf_compare_doubles(const void *a, const void *b);
 /* Returns the median, NaN if `count` is 0. */
 double kf_median(const double *values, size_t count);
 /* Returns a quantile of type 7 (linear interpolation; Hyndman and Fan 1996), 0 <= q <= 1. */

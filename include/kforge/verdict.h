@@ -64,6 +64,8 @@ bool kf_finding_decides(const kf_workload_verdict *workload, const kf_finding *f
  * "" if the verdict has no workload for it. `names`: with the workloads, which models do not see.
  * The caller frees; NULL without memory. */
 char *kf_verdict_generalises(const kf_verdict *verdict, bool names);
+/* Returns the rule of the first finding, of the workloads before the verdict; "" without one. */
+const char *kf_verdict_first_rule(const kf_verdict *verdict);
 /* True if a timed workload has measured pairs, even if they give no speedup. */
 bool kf_verdict_was_timed(const kf_verdict *verdict);
 bool kf_verdict_has_flag(const kf_verdict *verdict, const char *flag);

@@ -35,12 +35,6 @@ static cJSON *own_line(const char *reply, size_t size)
     return has_turns ? kf_steal(&own) : NULL;
 }
 
-static const char *text_of(const cJSON *object, const char *key)
-{
-    const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
-    return text ? text : "";
-}
-
 /* Returns a reply as a model without tools writes it. NULL without memory. */
 static char *fenced(const char *source)
 {
@@ -57,7 +51,7 @@ static bool add(kf_exporter *e, const kf_item *item, const cJSON *turn, kf_episo
 {
     kf_item found;
     kf_error why = {0};
-    const char *hash = text_of(turn, "candidate");
+    const char *hash = kf_json_get_text(turn, "candidate", "");
     if (strlen(hash) != HASH_DIGITS) return true;
     if (!kf_item_tried(e, item, hash, &found, &why))
         return why.code == KF_ERROR_NONE || kf_fail_copy(error, &why);
@@ -65,8 +59,8 @@ static bool add(kf_exporter *e, const kf_item *item, const cJSON *turn, kf_episo
     if (!kf_list_grow(&turns->list, turns->count)) return kf_fail_memory(error, "an export");
     kf_episode_turn *added = &turns->list[turns->count++];
     *added = (kf_episode_turn){.item = found,
-                               .reply = fenced(text_of(turn, "source")),
-                               .feedback = strdup(text_of(turn, "feedback"))};
+                               .reply = fenced(kf_json_get_text(turn, "source", "")),
+                               .feedback = strdup(kf_json_get_text(turn, "feedback", ""))};
     return (added->reply && added->feedback) || kf_fail_memory(error, "an export");
 }
 
@@ -74,16 +68,18 @@ bool kf_episode_turns_read(kf_exporter *e, const kf_item *item, const char *repl
                            kf_episode_turns *turns, kf_error *error)
 {
     kf_auto(cJSON) own = own_line(reply, size);
-    const char *candidate = text_of(own, "candidate");
+    const char *candidate = kf_json_get_text(own, "candidate", "");
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(own, "turns"), *turn, *last = NULL;
     *turns = (kf_episode_turns){0};
     if (!own || !*candidate || !item->candidate) return true;
-    cJSON_ArrayForEach(turn, list) if (strcmp(text_of(turn, "do"), "check") != 0) last = turn;
+    cJSON_ArrayForEach(turn, list) if (strcmp(kf_json_get_text(turn, "do", ""), "check") != 0)
+        last = turn;
     bool added = true;
     cJSON_ArrayForEach(turn, list)
     {
-        bool is_result = turn == last && strcmp(text_of(turn, "source"), candidate) == 0;
-        if (added && strcmp(text_of(turn, "do"), "check") != 0 && !is_result)
+        bool is_result =
+            turn == last && strcmp(kf_json_get_text(turn, "source", ""), candidate) == 0;
+        if (added && strcmp(kf_json_get_text(turn, "do", ""), "check") != 0 && !is_result)
             added = add(e, item, turn, turns, error);
     }
     if (added && !(turns->last = fenced(candidate))) added = kf_fail_memory(error, "an export");

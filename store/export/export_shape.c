@@ -23,7 +23,6 @@ static const char *string_end(const char *at)
     return *at ? at + 1 : at;
 }
 
-/* Returns the end of the value at `at`. */
 static const char *value_end(const char *at)
 {
     int depth = 0;

@@ -36,7 +36,7 @@ static bool read_task(kf_exporter *e, kf_export_task *task, const char *bundle, 
 {
     cJSON *json = cJSON_ParseWithLength(bundle, size);
     const cJSON *inner = cJSON_GetObjectItemCaseSensitive(json, "json"), *file;
-    const char *family = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(inner, "family"));
+    const char *family = kf_json_get_text(inner, "family", NULL);
     bool held_out = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(inner, "held_out"));
     task->family = strdup(family && *family ? family : task->name);
     if (task->family) task->split = split_of(e->options, task, held_out);

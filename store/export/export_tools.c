@@ -83,8 +83,7 @@ static bool read_tools(const kf_exporter *e, const cJSON *provenance, kf_export_
         const cJSON *from = kinds[i].parent
                                 ? cJSON_GetObjectItemCaseSensitive(provenance, kinds[i].parent)
                                 : provenance;
-        const char *text =
-            cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(from, kinds[i].member));
+        const char *text = kf_json_get_text(from, kinds[i].member, NULL);
         if (i == 0 && !text) text = NONE;
         if (!text) continue;
         kf_autofree char *version = clean(e, text);

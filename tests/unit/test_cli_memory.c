@@ -67,37 +67,12 @@ typedef struct settings {
 } settings;
 
 static const kf_option options[] = {
-    {.name = "store",
-     .type = KF_OPTION_PATH,
-     .argument = "FILE",
-     .offset = offsetof(settings, store),
-     .config = true,
+    {KF_OPTION(PATH, "store", "FILE", settings, store), .config = true, .help = "x"},
+    {KF_OPTION(CHOICE, "mode", "MODE", settings, mode), .choices = "auto|fast", .config = true,
      .help = "x"},
-    {.name = "mode",
-     .type = KF_OPTION_CHOICE,
-     .argument = "MODE",
-     .choices = "auto|fast",
-     .offset = offsetof(settings, mode),
-     .config = true,
-     .help = "x"},
-    {.name = "model",
-     .type = KF_OPTION_LIST,
-     .argument = "SPEC",
-     .offset = offsetof(settings, model),
-     .config = true,
-     .help = "x"},
-    {.name = "jobs",
-     .type = KF_OPTION_INTEGER,
-     .argument = "N",
-     .offset = offsetof(settings, jobs),
-     .config = true,
-     .help = "x"},
-    {.name = "seconds",
-     .type = KF_OPTION_DURATION,
-     .argument = "S",
-     .offset = offsetof(settings, seconds),
-     .config = true,
-     .help = "x"},
+    {KF_OPTION(LIST, "model", "SPEC", settings, model), .config = true, .help = "x"},
+    {KF_OPTION(INTEGER, "jobs", "N", settings, jobs), .config = true, .help = "x"},
+    {KF_OPTION(DURATION, "seconds", "S", settings, seconds), .config = true, .help = "x"},
     {0},
 };
 static const kf_command command = {.name = "task eval",
@@ -171,8 +146,7 @@ static void test_commands(void **state)
 static bool print_table(char text[4096], kf_error *error)
 {
     kf_autotable table = {0};
-    kf_table_add_column(&table, "A", KF_LEFT, false);
-    kf_table_add_column(&table, "B", KF_RIGHT, false);
+    kf_table_add_columns(&table, "A", ">B", NULL);
     for (int i = 0; i < 100; i++) kf_table_cell(&table, "%d", i);
     long left = until_failure;
     /* The allocations of fmemopen do not count. */

@@ -33,10 +33,7 @@ static void test_table(void **state)
 {
     (void)state;
     kf_autotable table = {0};
-    kf_table_add_column(&table, "NAME", KF_LEFT, true);
-    kf_table_add_column(&table, "EMPTY", KF_LEFT, false);
-    kf_table_add_column(&table, "N", KF_RIGHT, false);
-    kf_table_add_column(&table, "LAST", KF_LEFT, false);
+    kf_table_add_columns(&table, "~NAME", "EMPTY", ">N", "LAST", NULL);
     print(&table, 0, 0);
     assert_string_equal(text, "");
     kf_table_cell(&table, "a");

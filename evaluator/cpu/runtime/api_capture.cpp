@@ -80,10 +80,7 @@ unsigned long thread_number()
     return number;
 }
 
-void invalidate_locked(const std::shared_ptr<capture> &what)
-{
-    what->invalid = true;
-}
+void invalidate_locked(const std::shared_ptr<capture> &what) { what->invalid = true; }
 
 cudaError_t refuse_during_capture()
 {

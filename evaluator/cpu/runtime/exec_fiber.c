@@ -113,24 +113,6 @@ void kfcpu_fibers_renew(struct worker *worker)
     worker->parked_low = worker->parked_count;
 }
 
-void kfcpu_fibers_free(struct worker *worker)
-{
-    for (uint32_t i = 0; i < worker->fiber_count; i += SLAB) {
-        char *base = worker->fibers[i]->bottom - PAGE;
-#ifdef __SANITIZE_ADDRESS__
-        __asan_unpoison_memory_region(base, (size_t)SLAB * STACK);
-#endif
-        munmap(base, (size_t)SLAB * STACK);
-        free(worker->fibers[i]);
-    }
-    free(worker->fibers);
-    free(worker->parked);
-    free(worker->parked_sp);
-    worker->fibers = worker->parked = NULL;
-    worker->parked_sp = NULL;
-    worker->fiber_count = worker->parked_count = worker->fiber_capacity = 0;
-}
-
 #ifdef __SANITIZE_ADDRESS__
 
 void kfcpu_fiber_jump(struct worker *worker, void **save, struct fiber *to, void *sp)
@@ -142,10 +124,7 @@ void kfcpu_fiber_jump(struct worker *worker, void **save, struct fiber *to, void
     __sanitizer_finish_switch_fiber(fake, NULL, NULL);
 }
 
-void kfcpu_fiber_arrived(void *fake)
-{
-    __sanitizer_finish_switch_fiber(fake, NULL, NULL);
-}
+void kfcpu_fiber_arrived(void *fake) { __sanitizer_finish_switch_fiber(fake, NULL, NULL); }
 
 void kfcpu_native_bounds(struct fiber *fiber)
 {
@@ -168,14 +147,8 @@ void kfcpu_fiber_jump(struct worker *worker, void **save, struct fiber *to, void
     kfcpu_switch(save, sp);
 }
 
-void kfcpu_fiber_arrived(void *fake)
-{
-    (void)fake;
-}
+void kfcpu_fiber_arrived(void *fake) { (void)fake; }
 
-void kfcpu_native_bounds(struct fiber *fiber)
-{
-    (void)fiber;
-}
+void kfcpu_native_bounds(struct fiber *fiber) { (void)fiber; }
 
 #endif

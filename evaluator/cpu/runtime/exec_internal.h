@@ -99,7 +99,6 @@ void kfcpu_fiber_arrived(void *fake);
 void kfcpu_fibers_renew(struct worker *worker);
 // Parks all fibers, whatever their stacks hold.
 void kfcpu_fibers_reset(struct worker *worker);
-void kfcpu_fibers_free(struct worker *worker);
 void kfcpu_native_bounds(struct fiber *fiber);
 
 // exec_threads.c
@@ -136,10 +135,7 @@ void kfcpu_grid_leave(struct launch *launch);
 // Functions that exec_threads.c and exec_block.c inline into their shortest paths.
 
 // Returns the worker of this thread. `view` is the first member of a worker.
-static inline struct worker *kfcpu_worker(void)
-{
-    return (struct worker *)kfcpu_self;
-}
+static inline struct worker *kfcpu_worker(void) { return (struct worker *)kfcpu_self; }
 
 static inline void kfcpu_note_started(struct worker *worker, uint32_t thread)
 {

@@ -14,9 +14,6 @@
  * The stagger is a different multiple of 256 bytes for each buffer. Without it all buffers would
  * start at the same offset in a page, where loads wait for unrelated stores ("4K aliasing", Intel
  * optimization manual). */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -4,7 +4,6 @@
  * candidate, and kept in the cache. So a build compiles only the candidate. nvcc starts five
  * programs and takes about a second. Its figures of registers and memory (-Xptxas -v) become the
  * build's report. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "wire.h"
 #include "counters_cuda.h"
 #include "counters_wire.h"
 #include "device_cuda.h"

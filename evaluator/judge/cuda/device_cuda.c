@@ -494,7 +494,7 @@ static bool start(kf_cuda_device *gpu, kf_error *error)
     cu_allocation allocation = {.type = CU_ALLOCATION_PINNED,
                                 .handle_types = CU_HANDLE_POSIX,
                                 .location = {.type = CU_LOCATION_DEVICE, .id = gpu->device}};
-    size_t free_bytes = 0, total = 0;
+    uint64_t free_bytes = 0, total = 0;
     const kf_cuda *cuda = &gpu->cuda;
     cuda->context_flags(gpu->device, CU_SCHEDULE_SPIN);
     if (!kf_cuda_check(gpu, cuda->context_retain(&gpu->context, gpu->device), "making a context",
@@ -511,7 +511,7 @@ static bool start(kf_cuda_device *gpu, kf_error *error)
         !kf_cuda_check(gpu,
                        cuda->set_bytes(gpu->flush.pointer, 0x5a, gpu->flush.bytes, gpu->stream),
                        "memory to flush with", error) ||
-        !kf_cuda_check(gpu, cuda->memory_info(&free_bytes, &total), "its memory", error) ||
+        !kf_cuda_memory_info(&gpu->head, &free_bytes, &total, error) ||
         !kf_cuda_memory_settle_begin(gpu, total, error) || !kf_cuda_ceilings(gpu, error) ||
         !kf_cuda_device_compare_begin(gpu, error))
         return false;

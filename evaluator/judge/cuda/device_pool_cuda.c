@@ -1,6 +1,5 @@
 #include "device_pool_cuda.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

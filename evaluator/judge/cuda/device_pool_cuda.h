@@ -42,7 +42,6 @@ bool kf_cuda_hold_results(kf_sets *sets, const uint32_t *list, uint32_t count, k
  * listed sets, and adds a task for each result. False without memory. */
 bool kf_cuda_output_snapshot_tasks(kf_cuda_sets *sets, const uint32_t *list, uint32_t count,
                                    size_t *used);
-/* Hands the output directory over. */
 kf_runner_event kf_cuda_hand_over_output_directory(kf_cuda_sets *sets, kf_runner *runner,
                                                    kf_role role);
 

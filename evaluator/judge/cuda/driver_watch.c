@@ -8,13 +8,13 @@
 #include "driver_watch.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "kforge/gpu.h"
+#include "parallel.h"
 
 /* Checks in the time that a call may take. */
 #define LOOKS 10
@@ -67,13 +67,8 @@ void kf_gpu_on_silence(void (*handler)(const char *text))
 static void claim(void)
 {
     pthread_t thread;
-    sigset_t all, before;
     if (!when_silent || atomic_flag_test_and_set(&claimed)) return;
-    /* The main thread handles signals. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    watched = pthread_create(&thread, NULL, look, NULL) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    watched = kf_thread_start(&thread, NULL, look, NULL) == 0;
     if (watched) pthread_detach(thread);
 }
 

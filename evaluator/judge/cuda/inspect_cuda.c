@@ -7,7 +7,6 @@
  * them after all other checks (kf_cuda_settled). An output that has changed was incomplete when the
  * clock stopped. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

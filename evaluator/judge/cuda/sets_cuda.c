@@ -54,7 +54,6 @@ typedef struct layout {
     /* The number of the shared region with free space, plus 1. */
     uint32_t open[CLASS_COUNT];
     uint32_t placed;
-    uint64_t total;
 } layout;
 
 static void place(layout *l, kf_cuda_buffer *b, uint32_t set, uint64_t bytes, int class)
@@ -111,10 +110,8 @@ static bool make_region(kf_cuda_sets *sets, kf_cuda_region *r, kf_error *error)
 static bool choose_rooms(kf_cuda_sets *sets, kf_error *error)
 {
     const kf_problem *problem = sets->problem;
-    size_t free_bytes = 0, total = 0;
-    if (!kf_cuda_check(sets->gpu, sets->gpu->cuda.memory_info(&free_bytes, &total), "its memory",
-                       error))
-        return false;
+    uint64_t free_bytes, total;
+    if (!kf_cuda_memory_info(&sets->gpu->head, &free_bytes, &total, error)) return false;
     uint64_t buffers = sets->count * problem->total_bytes, truth = kf_cuda_truth_bytes(problem),
              runners = kf_cuda_runners_need(problem, sets->count);
     bool apart = sets->truth && !sets->gpu->head.next_sets.sides_share &&

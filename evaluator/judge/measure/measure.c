@@ -20,7 +20,6 @@
 #include "measure.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "input_generator.h"

@@ -3,9 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "wire.h"
 #include "dry_run.h"
-#include "error_codes.h"
 #include "input_generator.h"
 #include "libraries.h"
 #include "measure_internal.h"

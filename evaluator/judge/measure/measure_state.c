@@ -21,6 +21,7 @@
 
 #include "wire.h"
 #include "kforge/file.h"
+#include "kforge/json.h"
 #include "mismatches.h"
 #include "measure_internal.h"
 #include "torch_plan.h"
@@ -63,8 +64,7 @@ static bool fill(kf_measurement *r, int number, bool shared, kf_error *error)
     const cJSON *entry;
     cJSON_ArrayForEach(entry, state_of(r->bench->task))
     {
-        const char *name =
-            cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(entry, "argument"));
+        const char *name = kf_json_get_text(entry, "argument", NULL);
         for (int i = 0; name && i < problem->argument_count; i++) {
             if (strcmp(problem->arguments[i].name, name) != 0) continue;
             for (uint32_t set = 1; set < r->set_count; set++)

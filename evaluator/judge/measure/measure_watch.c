@@ -13,13 +13,13 @@
  *
  * A call that begins while the judge overwrites its input may see either. It is not compared. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "input_generator.h"
 #include "measure_internal.h"
 #include "runner_timeout.h"
+#include "kforge/stats.h"
 
 /* looks in a batch: those in the time that batches usually take, and more if this one takes longer
  */
@@ -436,12 +436,6 @@ static bool explain_mismatch(kf_measurement *r, kf_error *error)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static bool prepare(kf_measurement *r, int number, kf_error *error)
 {
     kf_watch *w = r->watching.watch;
@@ -482,7 +476,7 @@ static void draw_moments(kf_watch *w)
     for (int i = 0; i < LOOKS; i++)
         w->moments[i] = seconds * (i < USUAL_LOOKS ? draw_part(&w->choices)
                                                    : pow(LATEST, draw_part(&w->choices)));
-    qsort(w->moments, LOOKS, sizeof *w->moments, ascending);
+    qsort(w->moments, LOOKS, sizeof *w->moments, kf_compare_doubles);
 }
 
 bool kf_measurement_watch(kf_measurement *r, const kf_pair_plan *plan, kf_error *error)

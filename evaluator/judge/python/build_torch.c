@@ -1,5 +1,4 @@
 /* Builds a solution in Python (build_common.h): runs `kforge_torch.py check` in the build jail. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

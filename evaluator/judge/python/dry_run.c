@@ -7,7 +7,6 @@
 #include "build_archive.h"
 #include "build_archive_file.h"
 #include "extensions.h"
-#include "kforge/buffer.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
 #include "kforge/sandbox.h"

@@ -49,7 +49,7 @@ static const char question[] =
 
 static bool copy(char *to, size_t size, const cJSON *object, const char *key)
 {
-    const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
+    const char *text = kf_json_get_text(object, key, NULL);
     return text && (size_t)snprintf(to, size, "%s", text) < size;
 }
 

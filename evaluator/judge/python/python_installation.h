@@ -3,7 +3,6 @@
 #ifndef KFORGE_JUDGE_PYTHON_INSTALLATION_H
 #define KFORGE_JUDGE_PYTHON_INSTALLATION_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "kforge/error.h"

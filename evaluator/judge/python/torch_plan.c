@@ -30,35 +30,27 @@ void kf_torch_key(const kf_task *task, kf_role role, const char *baseline, int w
         snprintf(key, size, KF_TORCH_KEY "%s:%.100s", kf_task_hash(task), baseline ? baseline : "");
 }
 
-static bool put(cJSON *parent, const char *key, cJSON *item)
-{
-    if (item &&
-        (key ? cJSON_AddItemToObject(parent, key, item) : cJSON_AddItemToArray(parent, item)))
-        return true;
-    cJSON_Delete(item);
-    return false;
-}
-
 static bool put_source(cJSON *plan, const char *key, const char *name, const char *text)
 {
     cJSON *object = cJSON_CreateObject();
-    return put(plan, key, object) && cJSON_AddStringToObject(object, "name", name) &&
+    return kf_json_put(plan, key, object) && cJSON_AddStringToObject(object, "name", name) &&
            cJSON_AddStringToObject(object, "text", text);
 }
 
 static bool put_arguments(cJSON *plan, const kf_problem *problem)
 {
     cJSON *arguments = cJSON_CreateArray();
-    if (!put(plan, "arguments", arguments)) return false;
+    if (!kf_json_put(plan, "arguments", arguments)) return false;
     for (int i = 0; i < problem->argument_count; i++) {
         const kf_problem_argument *argument = &problem->arguments[i];
         cJSON *object = cJSON_CreateObject(), *shape = cJSON_CreateArray();
-        if (!put(arguments, NULL, object) || !put(object, "shape", shape) ||
+        if (!kf_json_put(arguments, NULL, object) || !kf_json_put(object, "shape", shape) ||
             !cJSON_AddStringToObject(object, "name", argument->name) ||
             !cJSON_AddStringToObject(object, "dtype", kf_dtype_name(argument->dtype)))
             return false;
         for (int d = 0; d < argument->dims; d++)
-            if (!put(shape, NULL, cJSON_CreateNumber((double)argument->shape[d]))) return false;
+            if (!kf_json_put(shape, NULL, cJSON_CreateNumber((double)argument->shape[d])))
+                return false;
     }
     return true;
 }
@@ -76,12 +68,13 @@ static bool put_forward(cJSON *plan, const cJSON *torch, const kf_problem *probl
     static const char *const lists[] = {"inputs", "scalars"};
     const cJSON *given = cJSON_GetObjectItemCaseSensitive(torch, "forward"), *name;
     cJSON *numbers = cJSON_CreateArray();
-    if (!put(plan, "forward", numbers)) return false;
+    if (!kf_json_put(plan, "forward", numbers)) return false;
     for (int i = 0; i < (given ? 1 : 2); i++) {
         const cJSON *list = given ? given : cJSON_GetObjectItemCaseSensitive(torch, lists[i]);
         cJSON_ArrayForEach(name, list)
         {
-            if (!put(numbers, NULL, cJSON_CreateNumber(number_of(problem, name->valuestring))))
+            if (!kf_json_put(numbers, NULL,
+                             cJSON_CreateNumber(number_of(problem, name->valuestring))))
                 return false;
         }
     }
@@ -92,11 +85,11 @@ static bool put_state(cJSON *plan, const cJSON *torch)
 {
     const cJSON *entry;
     cJSON *names = cJSON_CreateArray();
-    if (!put(plan, "state", names)) return false;
+    if (!kf_json_put(plan, "state", names)) return false;
     cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(torch, "state"))
     {
-        const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(entry, "name"));
-        if (!put(names, NULL, cJSON_CreateString(name))) return false;
+        const char *name = kf_json_get_text(entry, "name", NULL);
+        if (!kf_json_put(names, NULL, cJSON_CreateString(name))) return false;
     }
     return true;
 }
@@ -104,20 +97,20 @@ static bool put_state(cJSON *plan, const cJSON *torch)
 bool kf_torch_evaluates(const kf_task *task)
 {
     const cJSON *torch = cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "torch");
-    const char *mode = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(torch, "mode"));
+    const char *mode = kf_json_get_text(torch, "mode", NULL);
     return mode && strcmp(mode, "eval") == 0;
 }
 
 static bool put_torch(cJSON *plan, const kf_torch_request *request)
 {
     const cJSON *torch = cJSON_GetObjectItemCaseSensitive(kf_task_json(request->task), "torch");
-    const char *class = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(torch, "class"));
+    const char *class = kf_json_get_text(torch, "class", NULL);
     const cJSON *seed = cJSON_GetObjectItemCaseSensitive(torch, "seed");
     bool evaluates = kf_torch_evaluates(request->task) != request->other_mode;
     const cJSON *structure = cJSON_GetObjectItemCaseSensitive(torch, "structure");
     if (structure) {
         cJSON *copy = cJSON_Duplicate(structure, true);
-        if (!put(plan, "structure", copy)) return false;
+        if (!kf_json_put(plan, "structure", copy)) return false;
     }
     const cJSON *own = cJSON_GetObjectItemCaseSensitive(torch, "own_precision");
     const char *solution = kf_task_solution_name(request->task);
@@ -152,7 +145,7 @@ char *kf_torch_plan(const kf_torch_request *request, kf_error *error)
         kf_task_torch_patches(request->task, request->workload, request->device, error);
     if (!patches) return NULL;
     kf_auto(cJSON) plan = cJSON_CreateObject();
-    bool done = put(plan, "patches", patches) &&
+    bool done = kf_json_put(plan, "patches", patches) &&
                 cJSON_AddStringToObject(plan, "role", roles[request->role]) &&
                 cJSON_AddBoolToObject(plan, "compile", request->compiled) &&
                 (!request->own_seed || cJSON_AddTrueToObject(plan, "own_state")) &&

@@ -82,12 +82,6 @@ static kf_sandbox *start(const kf_torch_tool *tool, int answer, kf_error *error)
 
 /* ---- the answer ------------------------------------------------------------------------------ */
 
-static const char *text_of(const cJSON *object, const char *key)
-{
-    const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, key);
-    return cJSON_IsString(value) ? value->valuestring : "";
-}
-
 void kf_torch_tool_name_python(const char *reason, kf_buffer *text)
 {
     const kf_python *python = strstr(reason, "Error: ") ? kf_python_find(NULL) : NULL;
@@ -102,16 +96,16 @@ static bool fail_as_described(const cJSON *described, const char *folder, kf_err
 {
     kf_autobuffer python = {0};
     bool machine = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(described, "machine"));
-    const char *where = text_of(described, "where"), *todo = text_of(described, "todo");
+    const char *where = kf_json_get_text(described, "where", ""),
+               *todo = kf_json_get_text(described, "todo", "");
     size_t length = strlen(folder);
     if (strncmp(where, folder, length) == 0 && where[length] == '/') where += length + 1;
-    kf_torch_tool_name_python(text_of(described, "what"), &python);
+    kf_torch_tool_name_python(kf_json_get_text(described, "what", ""), &python);
     return kf_fail(error, machine ? KF_ERROR_MACHINE : KF_ERROR_INPUT, "%s%s%s%s%s%s", where,
-                   *where ? ": " : "", text_of(described, "what"), python.data ? python.data : "",
-                   *todo ? "; " : "", todo);
+                   *where ? ": " : "", kf_json_get_text(described, "what", ""),
+                   python.data ? python.data : "", *todo ? "; " : "", todo);
 }
 
-/* Returns the last line of the output. */
 static void last_line(const kf_buffer *output, char *line, size_t size)
 {
     const char *data = output && output->data ? output->data : "";

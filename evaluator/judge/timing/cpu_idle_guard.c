@@ -1,10 +1,10 @@
 #include "cpu_idle_guard.h"
+#include "parallel.h"
 
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -65,22 +65,18 @@ static void *stay_awake(void *context)
     }
 }
 
-/* Starts the thread. It blocks all signals, because they are meant for the caller. */
 static bool start(kf_cpu_idle_guard *idle_guard)
 {
     cpu_set_t only;
-    sigset_t all, before;
     pthread_attr_t attributes;
     if (idle_guard->started) return true;
     if (pthread_attr_init(&attributes)) return false;
     CPU_ZERO(&only);
     CPU_SET(idle_guard->processor, &only);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    idle_guard->started = !pthread_attr_setaffinity_np(&attributes, sizeof only, &only) &&
-                          !pthread_attr_setstacksize(&attributes, THREAD_STACK) &&
-                          !pthread_create(&idle_guard->thread, &attributes, stay_awake, idle_guard);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    idle_guard->started =
+        !pthread_attr_setaffinity_np(&attributes, sizeof only, &only) &&
+        !pthread_attr_setstacksize(&attributes, THREAD_STACK) &&
+        !kf_thread_start(&idle_guard->thread, &attributes, stay_awake, idle_guard);
     pthread_attr_destroy(&attributes);
     return idle_guard->started;
 }

@@ -1,10 +1,10 @@
 #include "light_sleeper.h"
+#include "parallel.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -53,11 +53,9 @@ static void *sleep_and_call(void *context)
     return NULL;
 }
 
-/* Starts the thread. It blocks all signals, because they are meant for the caller. */
 static bool start(kf_light_sleeper *sleeper, bool spares_first)
 {
     cpu_set_t others;
-    sigset_t all, before;
     pthread_attr_t attributes;
     if (pthread_attr_init(&attributes)) return false;
     if (spares_first && !sched_getaffinity(0, sizeof others, &others) && CPU_COUNT(&others) > 1) {
@@ -66,10 +64,7 @@ static bool start(kf_light_sleeper *sleeper, bool spares_first)
         CPU_CLR(first, &others);
         pthread_attr_setaffinity_np(&attributes, sizeof others, &others);
     }
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool started = !pthread_create(&sleeper->thread, &attributes, sleep_and_call, sleeper);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    bool started = !kf_thread_start(&sleeper->thread, &attributes, sleep_and_call, sleeper);
     pthread_attr_destroy(&attributes);
     return started;
 }

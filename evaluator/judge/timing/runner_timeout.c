@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "kforge/cleanup.h"
-#include "kforge/file.h"
 
 #define LAST_PRIORITY 19
 #define UNDISTURBED_SECONDS 0.25

@@ -22,7 +22,6 @@
 #define KFORGE_RUNNER_TIMEOUT_H
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "clock.h"

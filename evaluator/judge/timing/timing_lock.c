@@ -7,7 +7,6 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 int kf_timing_lock_open(const char *name, kf_error *error)
 {

@@ -30,14 +30,7 @@ import load
 import virtual_fs
 
 MENTION = "cpp_extension"  # a solution without this word compiles nothing
-NO_PART = (
-    "name",
-    "build_directory",
-    "verbose",
-    "keep_intermediates",
-    "extra_include_paths",
-    "use_pch",
-)
+NO_PART = "name build_directory verbose keep_intermediates extra_include_paths use_pch".split()
 HEADERS = (".h", ".hh", ".hpp", ".hxx", ".cuh", ".inc", ".inl", ".ipp", ".tpp")
 SOURCES = ("cpp_sources", "cuda_sources", "sycl_sources")
 MESSAGE_BYTES = 64 << 10

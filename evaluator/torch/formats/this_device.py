@@ -9,29 +9,10 @@ import functools
 
 import torch
 
-FACTORIES = (
-    "rand",
-    "randn",
-    "randint",
-    "randperm",
-    "zeros",
-    "ones",
-    "full",
-    "empty",
-    "empty_strided",
-    "arange",
-    "linspace",
-    "eye",
-    "tensor",
-    "as_tensor",
-    "empty_like",
-    "zeros_like",
-    "ones_like",
-    "full_like",
-    "rand_like",
-    "randn_like",
-    "randint_like",
-)
+FACTORIES = """
+    rand randn randint randperm zeros ones full empty empty_strided arange linspace eye tensor
+    as_tensor empty_like zeros_like ones_like full_like rand_like randn_like randint_like
+""".split()
 METHODS = ("new_empty", "new_zeros", "new_ones", "new_full", "new_tensor", "to")
 
 
