@@ -185,7 +185,10 @@ static size_t expanded_offset(const kf_places *places, size_t offset)
     return copy->from + (inside < copy->size ? inside : copy->size);
 }
 
-static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
 
 /* Returns the size of the token at a mark, 0 for white space. */
 static size_t token_size(const kf_places *places, size_t index)

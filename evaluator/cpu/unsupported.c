@@ -479,7 +479,10 @@ const kf_unsupported *kf_unsupported_find(const char *word, size_t size, bool sc
     return NULL;
 }
 
-bool kf_unsupported_has_parts(const kf_unsupported *what) { return what == &constructs[CCCL]; }
+bool kf_unsupported_has_parts(const kf_unsupported *what)
+{
+    return what == &constructs[CCCL];
+}
 
 const kf_unsupported *kf_unsupported_header(const char *name, size_t size)
 {

@@ -96,7 +96,10 @@ class thread_block : public thread_group
     static dim3 group_dim() { return dim3(blockDim.x, blockDim.y, blockDim.z); }
     static dim3 dim_threads() { return dim3(blockDim.x, blockDim.y, blockDim.z); }
 };
-inline thread_block this_thread_block() { return thread_block(); }
+inline thread_block this_thread_block()
+{
+    return thread_block();
+}
 // The memory of tiles of more than 32 threads.
 template <unsigned Threads = 1024> struct block_tile_memory {
     static_assert(Threads == 0, "kforge-unsupported: tiles of more than 32 threads");
@@ -133,7 +136,10 @@ class grid_group : public thread_group
     static unsigned long long num_blocks() { return kfcpu_details::grid_blocks(); }
     static unsigned long long block_rank() { return kfcpu_details::block_number(); }
 };
-inline grid_group this_grid() { return grid_group(); }
+inline grid_group this_grid()
+{
+    return grid_group();
+}
 
 namespace kfcpu_details
 {
@@ -266,7 +272,10 @@ class coalesced_group : public kfcpu_details::lanes_group
 };
 
 // Returns the lanes of the warp that reach this call before another wait or their end.
-inline coalesced_group coalesced_threads() { return coalesced_group(__activemask()); }
+inline coalesced_group coalesced_threads()
+{
+    return coalesced_group(__activemask());
+}
 
 template <unsigned Size, class Parent>
 thread_block_tile<Size, Parent> tiled_partition(const Parent &)
@@ -310,12 +319,18 @@ coalesced_group labeled_partition(const Group &group, Label label)
     return coalesced_group(same, rank, groups);
 }
 
-template <class Group> void sync(const Group &group) { group.sync(); }
+template <class Group> void sync(const Group &group)
+{
+    group.sync();
+}
 template <class Group> unsigned long long thread_rank(const Group &group)
 {
     return group.thread_rank();
 }
-template <class Group> unsigned long long group_size(const Group &group) { return group.size(); }
+template <class Group> unsigned long long group_size(const Group &group)
+{
+    return group.size();
+}
 
 // Runs f in one thread of the group and gives its result, if any, to all threads.
 template <class Group, class F>

@@ -20,7 +20,10 @@ struct __nv_bfloat162_raw {
 #define NARROW_MODE narrow_bfloat_mode
 #include "kfcpu/small_float.inc"
 
-static inline __nv_bfloat162 __bfloat162bfloat162(__nv_bfloat16 a) { return __nv_bfloat162(a, a); }
+static inline __nv_bfloat162 __bfloat162bfloat162(__nv_bfloat16 a)
+{
+    return __nv_bfloat162(a, a);
+}
 
 typedef __nv_bfloat16 nv_bfloat16;
 typedef __nv_bfloat162 nv_bfloat162;

@@ -13,8 +13,14 @@ struct __half2_raw {
 
 namespace kfcpu
 {
-static inline float unit(float f) { return f > 0 ? (f < 1 ? f : 1.0f) : 0.0f; }
-static inline bool nan2(float a, float b) { return a != a || b != b; }
+static inline float unit(float f)
+{
+    return f > 0 ? (f < 1 ? f : 1.0f) : 0.0f;
+}
+static inline bool nan2(float a, float b)
+{
+    return a != a || b != b;
+}
 } // namespace kfcpu
 
 #define T __half
@@ -27,7 +33,10 @@ static inline bool nan2(float a, float b) { return a != a || b != b; }
 #define NARROW_MODE narrow_half_mode
 #include "kfcpu/small_float.inc"
 
-static inline __half2 __half2half2(__half a) { return __half2(a, a); }
+static inline __half2 __half2half2(__half a)
+{
+    return __half2(a, a);
+}
 
 typedef __half half;
 typedef __half2 half2;

@@ -260,7 +260,10 @@ static inline struct cudaPitchedPtr make_cudaPitchedPtr(void *pointer, size_t pi
 {
     return cudaPitchedPtr{pointer, pitch, xsize, ysize};
 }
-static inline struct cudaPos make_cudaPos(size_t x, size_t y, size_t z) { return cudaPos{x, y, z}; }
+static inline struct cudaPos make_cudaPos(size_t x, size_t y, size_t z)
+{
+    return cudaPos{x, y, z};
+}
 static inline struct cudaExtent make_cudaExtent(size_t width, size_t height, size_t depth)
 {
     return cudaExtent{width, height, depth};

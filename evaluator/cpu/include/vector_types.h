@@ -2,17 +2,38 @@
 // "Built-in Vector Types").
 #pragma once
 
-#define KFCPU_VECTOR(type, base, align1, align2, align3, align4)                                 \
-    struct align1 type##1 { base x; };                                                           \
-    struct align2 type##2 { base x, y; };                                                        \
-    struct align3 type##3 { base x, y, z; };                                                     \
-    struct align4 type##4 { base x, y, z, w; };                                                  \
-    static inline constexpr type##1 make_##type##1(base x) { return {x}; }                       \
-    static inline constexpr type##2 make_##type##2(base x, base y) { return {x, y}; }            \
-    static inline constexpr type##3 make_##type##3(base x, base y, base z) { return {x, y, z}; } \
-    static inline constexpr type##4 make_##type##4(base x, base y, base z, base w)               \
-    {                                                                                            \
-        return {x, y, z, w};                                                                     \
+#define KFCPU_VECTOR(type, base, align1, align2, align3, align4)                   \
+    struct align1 type##1                                                          \
+    {                                                                              \
+        base x;                                                                    \
+    };                                                                             \
+    struct align2 type##2                                                          \
+    {                                                                              \
+        base x, y;                                                                 \
+    };                                                                             \
+    struct align3 type##3                                                          \
+    {                                                                              \
+        base x, y, z;                                                              \
+    };                                                                             \
+    struct align4 type##4                                                          \
+    {                                                                              \
+        base x, y, z, w;                                                           \
+    };                                                                             \
+    static inline constexpr type##1 make_##type##1(base x)                         \
+    {                                                                              \
+        return {x};                                                                \
+    }                                                                              \
+    static inline constexpr type##2 make_##type##2(base x, base y)                 \
+    {                                                                              \
+        return {x, y};                                                             \
+    }                                                                              \
+    static inline constexpr type##3 make_##type##3(base x, base y, base z)         \
+    {                                                                              \
+        return {x, y, z};                                                          \
+    }                                                                              \
+    static inline constexpr type##4 make_##type##4(base x, base y, base z, base w) \
+    {                                                                              \
+        return {x, y, z, w};                                                       \
     }
 
 KFCPU_VECTOR(char, signed char, , alignas(2), , alignas(4))

@@ -80,7 +80,10 @@ unsigned long thread_number()
     return number;
 }
 
-void invalidate_locked(const std::shared_ptr<capture> &what) { what->invalid = true; }
+void invalidate_locked(const std::shared_ptr<capture> &what)
+{
+    what->invalid = true;
+}
 
 cudaError_t refuse_during_capture()
 {

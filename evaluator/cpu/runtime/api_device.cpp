@@ -159,7 +159,10 @@ cudaError_t cudaSetDevice(int device)
     return entry([&] { return device == 0 ? cudaSuccess : cudaErrorInvalidDevice; });
 }
 
-cudaError_t cudaInitDevice(int device, unsigned int, unsigned int) { return cudaSetDevice(device); }
+cudaError_t cudaInitDevice(int device, unsigned int, unsigned int)
+{
+    return cudaSetDevice(device);
+}
 
 cudaError_t cudaSetDeviceFlags(unsigned int flags)
 {
@@ -229,7 +232,10 @@ cudaError_t cudaDeviceSynchronize(void)
     return entry([] { return refuse_during_capture(); });
 }
 
-cudaError_t cudaThreadSynchronize(void) { return cudaDeviceSynchronize(); }
+cudaError_t cudaThreadSynchronize(void)
+{
+    return cudaDeviceSynchronize();
+}
 
 cudaError_t cudaDeviceReset(void)
 {
@@ -238,7 +244,10 @@ cudaError_t cudaDeviceReset(void)
     return cudaSuccess;
 }
 
-cudaError_t cudaThreadExit(void) { return cudaDeviceReset(); }
+cudaError_t cudaThreadExit(void)
+{
+    return cudaDeviceReset();
+}
 
 cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value)
 {
@@ -317,7 +326,10 @@ cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer)
     });
 }
 
-cudaError_t cudaDeviceEnablePeerAccess(int, unsigned int) { return note(cudaErrorInvalidDevice); }
+cudaError_t cudaDeviceEnablePeerAccess(int, unsigned int)
+{
+    return note(cudaErrorInvalidDevice);
+}
 
 cudaError_t cudaDeviceDisablePeerAccess(int peer)
 {

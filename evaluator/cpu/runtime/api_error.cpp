@@ -38,7 +38,10 @@ cudaError_t note(cudaError_t error)
     return error;
 }
 
-cudaError_t context_error() { return broken.load(std::memory_order_relaxed); }
+cudaError_t context_error()
+{
+    return broken.load(std::memory_order_relaxed);
+}
 
 void break_context(cudaError_t error)
 {
@@ -64,7 +67,10 @@ cudaError_t cudaGetLastError(void)
     return error;
 }
 
-cudaError_t cudaPeekAtLastError(void) { return last; }
+cudaError_t cudaPeekAtLastError(void)
+{
+    return last;
+}
 
 const char *cudaGetErrorName(cudaError_t error)
 {
@@ -85,4 +91,7 @@ cudaError_t cudaDriverGetVersion(int *version)
     return cudaSuccess;
 }
 
-cudaError_t cudaRuntimeGetVersion(int *version) { return cudaDriverGetVersion(version); }
+cudaError_t cudaRuntimeGetVersion(int *version)
+{
+    return cudaDriverGetVersion(version);
+}

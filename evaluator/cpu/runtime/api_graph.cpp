@@ -91,7 +91,10 @@ void add_graph_locked(std::shared_ptr<CUgraph_st> graph)
     graphs[handle] = std::move(graph);
 }
 
-void remove_graph_locked(cudaGraph_t graph) { graphs.erase(graph); }
+void remove_graph_locked(cudaGraph_t graph)
+{
+    graphs.erase(graph);
+}
 
 bool is_node_locked(cudaGraphNode_t node)
 {

@@ -217,7 +217,10 @@ cudaError_t bind_kernel(const cudaKernelNodeParams &parameters, kernel_call *bou
 
 } // namespace kfcpu_api
 
-void kfcpu_push_call(const kfcpu_geometry *geometry) { configured.push_back(*geometry); }
+void kfcpu_push_call(const kfcpu_geometry *geometry)
+{
+    configured.push_back(*geometry);
+}
 
 kfcpu::call *kfcpu_take_call(const char *)
 {

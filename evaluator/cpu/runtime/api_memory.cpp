@@ -21,7 +21,10 @@ CUmemPoolHandle_st default_pool;
 auto &pools = *new std::unordered_set<cudaMemPool_t>;
 cudaMemPool_t current_pool = &default_pool;
 
-bool is_pool_locked(cudaMemPool_t pool) { return pool == &default_pool || pools.count(pool); }
+bool is_pool_locked(cudaMemPool_t pool)
+{
+    return pool == &default_pool || pools.count(pool);
+}
 
 std::map<uintptr_t, allocation>::iterator find_locked(const void *pointer)
 {

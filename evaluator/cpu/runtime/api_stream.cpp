@@ -25,7 +25,10 @@ struct prepare {
     }
 } prepared;
 
-bool is_captured_locked(cudaEvent_t event) { return event->capture && event->capture->graph; }
+bool is_captured_locked(cudaEvent_t event)
+{
+    return event->capture && event->capture->graph;
+}
 } // namespace
 
 namespace kfcpu_api
@@ -43,7 +46,10 @@ cudaStream_t find_stream_locked(cudaStream_t handle)
                : nullptr;
 }
 
-bool is_event_locked(cudaEvent_t event) { return events.count(event) != 0; }
+bool is_event_locked(cudaEvent_t event)
+{
+    return events.count(event) != 0;
+}
 
 cudaError_t issue(cudaStream_t handle, operation what)
 {
@@ -125,7 +131,10 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle)
     });
 }
 
-cudaError_t cudaStreamQuery(cudaStream_t handle) { return cudaStreamSynchronize(handle); }
+cudaError_t cudaStreamQuery(cudaStream_t handle)
+{
+    return cudaStreamSynchronize(handle);
+}
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned int flags)
 {
@@ -370,7 +379,10 @@ cudaError_t cudaEventQuery(cudaEvent_t event)
     });
 }
 
-cudaError_t cudaEventSynchronize(cudaEvent_t event) { return cudaEventQuery(event); }
+cudaError_t cudaEventSynchronize(cudaEvent_t event)
+{
+    return cudaEventQuery(event);
+}
 
 cudaError_t cudaEventDestroy(cudaEvent_t event)
 {

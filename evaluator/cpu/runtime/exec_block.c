@@ -140,7 +140,10 @@ static bool prepare_shared(struct worker *worker, size_t size)
 
 static int reversed_order;
 
-void kfcpu_reverse(int order) { reversed_order = order; }
+void kfcpu_reverse(int order)
+{
+    reversed_order = order;
+}
 
 void kfcpu_run_blocks(struct worker *worker, struct launch *launch)
 {

@@ -124,7 +124,10 @@ void kfcpu_fiber_jump(struct worker *worker, void **save, struct fiber *to, void
     __sanitizer_finish_switch_fiber(fake, NULL, NULL);
 }
 
-void kfcpu_fiber_arrived(void *fake) { __sanitizer_finish_switch_fiber(fake, NULL, NULL); }
+void kfcpu_fiber_arrived(void *fake)
+{
+    __sanitizer_finish_switch_fiber(fake, NULL, NULL);
+}
 
 void kfcpu_native_bounds(struct fiber *fiber)
 {
@@ -147,8 +150,14 @@ void kfcpu_fiber_jump(struct worker *worker, void **save, struct fiber *to, void
     kfcpu_switch(save, sp);
 }
 
-void kfcpu_fiber_arrived(void *fake) { (void)fake; }
+void kfcpu_fiber_arrived(void *fake)
+{
+    (void)fake;
+}
 
-void kfcpu_native_bounds(struct fiber *fiber) { (void)fiber; }
+void kfcpu_native_bounds(struct fiber *fiber)
+{
+    (void)fiber;
+}
 
 #endif

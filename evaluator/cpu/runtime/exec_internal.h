@@ -135,7 +135,10 @@ void kfcpu_grid_leave(struct launch *launch);
 // Functions that exec_threads.c and exec_block.c inline into their shortest paths.
 
 // Returns the worker of this thread. `view` is the first member of a worker.
-static inline struct worker *kfcpu_worker(void) { return (struct worker *)kfcpu_self; }
+static inline struct worker *kfcpu_worker(void)
+{
+    return (struct worker *)kfcpu_self;
+}
 
 static inline void kfcpu_note_started(struct worker *worker, uint32_t thread)
 {

@@ -82,7 +82,10 @@ void kfcpu_record_fault(struct launch *launch, int error, const char *text)
     pthread_mutex_unlock(&fault_mutex);
 }
 
-const char *kfcpu_last_fault(int error) { return error == fault_error ? fault_text : ""; }
+const char *kfcpu_last_fault(int error)
+{
+    return error == fault_error ? fault_text : "";
+}
 
 int kfcpu_refuse(const struct kfcpu_geometry *config, int error, const char *format, ...)
 {
@@ -226,7 +229,10 @@ static void start_pool(void)
     }
 }
 
-void kfcpu_start(void) { pthread_once(&pool.once, start_pool); }
+void kfcpu_start(void)
+{
+    pthread_once(&pool.once, start_pool);
+}
 
 // Only moves the launching thread there. The thread stays unless something else needs that
 // processor, and threads that the candidate starts inherit the right to run on all processors.

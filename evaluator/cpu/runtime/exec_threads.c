@@ -33,7 +33,10 @@ _Static_assert(offsetof(struct worker, round) == WORKER_ROUND &&
 static struct kfcpu_view no_view;
 __thread struct kfcpu_view *kfcpu_self = &no_view;
 
-int kfcpu_in_kernel(void) { return kfcpu_self != &no_view; }
+int kfcpu_in_kernel(void)
+{
+    return kfcpu_self != &no_view;
+}
 
 // ---- The next thread ---------------------------------------------------------------------------
 
@@ -49,7 +52,10 @@ static inline void clear_ready(struct worker *worker, uint32_t warp, uint32_t la
     if (!worker->ready[warp]) worker->ready_warps &= ~(1u << warp);
 }
 
-static inline uint32_t above(uint32_t bit) { return ~((2u << bit) - 1); }
+static inline uint32_t above(uint32_t bit)
+{
+    return ~((2u << bit) - 1);
+}
 
 static inline int take_lane(struct worker *worker, uint32_t warp, uint32_t lanes)
 {

@@ -31,8 +31,14 @@ void memcpy_async(const Group &group, T *destination, const To &to, const U *sou
     size_t elements = std::min<size_t>(to, from);
     memcpy_async(group, (void *)destination, (const void *)source, elements * sizeof(T));
 }
-template <class Group> void wait(const Group &group) { group.sync(); }
-template <unsigned Stages, class Group> void wait_prior(const Group &group) { group.sync(); }
+template <class Group> void wait(const Group &group)
+{
+    group.sync();
+}
+template <unsigned Stages, class Group> void wait_prior(const Group &group)
+{
+    group.sync();
+}
 
 } // namespace cooperative_groups
 #endif

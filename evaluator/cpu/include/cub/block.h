@@ -402,7 +402,10 @@ class BlockExchange : public KfcpuCollective<KfcpuCells<T, X * Y * Z * N>>
         move(                                                                             \
             in, out, [this](int i) { return from(i); }, [this](int i) { return to(i); }); \
     }                                                                                     \
-    void name(T(&items)[N]) { name(items, items); }
+    void name(T(&items)[N])                                                               \
+    {                                                                                     \
+        name(items, items);                                                               \
+    }
     KFCPU_EXCHANGE_ITEMS(StripedToBlocked, striped, blocked)
     KFCPU_EXCHANGE_ITEMS(BlockedToStriped, blocked, striped)
     KFCPU_EXCHANGE_ITEMS(WarpStripedToBlocked, warp_striped, blocked)

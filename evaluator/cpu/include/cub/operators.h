@@ -120,9 +120,18 @@ void ThreadStore(Iterator at, const T &value)
     *at = value;
 }
 
-inline unsigned LaneId() { return ::kfcpu::lane(); }
-inline unsigned WarpId() { return ::kfcpu::thread_rank() / KFCPU_WARP; }
-inline int RowMajorTid(int, int, int) { return (int)::kfcpu::thread_rank(); }
+inline unsigned LaneId()
+{
+    return ::kfcpu::lane();
+}
+inline unsigned WarpId()
+{
+    return ::kfcpu::thread_rank() / KFCPU_WARP;
+}
+inline int RowMajorTid(int, int, int)
+{
+    return (int)::kfcpu::thread_rank();
+}
 
 // Passes a value of any size between lanes.
 template <class T> T KfcpuShuffle(unsigned mask, const T &value, unsigned source)

@@ -84,16 +84,46 @@ template <class T, class Self> class KfcpuAtomic
     KFCPU_FETCH(fetch_min, value < old ? value : old)
     KFCPU_FETCH(fetch_max, old < value ? value : old)
 #undef KFCPU_FETCH
-    T operator+=(T value) const { return T(fetch_add(value) + value); }
-    T operator-=(T value) const { return T(fetch_sub(value) - value); }
-    T operator&=(T value) const { return T(fetch_and(value) & value); }
-    T operator|=(T value) const { return T(fetch_or(value) | value); }
-    T operator^=(T value) const { return T(fetch_xor(value) ^ value); }
-    T operator++() const { return T(fetch_add(T(1)) + T(1)); }
-    T operator--() const { return T(fetch_sub(T(1)) - T(1)); }
-    T operator++(int) const { return fetch_add(T(1)); }
-    T operator--(int) const { return fetch_sub(T(1)); }
-    operator T() const { return load(); }
+    T operator+=(T value) const
+    {
+        return T(fetch_add(value) + value);
+    }
+    T operator-=(T value) const
+    {
+        return T(fetch_sub(value) - value);
+    }
+    T operator&=(T value) const
+    {
+        return T(fetch_and(value) & value);
+    }
+    T operator|=(T value) const
+    {
+        return T(fetch_or(value) | value);
+    }
+    T operator^=(T value) const
+    {
+        return T(fetch_xor(value) ^ value);
+    }
+    T operator++() const
+    {
+        return T(fetch_add(T(1)) + T(1));
+    }
+    T operator--() const
+    {
+        return T(fetch_sub(T(1)) - T(1));
+    }
+    T operator++(int) const
+    {
+        return fetch_add(T(1));
+    }
+    T operator--(int) const
+    {
+        return fetch_sub(T(1));
+    }
+    operator T() const
+    {
+        return load();
+    }
     void wait(T old, memory_order = memory_order_seq_cst) const
     {
         while (to(load()) == to(old)) ::kfcpu::yield();
@@ -146,7 +176,10 @@ namespace std
 {
 template <class T> using atomic = ::cuda::atomic<T, thread_scope_system>;
 template <class T> using atomic_ref = ::cuda::atomic_ref<T, thread_scope_system>;
-inline void atomic_thread_fence(memory_order) { __threadfence(); }
+inline void atomic_thread_fence(memory_order)
+{
+    __threadfence();
+}
 } // namespace std
 
 } // namespace cuda

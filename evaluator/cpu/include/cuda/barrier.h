@@ -70,7 +70,10 @@ template <thread_scope scope> class pipeline
     }
     bool quit() { return true; }
 };
-inline pipeline<thread_scope_thread> make_pipeline() { return {}; }
+inline pipeline<thread_scope_thread> make_pipeline()
+{
+    return {};
+}
 template <thread_scope scope, unsigned stages>
 pipeline<scope> make_pipeline(const ::cooperative_groups::thread_block &,
                               pipeline_shared_state<scope, stages> *)

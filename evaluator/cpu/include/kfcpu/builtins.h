@@ -113,6 +113,9 @@ template <class Operation> static inline auto switching(Operation operation)
     return operation(number);
 }
 
-static inline void *dynamic_shared() { return kfcpu_self->dynamic_shared; }
+static inline void *dynamic_shared()
+{
+    return kfcpu_self->dynamic_shared;
+}
 
 } // namespace kfcpu

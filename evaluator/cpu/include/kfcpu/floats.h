@@ -22,21 +22,63 @@ KFCPU_MINMAX(float, fmaxf, fminf)
 KFCPU_MINMAX(double, fmax, fmin)
 }
 #undef KFCPU_MINMAX
-static inline float max(float a, float b) { return fmaxf(a, b); }
-static inline float min(float a, float b) { return fminf(a, b); }
-static inline double max(double a, double b) { return fmax(a, b); }
-static inline double min(double a, double b) { return fmin(a, b); }
-static inline double max(float a, double b) { return fmax((double)a, b); }
-static inline double min(float a, double b) { return fmin((double)a, b); }
-static inline double max(double a, float b) { return fmax(a, (double)b); }
-static inline double min(double a, float b) { return fmin(a, (double)b); }
+static inline float max(float a, float b)
+{
+    return fmaxf(a, b);
+}
+static inline float min(float a, float b)
+{
+    return fminf(a, b);
+}
+static inline double max(double a, double b)
+{
+    return fmax(a, b);
+}
+static inline double min(double a, double b)
+{
+    return fmin(a, b);
+}
+static inline double max(float a, double b)
+{
+    return fmax((double)a, b);
+}
+static inline double min(float a, double b)
+{
+    return fmin((double)a, b);
+}
+static inline double max(double a, float b)
+{
+    return fmax(a, (double)b);
+}
+static inline double min(double a, float b)
+{
+    return fmin(a, (double)b);
+}
 
-static inline float rsqrtf(float a) { return 1.0f / __builtin_sqrtf(a); }
-static inline double rsqrt(double a) { return 1.0 / __builtin_sqrt(a); }
-static inline float rsqrt(float a) { return rsqrtf(a); }
-static inline float rcbrtf(float a) { return 1.0f / cbrtf(a); }
-static inline double rcbrt(double a) { return 1.0 / cbrt(a); }
-static inline float fdividef(float a, float b) { return a / b; }
+static inline float rsqrtf(float a)
+{
+    return 1.0f / __builtin_sqrtf(a);
+}
+static inline double rsqrt(double a)
+{
+    return 1.0 / __builtin_sqrt(a);
+}
+static inline float rsqrt(float a)
+{
+    return rsqrtf(a);
+}
+static inline float rcbrtf(float a)
+{
+    return 1.0f / cbrtf(a);
+}
+static inline double rcbrt(double a)
+{
+    return 1.0 / cbrt(a);
+}
+static inline float fdividef(float a, float b)
+{
+    return a / b;
+}
 static inline float saturatef(float a)
 {
     return a > 0 ? (a < 1 ? a : 1.0f) : 0.0f;
@@ -119,28 +161,91 @@ static inline double erfc_scaled(double x)
 }
 } // namespace kfcpu
 
-static inline double sinpi(double x) { return kfcpu::sin_pi(x); }
-static inline double cospi(double x) { return kfcpu::cos_pi(x); }
-static inline float sinpif(float x) { return (float)kfcpu::sin_pi(x); }
-static inline float cospif(float x) { return (float)kfcpu::cos_pi(x); }
-static inline float sinpi(float x) { return sinpif(x); }
-static inline float cospi(float x) { return cospif(x); }
-static inline void sincospif(float x, float *s, float *c) { *s = sinpif(x), *c = cospif(x); }
-static inline void sincospi(double x, double *s, double *c) { *s = sinpi(x), *c = cospi(x); }
-static inline void sincos(float x, float *s, float *c) { *s = sinf(x), *c = cosf(x); }
+static inline double sinpi(double x)
+{
+    return kfcpu::sin_pi(x);
+}
+static inline double cospi(double x)
+{
+    return kfcpu::cos_pi(x);
+}
+static inline float sinpif(float x)
+{
+    return (float)kfcpu::sin_pi(x);
+}
+static inline float cospif(float x)
+{
+    return (float)kfcpu::cos_pi(x);
+}
+static inline float sinpi(float x)
+{
+    return sinpif(x);
+}
+static inline float cospi(float x)
+{
+    return cospif(x);
+}
+static inline void sincospif(float x, float *s, float *c)
+{
+    *s = sinpif(x), *c = cospif(x);
+}
+static inline void sincospi(double x, double *s, double *c)
+{
+    *s = sinpi(x), *c = cospi(x);
+}
+static inline void sincos(float x, float *s, float *c)
+{
+    *s = sinf(x), *c = cosf(x);
+}
 
-static inline double normcdf(double x) { return 0.5 * erfc(-x * M_SQRT1_2); }
-static inline float normcdff(float x) { return (float)normcdf(x); }
-static inline double erfinv(double x) { return kfcpu::erf_inverse(x); }
-static inline float erfinvf(float x) { return (float)kfcpu::erf_inverse(x); }
-static inline double erfcinv(double x) { return kfcpu::erfc_inverse(x); }
-static inline float erfcinvf(float x) { return (float)kfcpu::erfc_inverse(x); }
-static inline double normcdfinv(double p) { return -M_SQRT2 * kfcpu::erfc_inverse(2 * p); }
-static inline float normcdfinvf(float p) { return (float)normcdfinv(p); }
-static inline double erfcx(double x) { return kfcpu::erfc_scaled(x); }
-static inline float erfcxf(float x) { return (float)kfcpu::erfc_scaled(x); }
-static inline double norm3d(double a, double b, double c) { return sqrt(a * a + b * b + c * c); }
-static inline float norm3df(float a, float b, float c) { return (float)norm3d(a, b, c); }
+static inline double normcdf(double x)
+{
+    return 0.5 * erfc(-x * M_SQRT1_2);
+}
+static inline float normcdff(float x)
+{
+    return (float)normcdf(x);
+}
+static inline double erfinv(double x)
+{
+    return kfcpu::erf_inverse(x);
+}
+static inline float erfinvf(float x)
+{
+    return (float)kfcpu::erf_inverse(x);
+}
+static inline double erfcinv(double x)
+{
+    return kfcpu::erfc_inverse(x);
+}
+static inline float erfcinvf(float x)
+{
+    return (float)kfcpu::erfc_inverse(x);
+}
+static inline double normcdfinv(double p)
+{
+    return -M_SQRT2 * kfcpu::erfc_inverse(2 * p);
+}
+static inline float normcdfinvf(float p)
+{
+    return (float)normcdfinv(p);
+}
+static inline double erfcx(double x)
+{
+    return kfcpu::erfc_scaled(x);
+}
+static inline float erfcxf(float x)
+{
+    return (float)kfcpu::erfc_scaled(x);
+}
+static inline double norm3d(double a, double b, double c)
+{
+    return sqrt(a * a + b * b + c * c);
+}
+static inline float norm3df(float a, float b, float c)
+{
+    return (float)norm3d(a, b, c);
+}
 static inline double norm4d(double a, double b, double c, double d)
 {
     return sqrt(a * a + b * b + c * c + d * d);
@@ -149,13 +254,22 @@ static inline float norm4df(float a, float b, float c, float d)
 {
     return (float)norm4d(a, b, c, d);
 }
-static inline double rhypot(double a, double b) { return 1 / hypot(a, b); }
+static inline double rhypot(double a, double b)
+{
+    return 1 / hypot(a, b);
+}
 static inline float rhypotf(float a, float b)
 {
     return (float)(1 / sqrt((double)a * a + (double)b * b));
 }
-static inline double rnorm3d(double a, double b, double c) { return 1 / norm3d(a, b, c); }
-static inline float rnorm3df(float a, float b, float c) { return (float)rnorm3d(a, b, c); }
+static inline double rnorm3d(double a, double b, double c)
+{
+    return 1 / norm3d(a, b, c);
+}
+static inline float rnorm3df(float a, float b, float c)
+{
+    return (float)rnorm3d(a, b, c);
+}
 static inline double rnorm4d(double a, double b, double c, double d)
 {
     return 1 / norm4d(a, b, c, d);
@@ -176,8 +290,14 @@ static inline float normf(int n, const float *a)
     for (int i = 0; i < n; i++) sum += (double)a[i] * a[i];
     return (float)sqrt(sum);
 }
-static inline double rnorm(int n, const double *a) { return 1 / norm(n, a); }
-static inline float rnormf(int n, const float *a) { return 1 / normf(n, a); }
+static inline double rnorm(int n, const double *a)
+{
+    return 1 / norm(n, a);
+}
+static inline float rnormf(int n, const float *a)
+{
+    return 1 / normf(n, a);
+}
 // Modified Bessel functions of the first kind, by their power series (all terms are positive).
 static inline double cyl_bessel_i0(double x)
 {
@@ -192,12 +312,21 @@ static inline double cyl_bessel_i1(double x)
         sum += term *= q / ((double)k * (k + 1));
     return sum;
 }
-static inline float cyl_bessel_i0f(float x) { return (float)cyl_bessel_i0(x); }
-static inline float cyl_bessel_i1f(float x) { return (float)cyl_bessel_i1(x); }
+static inline float cyl_bessel_i0f(float x)
+{
+    return (float)cyl_bessel_i0(x);
+}
+static inline float cyl_bessel_i1f(float x)
+{
+    return (float)cyl_bessel_i1(x);
+}
 
 // Macros, because the C library reserves these names without defining them here. math.h has been
 // read already.
-static inline void kfcpu_sincosf(float x, float *s, float *c) { *s = sinf(x), *c = cosf(x); }
+static inline void kfcpu_sincosf(float x, float *s, float *c)
+{
+    *s = sinf(x), *c = cosf(x);
+}
 #define __expf(x) expf(x)
 #define __exp10f(x) exp10f(x)
 #define __logf(x) logf(x)
@@ -209,6 +338,15 @@ static inline void kfcpu_sincosf(float x, float *s, float *c) { *s = sinf(x), *c
 #define __tanf(x) tanf(x)
 #define __tanhf(x) tanhf(x)
 #define __sincosf(x, s, c) kfcpu_sincosf(x, s, c)
-static inline float __fdividef(float a, float b) { return a / b; }
-static inline float __saturatef(float a) { return saturatef(a); }
-static inline float __frsqrt_rn(float a) { return (float)(1.0 / __builtin_sqrt((double)a)); }
+static inline float __fdividef(float a, float b)
+{
+    return a / b;
+}
+static inline float __saturatef(float a)
+{
+    return saturatef(a);
+}
+static inline float __frsqrt_rn(float a)
+{
+    return (float)(1.0 / __builtin_sqrt((double)a));
+}

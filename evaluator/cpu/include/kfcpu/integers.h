@@ -5,9 +5,15 @@
 
 // CUDA C++ defines min and max for every pair of arithmetic types. Mixed types convert as in its
 // headers.
-#define KFCPU_MINMAX(type)                                                     \
-    static inline constexpr type min(type a, type b) { return b < a ? b : a; } \
-    static inline constexpr type max(type a, type b) { return a < b ? b : a; }
+#define KFCPU_MINMAX(type)                           \
+    static inline constexpr type min(type a, type b) \
+    {                                                \
+        return b < a ? b : a;                        \
+    }                                                \
+    static inline constexpr type max(type a, type b) \
+    {                                                \
+        return a < b ? b : a;                        \
+    }
 KFCPU_MINMAX(int)
 KFCPU_MINMAX(unsigned int)
 KFCPU_MINMAX(long)
@@ -15,9 +21,15 @@ KFCPU_MINMAX(unsigned long)
 KFCPU_MINMAX(long long)
 KFCPU_MINMAX(unsigned long long)
 #undef KFCPU_MINMAX
-#define KFCPU_MIXED(a_type, b_type, type)                                                  \
-    static inline constexpr type min(a_type a, b_type b) { return min((type)a, (type)b); } \
-    static inline constexpr type max(a_type a, b_type b) { return max((type)a, (type)b); }
+#define KFCPU_MIXED(a_type, b_type, type)                \
+    static inline constexpr type min(a_type a, b_type b) \
+    {                                                    \
+        return min((type)a, (type)b);                    \
+    }                                                    \
+    static inline constexpr type max(a_type a, b_type b) \
+    {                                                    \
+        return max((type)a, (type)b);                    \
+    }
 KFCPU_MIXED(int, unsigned int, unsigned int)
 KFCPU_MIXED(unsigned int, int, unsigned int)
 KFCPU_MIXED(long, unsigned long, unsigned long)
@@ -37,10 +49,22 @@ KFCPU_MIXED(unsigned long, int, unsigned long)
 KFCPU_MIXED(unsigned int, unsigned long long, unsigned long long)
 KFCPU_MIXED(unsigned long long, unsigned int, unsigned long long)
 #undef KFCPU_MIXED
-static inline unsigned umin(unsigned a, unsigned b) { return min(a, b); }
-static inline unsigned umax(unsigned a, unsigned b) { return max(a, b); }
-static inline long long llmin(long long a, long long b) { return min(a, b); }
-static inline long long llmax(long long a, long long b) { return max(a, b); }
+static inline unsigned umin(unsigned a, unsigned b)
+{
+    return min(a, b);
+}
+static inline unsigned umax(unsigned a, unsigned b)
+{
+    return max(a, b);
+}
+static inline long long llmin(long long a, long long b)
+{
+    return min(a, b);
+}
+static inline long long llmax(long long a, long long b)
+{
+    return max(a, b);
+}
 static inline unsigned long long ullmin(unsigned long long a, unsigned long long b)
 {
     return min(a, b);
@@ -50,12 +74,30 @@ static inline unsigned long long ullmax(unsigned long long a, unsigned long long
     return max(a, b);
 }
 
-static inline int __popc(unsigned x) { return __builtin_popcount(x); }
-static inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
-static inline int __clz(int x) { return x ? __builtin_clz((unsigned)x) : 32; }
-static inline int __clzll(long long x) { return x ? __builtin_clzll((unsigned long long)x) : 64; }
-static inline int __ffs(int x) { return __builtin_ffs(x); }
-static inline int __ffsll(long long x) { return __builtin_ffsll(x); }
+static inline int __popc(unsigned x)
+{
+    return __builtin_popcount(x);
+}
+static inline int __popcll(unsigned long long x)
+{
+    return __builtin_popcountll(x);
+}
+static inline int __clz(int x)
+{
+    return x ? __builtin_clz((unsigned)x) : 32;
+}
+static inline int __clzll(long long x)
+{
+    return x ? __builtin_clzll((unsigned long long)x) : 64;
+}
+static inline int __ffs(int x)
+{
+    return __builtin_ffs(x);
+}
+static inline int __ffsll(long long x)
+{
+    return __builtin_ffsll(x);
+}
 static inline unsigned __brev(unsigned x)
 {
     x = __builtin_bswap32(x);
@@ -108,7 +150,10 @@ static inline unsigned __funnelshift_rc(unsigned low, unsigned high, unsigned sh
     return shift >= 32 ? high : __funnelshift_r(low, high, shift);
 }
 
-static inline int __mulhi(int a, int b) { return (int)((int64_t)a * b >> 32); }
+static inline int __mulhi(int a, int b)
+{
+    return (int)((int64_t)a * b >> 32);
+}
 static inline unsigned __umulhi(unsigned a, unsigned b)
 {
     return (unsigned)((uint64_t)a * b >> 32);
@@ -129,10 +174,22 @@ static inline unsigned __umul24(unsigned a, unsigned b)
 {
     return (a & 0xffffffu) * (b & 0xffffffu);
 }
-static inline int mul24(int a, int b) { return __mul24(a, b); }
-static inline unsigned umul24(unsigned a, unsigned b) { return __umul24(a, b); }
-static inline int mulhi(int a, int b) { return __mulhi(a, b); }
-static inline unsigned umulhi(unsigned a, unsigned b) { return __umulhi(a, b); }
+static inline int mul24(int a, int b)
+{
+    return __mul24(a, b);
+}
+static inline unsigned umul24(unsigned a, unsigned b)
+{
+    return __umul24(a, b);
+}
+static inline int mulhi(int a, int b)
+{
+    return __mulhi(a, b);
+}
+static inline unsigned umulhi(unsigned a, unsigned b)
+{
+    return __umulhi(a, b);
+}
 static inline unsigned __sad(int a, int b, unsigned c)
 {
     return c + (a > b ? (unsigned)a - (unsigned)b : (unsigned)b - (unsigned)a);
@@ -141,8 +198,14 @@ static inline unsigned __usad(unsigned a, unsigned b, unsigned c)
 {
     return c + (a > b ? a - b : b - a);
 }
-static inline int __hadd(int a, int b) { return (int)(((int64_t)a + b) >> 1); }
-static inline int __rhadd(int a, int b) { return (int)(((int64_t)a + b + 1) >> 1); }
+static inline int __hadd(int a, int b)
+{
+    return (int)(((int64_t)a + b) >> 1);
+}
+static inline int __rhadd(int a, int b)
+{
+    return (int)(((int64_t)a + b + 1) >> 1);
+}
 static inline unsigned __uhadd(unsigned a, unsigned b)
 {
     return (unsigned)(((uint64_t)a + b) >> 1);
@@ -250,10 +313,22 @@ KFCPU_SIMD_U(__vsetgtu, a > b)
 #undef KFCPU_SIMD1
 #undef KFCPU_SIMD_S
 #undef KFCPU_SIMD_U
-static inline unsigned __vneg4(unsigned x) { return __vsub4(0, x); }
-static inline unsigned __vneg2(unsigned x) { return __vsub2(0, x); }
-static inline unsigned __vabs4(unsigned x) { return __vmaxs4(x, __vsub4(0, x)); }
-static inline unsigned __vabs2(unsigned x) { return __vmaxs2(x, __vsub2(0, x)); }
+static inline unsigned __vneg4(unsigned x)
+{
+    return __vsub4(0, x);
+}
+static inline unsigned __vneg2(unsigned x)
+{
+    return __vsub2(0, x);
+}
+static inline unsigned __vabs4(unsigned x)
+{
+    return __vmaxs4(x, __vsub4(0, x));
+}
+static inline unsigned __vabs2(unsigned x)
+{
+    return __vmaxs2(x, __vsub2(0, x));
+}
 static inline unsigned __vsadu4(unsigned x, unsigned y)
 {
     unsigned difference = __vabsdiffu4(x, y);

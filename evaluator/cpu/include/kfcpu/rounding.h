@@ -33,7 +33,10 @@ template <class T> static inline auto direct(T result, T error, rounding mode, b
         return above ? nextafter(result, std::numeric_limits<T>::infinity()) : result;
     return above ? result : nextafter(result, -std::numeric_limits<T>::infinity());
 }
-template <class T> static inline auto finite2(T a, T b) { return a - a == 0 && b - b == 0; }
+template <class T> static inline auto finite2(T a, T b)
+{
+    return a - a == 0 && b - b == 0;
+}
 
 // Knuth's two-sum: s + e == a + b exactly. Needs a build without -ffast-math, which would
 // reassociate.
@@ -44,8 +47,14 @@ template <class T> static inline auto add(T a, T b, rounding mode)
     T bb = s - a, e = (a - (s - bb)) + (b - bb);
     return direct(s, e, mode, finite2(a, b));
 }
-static inline float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
-static inline double fused(double a, double b, double c) { return __builtin_fma(a, b, c); }
+static inline float fused(float a, float b, float c)
+{
+    return __builtin_fmaf(a, b, c);
+}
+static inline double fused(double a, double b, double c)
+{
+    return __builtin_fma(a, b, c);
+}
 template <class T> static inline auto mul(T a, T b, rounding mode)
 {
     T p = a * b;
@@ -119,124 +128,166 @@ template <class F, class I> static inline auto from_integer(I a, rounding mode)
 } // namespace kfcpu
 
 #define KFCPU_MODES(define) define(rn, RN) define(rz, RZ) define(ru, RU) define(rd, RD)
-#define KFCPU_ARITHMETIC(suffix, mode)                                                         \
-    static inline float __fadd_##suffix(float a, float b)                                      \
-    {                                                                                          \
-        return kfcpu::add(a, b, kfcpu::mode);                                                  \
-    }                                                                                          \
-    static inline float __fsub_##suffix(float a, float b)                                      \
-    {                                                                                          \
-        return kfcpu::add(a, -b, kfcpu::mode);                                                 \
-    }                                                                                          \
-    static inline float __fmul_##suffix(float a, float b)                                      \
-    {                                                                                          \
-        return kfcpu::mul(a, b, kfcpu::mode);                                                  \
-    }                                                                                          \
-    static inline float __fmaf_##suffix(float a, float b, float c)                             \
-    {                                                                                          \
-        return kfcpu::fma(a, b, c, kfcpu::mode);                                               \
-    }                                                                                          \
-    static inline float __fdiv_##suffix(float a, float b)                                      \
-    {                                                                                          \
-        return kfcpu::div(a, b, kfcpu::mode);                                                  \
-    }                                                                                          \
-    static inline float __frcp_##suffix(float a) { return kfcpu::div(1.0f, a, kfcpu::mode); }  \
-    static inline float __fsqrt_##suffix(float a) { return kfcpu::root(a, kfcpu::mode); }      \
-    static inline double __dadd_##suffix(double a, double b)                                   \
-    {                                                                                          \
-        return kfcpu::add(a, b, kfcpu::mode);                                                  \
-    }                                                                                          \
-    static inline double __dsub_##suffix(double a, double b)                                   \
-    {                                                                                          \
-        return kfcpu::add(a, -b, kfcpu::mode);                                                 \
-    }                                                                                          \
-    static inline double __dmul_##suffix(double a, double b)                                   \
-    {                                                                                          \
-        return kfcpu::mul(a, b, kfcpu::mode);                                                  \
-    }                                                                                          \
-    static inline double __fma_##suffix(double a, double b, double c)                          \
-    {                                                                                          \
-        return kfcpu::fma(a, b, c, kfcpu::mode);                                               \
-    }                                                                                          \
-    static inline double __ddiv_##suffix(double a, double b)                                   \
-    {                                                                                          \
-        return kfcpu::div(a, b, kfcpu::mode);                                                  \
-    }                                                                                          \
-    static inline double __drcp_##suffix(double a) { return kfcpu::div(1.0, a, kfcpu::mode); } \
-    static inline double __dsqrt_##suffix(double a) { return kfcpu::root(a, kfcpu::mode); }    \
-    static inline float __double2float_##suffix(double a)                                      \
-    {                                                                                          \
-        return kfcpu::narrow(a, kfcpu::mode);                                                  \
-    }                                                                                          \
-    static inline int __float2int_##suffix(float a)                                            \
-    {                                                                                          \
-        return kfcpu::to_integer<int>(a, kfcpu::mode);                                         \
-    }                                                                                          \
-    static inline unsigned __float2uint_##suffix(float a)                                      \
-    {                                                                                          \
-        return kfcpu::to_integer<unsigned>(a, kfcpu::mode);                                    \
-    }                                                                                          \
-    static inline long long __float2ll_##suffix(float a)                                       \
-    {                                                                                          \
-        return kfcpu::to_integer<long long>(a, kfcpu::mode);                                   \
-    }                                                                                          \
-    static inline unsigned long long __float2ull_##suffix(float a)                             \
-    {                                                                                          \
-        return kfcpu::to_integer<unsigned long long>(a, kfcpu::mode);                          \
-    }                                                                                          \
-    static inline int __double2int_##suffix(double a)                                          \
-    {                                                                                          \
-        return kfcpu::to_integer<int>(a, kfcpu::mode);                                         \
-    }                                                                                          \
-    static inline unsigned __double2uint_##suffix(double a)                                    \
-    {                                                                                          \
-        return kfcpu::to_integer<unsigned>(a, kfcpu::mode);                                    \
-    }                                                                                          \
-    static inline long long __double2ll_##suffix(double a)                                     \
-    {                                                                                          \
-        return kfcpu::to_integer<long long>(a, kfcpu::mode);                                   \
-    }                                                                                          \
-    static inline unsigned long long __double2ull_##suffix(double a)                           \
-    {                                                                                          \
-        return kfcpu::to_integer<unsigned long long>(a, kfcpu::mode);                          \
-    }                                                                                          \
-    static inline float __int2float_##suffix(int a)                                            \
-    {                                                                                          \
-        return kfcpu::from_integer<float>(a, kfcpu::mode);                                     \
-    }                                                                                          \
-    static inline float __uint2float_##suffix(unsigned a)                                      \
-    {                                                                                          \
-        return kfcpu::from_integer<float>(a, kfcpu::mode);                                     \
-    }                                                                                          \
-    static inline float __ll2float_##suffix(long long a)                                       \
-    {                                                                                          \
-        return kfcpu::from_integer<float>(a, kfcpu::mode);                                     \
-    }                                                                                          \
-    static inline float __ull2float_##suffix(unsigned long long a)                             \
-    {                                                                                          \
-        return kfcpu::from_integer<float>(a, kfcpu::mode);                                     \
-    }                                                                                          \
-    static inline double __ll2double_##suffix(long long a)                                     \
-    {                                                                                          \
-        return kfcpu::from_integer<double>(a, kfcpu::mode);                                    \
-    }                                                                                          \
-    static inline double __ull2double_##suffix(unsigned long long a)                           \
-    {                                                                                          \
-        return kfcpu::from_integer<double>(a, kfcpu::mode);                                    \
+#define KFCPU_ARITHMETIC(suffix, mode)                                \
+    static inline float __fadd_##suffix(float a, float b)             \
+    {                                                                 \
+        return kfcpu::add(a, b, kfcpu::mode);                         \
+    }                                                                 \
+    static inline float __fsub_##suffix(float a, float b)             \
+    {                                                                 \
+        return kfcpu::add(a, -b, kfcpu::mode);                        \
+    }                                                                 \
+    static inline float __fmul_##suffix(float a, float b)             \
+    {                                                                 \
+        return kfcpu::mul(a, b, kfcpu::mode);                         \
+    }                                                                 \
+    static inline float __fmaf_##suffix(float a, float b, float c)    \
+    {                                                                 \
+        return kfcpu::fma(a, b, c, kfcpu::mode);                      \
+    }                                                                 \
+    static inline float __fdiv_##suffix(float a, float b)             \
+    {                                                                 \
+        return kfcpu::div(a, b, kfcpu::mode);                         \
+    }                                                                 \
+    static inline float __frcp_##suffix(float a)                      \
+    {                                                                 \
+        return kfcpu::div(1.0f, a, kfcpu::mode);                      \
+    }                                                                 \
+    static inline float __fsqrt_##suffix(float a)                     \
+    {                                                                 \
+        return kfcpu::root(a, kfcpu::mode);                           \
+    }                                                                 \
+    static inline double __dadd_##suffix(double a, double b)          \
+    {                                                                 \
+        return kfcpu::add(a, b, kfcpu::mode);                         \
+    }                                                                 \
+    static inline double __dsub_##suffix(double a, double b)          \
+    {                                                                 \
+        return kfcpu::add(a, -b, kfcpu::mode);                        \
+    }                                                                 \
+    static inline double __dmul_##suffix(double a, double b)          \
+    {                                                                 \
+        return kfcpu::mul(a, b, kfcpu::mode);                         \
+    }                                                                 \
+    static inline double __fma_##suffix(double a, double b, double c) \
+    {                                                                 \
+        return kfcpu::fma(a, b, c, kfcpu::mode);                      \
+    }                                                                 \
+    static inline double __ddiv_##suffix(double a, double b)          \
+    {                                                                 \
+        return kfcpu::div(a, b, kfcpu::mode);                         \
+    }                                                                 \
+    static inline double __drcp_##suffix(double a)                    \
+    {                                                                 \
+        return kfcpu::div(1.0, a, kfcpu::mode);                       \
+    }                                                                 \
+    static inline double __dsqrt_##suffix(double a)                   \
+    {                                                                 \
+        return kfcpu::root(a, kfcpu::mode);                           \
+    }                                                                 \
+    static inline float __double2float_##suffix(double a)             \
+    {                                                                 \
+        return kfcpu::narrow(a, kfcpu::mode);                         \
+    }                                                                 \
+    static inline int __float2int_##suffix(float a)                   \
+    {                                                                 \
+        return kfcpu::to_integer<int>(a, kfcpu::mode);                \
+    }                                                                 \
+    static inline unsigned __float2uint_##suffix(float a)             \
+    {                                                                 \
+        return kfcpu::to_integer<unsigned>(a, kfcpu::mode);           \
+    }                                                                 \
+    static inline long long __float2ll_##suffix(float a)              \
+    {                                                                 \
+        return kfcpu::to_integer<long long>(a, kfcpu::mode);          \
+    }                                                                 \
+    static inline unsigned long long __float2ull_##suffix(float a)    \
+    {                                                                 \
+        return kfcpu::to_integer<unsigned long long>(a, kfcpu::mode); \
+    }                                                                 \
+    static inline int __double2int_##suffix(double a)                 \
+    {                                                                 \
+        return kfcpu::to_integer<int>(a, kfcpu::mode);                \
+    }                                                                 \
+    static inline unsigned __double2uint_##suffix(double a)           \
+    {                                                                 \
+        return kfcpu::to_integer<unsigned>(a, kfcpu::mode);           \
+    }                                                                 \
+    static inline long long __double2ll_##suffix(double a)            \
+    {                                                                 \
+        return kfcpu::to_integer<long long>(a, kfcpu::mode);          \
+    }                                                                 \
+    static inline unsigned long long __double2ull_##suffix(double a)  \
+    {                                                                 \
+        return kfcpu::to_integer<unsigned long long>(a, kfcpu::mode); \
+    }                                                                 \
+    static inline float __int2float_##suffix(int a)                   \
+    {                                                                 \
+        return kfcpu::from_integer<float>(a, kfcpu::mode);            \
+    }                                                                 \
+    static inline float __uint2float_##suffix(unsigned a)             \
+    {                                                                 \
+        return kfcpu::from_integer<float>(a, kfcpu::mode);            \
+    }                                                                 \
+    static inline float __ll2float_##suffix(long long a)              \
+    {                                                                 \
+        return kfcpu::from_integer<float>(a, kfcpu::mode);            \
+    }                                                                 \
+    static inline float __ull2float_##suffix(unsigned long long a)    \
+    {                                                                 \
+        return kfcpu::from_integer<float>(a, kfcpu::mode);            \
+    }                                                                 \
+    static inline double __ll2double_##suffix(long long a)            \
+    {                                                                 \
+        return kfcpu::from_integer<double>(a, kfcpu::mode);           \
+    }                                                                 \
+    static inline double __ull2double_##suffix(unsigned long long a)  \
+    {                                                                 \
+        return kfcpu::from_integer<double>(a, kfcpu::mode);           \
     }
 KFCPU_MODES(KFCPU_ARITHMETIC)
 #undef KFCPU_ARITHMETIC
-static inline double __int2double_rn(int a) { return a; }
-static inline double __uint2double_rn(unsigned a) { return a; }
+static inline double __int2double_rn(int a)
+{
+    return a;
+}
+static inline double __uint2double_rn(unsigned a)
+{
+    return a;
+}
 
-static inline int __float_as_int(float a) { return __builtin_bit_cast(int, a); }
-static inline unsigned __float_as_uint(float a) { return __builtin_bit_cast(unsigned, a); }
-static inline float __int_as_float(int a) { return __builtin_bit_cast(float, a); }
-static inline float __uint_as_float(unsigned a) { return __builtin_bit_cast(float, a); }
-static inline long long __double_as_longlong(double a) { return __builtin_bit_cast(long long, a); }
-static inline double __longlong_as_double(long long a) { return __builtin_bit_cast(double, a); }
-static inline int __double2hiint(double a) { return (int)(__double_as_longlong(a) >> 32); }
-static inline int __double2loint(double a) { return (int)__double_as_longlong(a); }
+static inline int __float_as_int(float a)
+{
+    return __builtin_bit_cast(int, a);
+}
+static inline unsigned __float_as_uint(float a)
+{
+    return __builtin_bit_cast(unsigned, a);
+}
+static inline float __int_as_float(int a)
+{
+    return __builtin_bit_cast(float, a);
+}
+static inline float __uint_as_float(unsigned a)
+{
+    return __builtin_bit_cast(float, a);
+}
+static inline long long __double_as_longlong(double a)
+{
+    return __builtin_bit_cast(long long, a);
+}
+static inline double __longlong_as_double(long long a)
+{
+    return __builtin_bit_cast(double, a);
+}
+static inline int __double2hiint(double a)
+{
+    return (int)(__double_as_longlong(a) >> 32);
+}
+static inline int __double2loint(double a)
+{
+    return (int)__double_as_longlong(a);
+}
 static inline double __hiloint2double(int high, int low)
 {
     return __longlong_as_double(

@@ -16,8 +16,14 @@
 namespace kfcpu
 {
 
-static inline uint32_t bits(float a) { return __builtin_bit_cast(uint32_t, a); }
-static inline float from_bits(uint32_t a) { return __builtin_bit_cast(float, a); }
+static inline uint32_t bits(float a)
+{
+    return __builtin_bit_cast(uint32_t, a);
+}
+static inline float from_bits(uint32_t a)
+{
+    return __builtin_bit_cast(float, a);
+}
 
 static inline float half_to_float_in_software(uint16_t h)
 {
@@ -38,20 +44,47 @@ static inline uint16_t float_to_half_in_software(float f)
 }
 
 #if defined(__FLT16_MANT_DIG__)
-static inline float half_to_float(uint16_t h) { return (float)__builtin_bit_cast(_Float16, h); }
-static inline uint16_t float_to_half(float f) { return __builtin_bit_cast(uint16_t, (_Float16)f); }
+static inline float half_to_float(uint16_t h)
+{
+    return (float)__builtin_bit_cast(_Float16, h);
+}
+static inline uint16_t float_to_half(float f)
+{
+    return __builtin_bit_cast(uint16_t, (_Float16)f);
+}
 #elif defined(__aarch64__)
-static inline float half_to_float(uint16_t h) { return (float)__builtin_bit_cast(__fp16, h); }
-static inline uint16_t float_to_half(float f) { return __builtin_bit_cast(uint16_t, (__fp16)f); }
+static inline float half_to_float(uint16_t h)
+{
+    return (float)__builtin_bit_cast(__fp16, h);
+}
+static inline uint16_t float_to_half(float f)
+{
+    return __builtin_bit_cast(uint16_t, (__fp16)f);
+}
 #elif defined(__F16C__)
-static inline float half_to_float(uint16_t h) { return _cvtsh_ss(h); }
-static inline uint16_t float_to_half(float f) { return _cvtss_sh(f, 0); }
+static inline float half_to_float(uint16_t h)
+{
+    return _cvtsh_ss(h);
+}
+static inline uint16_t float_to_half(float f)
+{
+    return _cvtss_sh(f, 0);
+}
 #else
-static inline float half_to_float(uint16_t h) { return half_to_float_in_software(h); }
-static inline uint16_t float_to_half(float f) { return float_to_half_in_software(f); }
+static inline float half_to_float(uint16_t h)
+{
+    return half_to_float_in_software(h);
+}
+static inline uint16_t float_to_half(float f)
+{
+    return float_to_half_in_software(f);
+}
 #endif
 
-static inline float bfloat_to_float(uint16_t h) { return from_bits((uint32_t)h << 16); }
+static inline float bfloat_to_float(uint16_t h)
+{
+    return from_bits((uint32_t)h << 16);
+}
 static inline uint16_t float_to_bfloat(float f)
 {
     uint32_t b = bits(f);

@@ -15,7 +15,10 @@ static inline unsigned thread_rank()
     return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
 }
 
-static inline unsigned lane() { return thread_number % KFCPU_WARP; }
+static inline unsigned lane()
+{
+    return thread_number % KFCPU_WARP;
+}
 
 static inline uint64_t warp(unsigned mask, int op, uint64_t value, unsigned source)
 {
@@ -74,8 +77,14 @@ static inline int __syncthreads_and(int predicate)
         [&](unsigned thread) { return kfcpu_barrier_count(thread, predicate, &arrived); });
     return (uint32_t)count == arrived;
 }
-static inline int __syncthreads_or(int predicate) { return __syncthreads_count(predicate) != 0; }
-static inline void __barrier_sync(unsigned) { __syncthreads(); }
+static inline int __syncthreads_or(int predicate)
+{
+    return __syncthreads_count(predicate) != 0;
+}
+static inline void __barrier_sync(unsigned)
+{
+    __syncthreads();
+}
 
 static inline void __threadfence()
 {
@@ -87,10 +96,19 @@ static inline void __threadfence_block()
     __atomic_thread_fence(__ATOMIC_ACQ_REL);
     kfcpu::spun(kfcpu::SPIN_SUSPECT);
 }
-static inline void __threadfence_system() { __threadfence(); }
-static inline void __nanosleep(unsigned) { kfcpu::yield(); }
+static inline void __threadfence_system()
+{
+    __threadfence();
+}
+static inline void __nanosleep(unsigned)
+{
+    kfcpu::yield();
+}
 
-static inline void __syncwarp(unsigned mask = 0xffffffffu) { kfcpu::warp(mask, KFCPU_SYNC, 0, 0); }
+static inline void __syncwarp(unsigned mask = 0xffffffffu)
+{
+    kfcpu::warp(mask, KFCPU_SYNC, 0, 0);
+}
 static inline unsigned __ballot_sync(unsigned mask, int predicate)
 {
     return (unsigned)kfcpu::warp(mask, KFCPU_BALLOT, predicate != 0, 0);

@@ -9,14 +9,23 @@ using namespace ::kfcpu::library;
 // ---- where an algorithm runs ----
 
 // Without a policy, the iterator decides.
-template <class Iterator> KfcpuPolicy policy_of(const Iterator &) { return seq; }
-template <class T> KfcpuPolicy policy_of(const device_ptr<T> &) { return device; }
+template <class Iterator> KfcpuPolicy policy_of(const Iterator &)
+{
+    return seq;
+}
+template <class T> KfcpuPolicy policy_of(const device_ptr<T> &)
+{
+    return device;
+}
 template <class Iterator, class... More>
 KfcpuPolicy policy_of(const zip_iterator<std::tuple<Iterator, More...>> &at)
 {
     return policy_of(std::get<0>(at.all));
 }
-template <class T> KfcpuPolicy policy_of(const counting_iterator<T> &) { return device; }
+template <class T> KfcpuPolicy policy_of(const counting_iterator<T> &)
+{
+    return device;
+}
 template <class Op, class Iterator>
 KfcpuPolicy policy_of(const transform_iterator<Op, Iterator> &at)
 {

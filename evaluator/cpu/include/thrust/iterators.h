@@ -117,7 +117,10 @@ template <class = void> struct discard_iterator : KfcpuBase<discard_iterator<>, 
     void move(ptrdiff_t n) { place += n; }
     ptrdiff_t distance(const discard_iterator &b) const { return place - b.place; }
 };
-inline discard_iterator<> make_discard_iterator() { return {}; }
+inline discard_iterator<> make_discard_iterator()
+{
+    return {};
+}
 
 template <class Op, class Iterator, class = void, class = void>
 struct transform_iterator
@@ -218,8 +221,14 @@ template <class Function> zip_function<Function> make_zip_function(Function func
     return zip_function<Function>(function);
 }
 
-template <class Iterator, class N> void advance(Iterator &at, N n) { at += (ptrdiff_t)n; }
-template <class Iterator> ptrdiff_t distance(Iterator first, Iterator last) { return last - first; }
+template <class Iterator, class N> void advance(Iterator &at, N n)
+{
+    at += (ptrdiff_t)n;
+}
+template <class Iterator> ptrdiff_t distance(Iterator first, Iterator last)
+{
+    return last - first;
+}
 template <class Iterator, class N = int> Iterator next(Iterator at, N n = 1)
 {
     return at + (ptrdiff_t)n;

@@ -89,18 +89,36 @@ template <class T> class device_ptr
     explicit operator bool() const { return at_ != nullptr; }
 };
 
-template <class T> device_ptr<T> device_pointer_cast(T *at) { return device_ptr<T>(at); }
-template <class T> device_ptr<T> device_pointer_cast(const device_ptr<T> &at) { return at; }
-template <class T> T *raw_pointer_cast(T *at) { return at; }
-template <class T> T *raw_pointer_cast(const device_ptr<T> &at) { return at.get(); }
-template <class T> T &raw_reference_cast(T &reference) { return reference; }
+template <class T> device_ptr<T> device_pointer_cast(T *at)
+{
+    return device_ptr<T>(at);
+}
+template <class T> device_ptr<T> device_pointer_cast(const device_ptr<T> &at)
+{
+    return at;
+}
+template <class T> T *raw_pointer_cast(T *at)
+{
+    return at;
+}
+template <class T> T *raw_pointer_cast(const device_ptr<T> &at)
+{
+    return at.get();
+}
+template <class T> T &raw_reference_cast(T &reference)
+{
+    return reference;
+}
 template <class T> device_ptr<T> device_malloc(size_t n)
 {
     void *memory = nullptr;
     cudaMalloc(&memory, n * sizeof(T));
     return device_ptr<T>((T *)memory);
 }
-template <class T> void device_free(device_ptr<T> at) { cudaFree((void *)at.get()); }
+template <class T> void device_free(device_ptr<T> at)
+{
+    cudaFree((void *)at.get());
+}
 
 // ---- vectors ----
 

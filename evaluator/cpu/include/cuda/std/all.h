@@ -46,7 +46,10 @@ template <class = void> struct maximum : KfcpuMaximum {
 template <class = void> struct minimum : KfcpuMinimum {
 };
 
-template <class T, class U> constexpr auto ceil_div(T a, U b) { return (a + b - 1) / b; }
+template <class T, class U> constexpr auto ceil_div(T a, U b)
+{
+    return (a + b - 1) / b;
+}
 template <class Result, class Function> Function proclaim_return_type(Function function)
 {
     return function;
