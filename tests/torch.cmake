@@ -10,11 +10,11 @@ kf_tier(plain unit.torch unit.torch_timed)
 kf_tier(plain unit.torch_dry_run unit.torch_extensions) # they run compilers
 # Every file of tests/torch/{bad,honest,hostile} is a test: corpus.torch.FOLDER.NAME.
 kf_program(torch_files kf_worker)
-# In a run of several files, corpus.torch_together.FOLDER judges most of them with the same runners.
+# The second tier has corpus.torch_together.FOLDER, which judges the untimed ones with the same runners.
 foreach(folder bad honest hostile)
   add_test(NAME corpus.torch_together.${folder} COMMAND test_torch_files ${folder}.* WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   set_tests_properties(corpus.torch_together.${folder} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1800 COST 200
-    ENVIRONMENT "KFORGE_ROOT=${CMAKE_BINARY_DIR};KFORGE_TORCH_TOGETHER=${folder}")
+    ENVIRONMENT "KFORGE_ROOT=${CMAKE_BINARY_DIR};KFORGE_TORCH_TOGETHER=1")
   kf_tier(full corpus.torch_together.${folder})
   kf_tier(plain corpus.torch_together.${folder})
 endforeach()
@@ -23,16 +23,15 @@ foreach(file IN LISTS files)
   file(STRINGS torch/${file} heading LIMIT_COUNT 1)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/torch/${file})
   string(REGEX REPLACE "\\.py$" "" name ${file})
-  string(REGEX REPLACE "/.*" "" folder ${name})
   string(REPLACE "/" "." name ${name})
   add_test(NAME corpus.torch.${name} COMMAND test_torch_files ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   set_tests_properties(corpus.torch.${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 ENVIRONMENT "KFORGE_ROOT=${CMAKE_BINARY_DIR}")
   if(heading MATCHES "slower: ") # its time is looked at
     set_tests_properties(corpus.torch.${name} PROPERTIES RUN_SERIAL TRUE)
+    kf_tier(full corpus.torch.${name})
   else()
-    set_tests_properties(corpus.torch.${name} PROPERTIES DEPENDS corpus.torch_together.${folder})
+    kf_tier(named corpus.torch.${name})
   endif()
-  kf_tier(full corpus.torch.${name})
   kf_tier(plain corpus.torch.${name})
 endforeach()
 add_test(NAME cli.torch COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/torch.sh ${CMAKE_BINARY_DIR}/bin)

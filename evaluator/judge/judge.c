@@ -315,6 +315,15 @@ static void keep_found(judge_round *r, const kf_workbench *bench)
     r->outside_candidate += bench->found.outside_candidate;
 }
 
+/* True if one runner of the candidate serves all workloads: where starting one takes longer than a
+ * measurement. Times on a processor need a process each, since they differ between processes. */
+static bool has_one_runner(const judge_round *r)
+{
+    const kf_job_options *options = &r->job->options;
+    return !options->asan &&
+           (r->judge->device->slow_start || (options->torch && options->check_only));
+}
+
 /* Measures the workloads in their turns. The first failure ends the round. */
 static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
 {
@@ -326,8 +335,7 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
     int timed_left, left = count_workloads(r, problem, &timed_left);
     int number = 0, count = left;
     double least = timed_left ? MIN_PART * budget / timed_left : 0;
-    bool one_runner = r->judge->device->slow_start && !options->asan,
-         built = kf_prepared_is_built(r->prepared);
+    bool one_runner = has_one_runner(r), built = kf_prepared_is_built(r->prepared);
     bool counts = options->counters && !options->torch && strcmp(options->counters, "none") != 0 &&
                   r->judge->device->operations->expect_count &&
                   r->judge->device->operations->expect_count(r->judge->device, r->judge->pool,

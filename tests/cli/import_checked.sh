@@ -93,7 +93,7 @@ EOF
 expect 0 eval tasks/rows given.py --device cpu --check-only --no-keep --json
 json 'o["status"] == "correct" and {"sizes.given_only:ragged", "sizes.given_only:odd", "sizes.given_only:minimal", "data.generalise"} <= set(o["flags"])'
 sed -i 's/"aliasing":\t*"allow"/"aliasing": "forbid"/' tasks/rows/task.json
-expect 1 eval tasks/rows given.py --device cpu --check-only --no-keep --json
+expect 1 eval tasks/rows given.py --device cpu --check-only --no-kernelbench --no-keep --json
 json 'o["findings"] or [f["rule"] for w in o["workloads"] for f in w["findings"]] == ["output.aliased"]'
 # A problem's code can write to the describer's descriptors, but not describe itself.
 {

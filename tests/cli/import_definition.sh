@@ -49,9 +49,9 @@ expect_judged 0 show c1
 says "SOL score 0."
 expect 0 show c1 --json
 json '0 <= o["sol_score"]["low"] <= o["sol_score"]["value"] <= o["sol_score"]["high"] <= 1'
-expect 1 eval made/rmsnorm_h64 made/solutions/rmsnorm_h64/{cuda,mine,lazy}.py --check-only --no-keep --json
+expect 1 eval made/rmsnorm_h64 made/solutions/rmsnorm_h64/{cuda,mine,lazy}.py --check-only --no-kernelbench --no-keep --json
 json '[v["verdict"]["status"] == "correct" for v in o["results"]] == [True, False, False]'
-expect 0 eval other/gemm_n48_k32 other/solutions/gemm_n48_k32/mine.py --check-only --no-keep
+expect 0 eval other/gemm_n48_k32 other/solutions/gemm_n48_k32/mine.py --check-only --no-kernelbench --no-keep
 
 # There and back: the store's candidate is a solution, with one trace a workload.
 expect 0 export --format flashinfer -o written
@@ -73,5 +73,5 @@ mkdir again && cp -r sol/norm again && rm again/norm/solution_*.json && cp writt
 expect 0 import sol-execbench again -o back
 back=$(echo back/solutions/rmsnorm_h64/rmsnorm_h64_kforge_*.py)
 grep -q '^# claimed speedup: ' "$back" || fail "the exported traces are not read"
-expect 0 eval back/rmsnorm_h64 "$back" --check-only --no-keep
+expect 0 eval back/rmsnorm_h64 "$back" --check-only --no-kernelbench --no-keep
 finish

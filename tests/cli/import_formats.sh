@@ -34,7 +34,7 @@ verdict() { # FILE STATUS [WORDS]
 expect 0 eval gpu/in_place checkout/in_place/submission.py --device cpu --check-only --no-keep
 # Results that the problem's own check accepts are right, and no others.
 sed 's/-x.norm/-1.001 * x.norm/' checkout/own_check/submission.py >longer.py
-judge own_check checkout/own_check/submission.py longer.py
+judge own_check --no-kernelbench checkout/own_check/submission.py longer.py
 verdict submission.py correct
 verdict longer.py wrong_result
 sed 's/alpha=2/alpha=2.01/' checkout/scaled_sum/submission.py >wrong.py
@@ -67,7 +67,7 @@ def custom_kernel(data):
             return ref_kernel(made)
     return torch.zeros_like(data[0])
 EOF
-judge scaled_sum checkout/scaled_sum/submission.py wrong.py no_entry.py sum.cu knows_seeds.py
+judge scaled_sum --no-kernelbench checkout/scaled_sum/submission.py wrong.py no_entry.py sum.cu knows_seeds.py
 verdict knows_seeds.py wrong_result
 verdict submission.py correct
 verdict wrong.py wrong_result

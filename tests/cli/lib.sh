@@ -121,7 +121,15 @@ END
 }
 
 finish() {
-    [ $failures = 0 ] || exit 1
+    [ $failures != 0 ] || return 0
+    [ -z "$judges_python" ] || skip_unread
+    exit 1
+}
+
+# Ends the test, saying why, if the judge may not read its runners' memory here.
+skip_unread() {
+    "$program" eval "$root/tests/torch/tasks/relu" "$root/tests/torch/honest/not_contiguous.py" --check-only --no-kernelbench --no-keep --json >can-read.json 2>&1
+    if grep -q process_vm_readv can-read.json; then echo "skipped: the judge may not read its runners' memory here"; exit 77; fi
 }
 
 # Prints the Python with PyTorch, or nothing without one. Fails if doctor does not name it.
@@ -133,9 +141,10 @@ for fact in json.load(sys.stdin)["facts"]:
         print((re.search(r" Python [0-9.]+ \((/.*?), from ", fact["text"]) or sys.exit("doctor: " + fact["text"]))[1])'
 }
 
-# Ends the test, saying why, where solutions in Python can't be judged: no PyTorch, or a container in which the judge may not read its runners.
+# Ends the test, saying why, where there is no PyTorch. A container in which the judge may not read
+# its runners is found by `finish`, because finding it takes as long as a verdict.
+judges_python=
 needs_torch() {
     "$program" doctor 2>&1 | grep -q '^ok  *pytorch' || { echo "skipped: no PyTorch (Debian: python3-torch)"; exit 77; }
-    "$program" eval "$root/tests/torch/tasks/relu" "$root/tests/torch/honest/not_contiguous.py" --no-keep --json >can-read.json 2>&1 || true
-    if grep -q process_vm_readv can-read.json; then echo "skipped: the judge may not read its runners' memory here"; exit 77; fi
+    judges_python=1
 }

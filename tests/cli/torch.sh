@@ -92,7 +92,7 @@ says "next: Fix line 5 first."
 says "KernelBench would say: does not compile"
 # A reply with a Python program that holds CUDA in a string
 printf '```python\nsource = """\nvoid relu() { }\n"""\n%s\n```\nUse it:\n```python\nprint(ModelNew()(x))\n```\n' "$(cat mine.py)" >reply.md
-expect 0 eval "$tasks/relu" --reply reply.md --check-only
+expect 0 eval "$tasks/relu" --reply reply.md --check-only --no-kernelbench
 says "reply.md: correct"
 expect 0 task lint "$tasks/linear"
 # torch.compile is PyTorch 2's, and takes a C++ compiler and Python's headers. There also inputs without extents and weights that are not contiguous.
@@ -102,7 +102,7 @@ if [ "$major" -ge 2 ]; then
     expect 0 eval compiled mine.py --no-keep --check-only
     expect 0 import torch "$root/tests/torch/compiled/scaled.py" -o scaled --unchecked
     (cat "$root/tests/torch/compiled/scaled.py" && echo "ModelNew = Model") >scaled.py
-    expect 0 eval scaled/scaled scaled.py --baseline compiled --no-keep --check-only
+    expect 0 eval scaled/scaled scaled.py --baseline compiled --no-keep --check-only --no-kernelbench
 else
     expect 2 eval compiled mine.py --no-keep --check-only
     says "a baseline through torch.compile can't be judged"
@@ -117,5 +117,5 @@ echo "$PWD/source" >>project.pth
 cp project.pth project/lib/python3*/site-packages
 project/bin/python3 -I -c "import sys; assert '$PWD/source' in sys.path" || fail "source is not in sys.path"
 { printf 'import os\nif os.path.exists("%s"): raise RuntimeError("the source is there")\n' "$PWD/source/hidden" && cat mine.py; } >looks.py
-KFORGE_PYTHON=$PWD/project/bin/python3 expect 0 eval "$tasks/relu" looks.py --no-keep --check-only
+KFORGE_PYTHON=$PWD/project/bin/python3 expect 0 eval "$tasks/relu" looks.py --no-keep --check-only --no-kernelbench
 finish

@@ -181,26 +181,33 @@ static void free_set(set *s)
 
 static void load_values(set *s)
 {
-    for (int i = 0; i < (s->function == DOT ? 2 : 1); i++)
+    size_t size = kf_dtype_size(s->x.dtype);
+    for (int i = 0; i < (s->function == DOT ? 2 : 1); i++) {
+        if (s->x.dtype == KF_F32) {
+            memcpy(s->values[i], s->inputs[i], (size_t)s->x.elements * size);
+            continue;
+        }
         for (int64_t k = 0; k < s->x.elements; k++)
-            s->values[i][k] = (float)kf_dtype_load(
-                s->x.dtype, (char *)s->inputs[i] + (size_t)k * kf_dtype_size(s->x.dtype));
+            s->values[i][k] =
+                (float)kf_dtype_load(s->x.dtype, (char *)s->inputs[i] + (size_t)k * size);
+    }
 }
 
 /* Computes the function in float64. */
 static void find_expected(const set *s, double *expected)
 {
     int n = s->columns;
+    bool centred = s->function == VARIANCE || s->function == LAYERNORM;
     for (int row = 0; row < s->rows; row++) {
         const float *x = s->values[0] + (size_t)row * (size_t)n,
                     *y = s->values[1] + (size_t)row * (size_t)n;
         double sum = 0, squares = 0, most = (double)x[0];
-        for (int k = 0; k < n; k++) {
+        for (int k = 0; k < n; k++)
             sum += s->function == DOT ? (double)x[k] * (double)y[k] : (double)x[k];
-            most = fmax(most, (double)x[k]);
-        }
+        for (int k = 0; k < n && s->function == SOFTMAX; k++) most = fmax(most, (double)x[k]);
         double mean = sum / n;
-        for (int k = 0; k < n; k++) squares += ((double)x[k] - mean) * ((double)x[k] - mean);
+        for (int k = 0; k < n && centred; k++)
+            squares += ((double)x[k] - mean) * ((double)x[k] - mean);
         if (s->function == SOFTMAX) {
             double *out = expected + (size_t)row * (size_t)n, all = 0;
             for (int k = 0; k < n; k++) all += out[k] = exp((double)x[k] - most);

@@ -191,6 +191,37 @@ static void python_maps_known_code(void **state)
 #undef SITE
 }
 
+/* Appends a line for each of `count` libraries in a folder of a user. `step`: from one number to
+ * the next. */
+static void append_libraries(kf_buffer *maps, int from, int count, int step)
+{
+    for (int i = 0; i < count; i++)
+        kf_buffer_format(maps, "7f-80 r-xp 00000000 08:01 %d /home/me/lib%d.so\n", from + i * step,
+                         from + i * step);
+}
+
+/* PyTorch maps thousands of libraries and parts of them. */
+static void many_libraries_are_found_in_any_order(void **state)
+{
+    (void)state;
+    enum { MANY = 20000, FEW = 200 };
+    kf_autobuffer first = {0}, same = {0}, other = {0};
+    char name[64];
+    append_libraries(&first, 1, MANY, 1);
+    append_libraries(&same, 1, MANY, 1);
+    kf_mapped mapped = {NULL, first.data, "", NULL, NULL};
+    clock_t began = clock();
+    assert_false(kf_python_library_forbidden(same.data, &mapped, name));
+    assert_true(clock() - began < CLOCKS_PER_SEC); /* each against each takes several seconds */
+    append_libraries(&other, MANY, FEW, -1);
+    append_libraries(&other, 1, FEW, 7);
+    assert_false(kf_python_library_forbidden(other.data, &mapped, name));
+    append_libraries(&other, MANY + 1, 1, 1);
+    append_libraries(&other, 1, 1, 1);
+    assert_true(kf_python_library_forbidden(other.data, &mapped, name));
+    assert_string_equal(name, "lib20001.so");
+}
+
 static void a_task_names_libraries(void **state)
 {
     (void)state;
@@ -940,6 +971,7 @@ int test_program(void)
         cmocka_unit_test(compilers_say_their_version),
         cmocka_unit_test(only_known_code_is_mapped),
         cmocka_unit_test(python_maps_known_code),
+        cmocka_unit_test(many_libraries_are_found_in_any_order),
         cmocka_unit_test(a_task_names_libraries),
         cmocka_unit_test(many_mappings_take_little_time),
         cmocka_unit_test(secrets_are_drawn_from),

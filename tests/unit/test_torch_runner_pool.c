@@ -163,6 +163,19 @@ static void replaced_functions_do_not_reach_the_next_task(void **state)
     assert_int_equal(started(), before + 3);
 }
 
+/* A check of several workloads starts PyTorch once for the solution. */
+static void a_check_starts_one_for_the_solution(void **state)
+{
+    (void)state;
+    expect_correct("relu", relu, false);
+    size_t before = started();
+    kf_auto(kf_verdict) verdict = judge_beside(
+        "}, \"workloads\": [{\"name\": \"main\"}, {\"name\": \"again\"}]", "", clamp, 60);
+    if (verdict->status != KF_CORRECT) fail_msg("%s", verdict->message);
+    assert_int_equal(verdict->workload_count, 2);
+    assert_int_equal(started(), before + 1);
+}
+
 /* The time in which the task's own modules are constructed is nobody's: VGG's weights take a minute
  * to be drawn. A solution that does not end is to blame. */
 static void who_has_the_time_is_told(void **state)
@@ -301,6 +314,7 @@ int test_program(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_tasks_own_go_on_to_other_tasks),
         cmocka_unit_test(a_lint_starts_none_anew),
+        cmocka_unit_test(a_check_starts_one_for_the_solution),
         cmocka_unit_test(settings_do_not_reach_the_next_task),
         cmocka_unit_test(who_has_the_time_is_told),
         cmocka_unit_test(replaced_functions_do_not_reach_the_next_task),

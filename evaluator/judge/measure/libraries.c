@@ -113,12 +113,16 @@ static region read_line(const char *line, const char *end)
     return r;
 }
 
+static bool is_same_object(const region *r, const region *other)
+{
+    return r->object_size == other->object_size &&
+           memcmp(r->object, other->object, r->object_size) == 0;
+}
+
 static bool is_met(const met *m, const region *r)
 {
     for (size_t i = 0; i < MET && i < m->count && r->object_size; i++)
-        if (m->list[i].object_size == r->object_size &&
-            memcmp(m->list[i].object, r->object, r->object_size) == 0)
-            return true;
+        if (is_same_object(&m->list[i], r)) return true;
     return false;
 }
 
@@ -127,20 +131,40 @@ static const char *end_of_line(const char *line)
     return line + strcspn(line, "\n");
 }
 
-/* True if a process with these maps has the object too. For memory without a file: if it has
- * executable memory of that kind. */
-static bool has_object(const char *maps, const region *wanted)
+/* True if a line has the wanted object. For memory without a file: if it is executable memory of
+ * that kind. */
+static bool has_same(const region *r, const region *wanted)
 {
-    for (const char *line = maps, *end; *line; line = *end ? end + 1 : end) {
+    return wanted->object_size ? is_same_object(r, wanted)
+                               : !r->object_size && r->executable && !r->path_size;
+}
+
+/* Returns the first line with the object from `line` up to `until`, NULL for all lines. Returns
+ * NULL without one. */
+static const char *find_object(const char *line, const char *until, const region *wanted)
+{
+    for (const char *end; *line && line != until; line = *end ? end + 1 : end) {
         end = end_of_line(line);
         region r = read_line(line, end);
-        if (r.object_size != wanted->object_size || !r.object_size) {
-            if (!wanted->object_size && !r.object_size && r.executable && !r.path_size) return true;
-            continue;
-        }
-        if (memcmp(r.object, wanted->object, r.object_size) == 0) return true;
+        if (has_same(&r, wanted)) return line;
     }
-    return false;
+    return NULL;
+}
+
+/* True if a process with these maps has the object too. */
+static bool has_object(const char *maps, const region *wanted)
+{
+    return find_object(maps, NULL, wanted) != NULL;
+}
+
+/* The same, from the line *near on, where the object of the line before was. Two processes of one
+ * program map their libraries in the same order, and PyTorch has thousands of lines. */
+static bool has_object_near(const char *maps, const char **near, const region *wanted)
+{
+    const char *found = find_object(*near, NULL, wanted);
+    if (!found) found = find_object(maps, *near, wanted);
+    if (found) *near = found;
+    return found != NULL;
 }
 
 static bool begins(const region *r, size_t from, const char *const *words)
@@ -269,12 +293,13 @@ static bool is_allowed_in_python(const region *r, const kf_mapped *mapped)
 bool kf_python_library_forbidden(const char *maps, const kf_mapped *mapped, char name[64])
 {
     met allowed = {.count = 0};
+    const char *near = mapped->first;
     for (const char *line = maps, *end; *line; line = *end ? end + 1 : end) {
         end = end_of_line(line);
         region r = read_line(line, end);
         if (!r.path_size || *r.path != '/' || (!r.executable && !is_library(&r))) continue;
         if (is_met(&allowed, &r)) continue;
-        if (is_allowed_in_python(&r, mapped)) {
+        if (has_object_near(mapped->first, &near, &r) || is_allowed_in_python(&r, mapped)) {
             allowed.list[allowed.count++ % MET] = r;
             continue;
         }
