@@ -188,7 +188,10 @@ void kf_error_merge(kf_error_sums *into, const kf_error_sums *from)
     into->change_max = fmax(into->change_max, from->change_max);
     into->change_count += from->change_count;
     into->terms = fmax(into->terms, from->terms);
-    into->outliers = into->outliers || from->outliers;
+    into->integer_terms = fmax(into->integer_terms, from->integer_terms);
+    into->one_way = fmax(into->one_way, from->one_way);
+    into->least_scale = fmax(into->least_scale, from->least_scale);
+    into->least_scale_max = fmax(into->least_scale_max, from->least_scale_max);
 }
 
 double kf_error_rms(const kf_error_sums *sums)
@@ -265,13 +268,16 @@ void kf_error_limits(const kf_problem_argument *argument, const kf_error_sums *o
                    order_allowance(dtype) * unit * scale_rms(own) + tiny;
     *allowed_max = ratio * (baseline ? baseline->max : 0) +
                    order_allowance_max(dtype) * unit * own->scale_max + tiny;
-    if (!baseline || !baseline->change_count || argument->dtype == KF_F64) return;
+    if (!baseline || !kf_condition_is_known(baseline) || argument->dtype == KF_F64) return;
     double v = kf_dtype_roundoff(KF_F32), terms = fmin(fmax(baseline->terms, 1), 0x1p18),
            root = sqrt(terms),
-           one_sign = baseline->outliers ? terms : 0.8 * root + 1.2e-5 * root * terms,
-           change = sqrt(baseline->change_square / (double)baseline->change_count);
-    *allowed_rms += root * change + one_sign * v * scale_rms(own);
-    *allowed_max += root * baseline->change_max + one_sign * v * own->scale_max;
+           one_sign = fmax(0.8 * root + 1.2e-5 * root * terms, fmin(baseline->one_way, 0x1p18)),
+           change = baseline->change_count
+                        ? sqrt(baseline->change_square / (double)baseline->change_count)
+                        : 0;
+    *allowed_rms += root * change + one_sign * v * fmax(scale_rms(own), baseline->least_scale);
+    *allowed_max += root * baseline->change_max +
+                    one_sign * v * fmax(own->scale_max, baseline->least_scale_max);
 }
 
 bool kf_is_inaccurate(const kf_problem_argument *argument, const kf_error_sums *own)

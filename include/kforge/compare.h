@@ -62,6 +62,18 @@
  * after a large one. There the second term is K * v * scale, the worst case of any order (Higham,
  * "The accuracy of floating point summation", SIAM J. Sci. Comput. 14, 1993).
  *
+ * Integers of a range of R numbers, in inputs of any type, make terms of few values, for example in
+ * a variance. Rounding errors of equal terms have one direction while the sum stays in a binade: up
+ * to K v / 3 of a sum in sequence. So there the second term is at least min(K / 3, 4000 sqrt(K) /
+ * R) v scale, which is above all of 200,000 simulated variances. Integers that are varied to equal
+ * ones or to clusters count as R = 1. A variance of equal numbers is 0, so the scale is then at
+ * least that of inputs that are not varied.
+ *
+ * This is for terms that hardly contain other floating inputs: a product with normal numbers has
+ * many values. To find that out, the judge also moves integers and other inputs apart. Integers of
+ * other types move to another legal number. Zeros stay, so that a mask shows the number of its
+ * terms.
+ *
  * `order` is 0 for f64, and until the judge has run the oracle on moved inputs (measure_results.c).
  * tests/unit/test_accuracy.c has tables of the arithmetic that passes and fails.
  *
@@ -75,6 +87,7 @@
 
 #include "kforge/argument.h"
 #include "kforge/error.h"
+#include "kforge/inputs.h"
 #include "kforge/verdict.h"
 
 /* Errors of one buffer; can be merged over sets and batches. Start with KF_NO_ERRORS. */
@@ -93,8 +106,12 @@ typedef struct kf_error_sums {
     int64_t change_count;
     /* number of terms; 0 until measured */
     double terms;
-    /* a few inputs are much larger than the others */
-    bool outliers;
+    /* of these, those that contain integers, if few contain other floating inputs; else 0 */
+    double integer_terms;
+    /* these many rounding errors may have one direction */
+    double one_way;
+    /* least scale of `order`, RMS and maximum */
+    double least_scale, least_scale_max;
 } kf_error_sums;
 #define KF_NO_ERRORS ((kf_error_sums){.first_nonfinite = -1})
 
@@ -116,6 +133,20 @@ double kf_error_rms(const kf_error_sums *sums);
  * type, by chance. A share below 1 moves only to larger ones, so that no two moves cancel exactly.
  * f64 moves by a rounding of f32. Zeros and subnormal numbers stay, integers too. */
 void kf_nudge(kf_dtype dtype, void *data, int64_t count, uint64_t seed, double share);
+/* Inputs that move together. */
+typedef enum kf_moved {
+    /* floating inputs */
+    KF_MOVED_FLOATS,
+    /* inputs of independent integers, of any type */
+    KF_MOVED_INTEGERS,
+    /* floating inputs of other numbers than integers and constants */
+    KF_MOVED_OTHERS,
+} kf_moved;
+/* True if an argument belongs to `moved`. `inouts`: the device moves inouts, too. */
+bool kf_condition_belongs(const kf_problem_argument *argument, kf_moved moved, bool inouts);
+/* Moves a share of an input: floating inputs as kf_nudge, integers to the next legal number. That
+ * is 0 only if no other is legal. */
+void kf_nudge_input(const kf_problem_argument *argument, void *data, uint64_t seed, double share);
 /* Returns the unit roundoff of an input that kf_nudge changes, 0 for other types. */
 double kf_nudge_unit(kf_dtype dtype);
 /* True if an argument moves. `inouts`: the device moves inouts, too. */
@@ -135,6 +166,11 @@ int64_t kf_condition_sample(const double *values, int64_t count, double *sample)
  * others stay. */
 bool kf_condition_add(const double *before, const double *after, int64_t count, double unit,
                       kf_error_sums *sums);
+/* True if the sums hold the number of terms, or the change by inputs that moved. */
+static inline bool kf_condition_is_known(const kf_error_sums *sums)
+{
+    return sums->change_count > 0 || sums->terms > 0;
+}
 /* Returns how often to nudge, so that an output of few elements gives enough changes. */
 static inline int kf_condition_runs(int64_t elements)
 {
@@ -164,6 +200,12 @@ void kf_terms_note(kf_terms_search *search, const double *before, const double *
 /* Returns the number of terms of an output if input `varied` is varied; `varied` below 0: no input.
  * `terms`: found without variations. */
 double kf_terms_varied(const kf_problem_argument *arguments, int count, int varied, double terms);
+/* Returns integer_terms. `found`: numbers of terms by kf_moved, 0 if no argument belongs to it. */
+double kf_terms_of_integers(const double found[KF_MOVED_OTHERS + 1]);
+/* Sets the terms of the sums of an output, with one input varied. `plain`: without variations,
+ * after its search for the number of terms. */
+void kf_terms_apply(const kf_problem_argument *arguments, int count, int varied,
+                    kf_variation variation, const kf_error_sums *plain, kf_error_sums *sums);
 
 /* True if a failed output follows the right formula with too few bits: every element is finite, the
  * RMS error is below 1/64 of the output's RMS, and the largest below 1/16 of its largest value. */

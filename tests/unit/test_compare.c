@@ -619,6 +619,74 @@ static void inputs_that_stay_have_no_unit(void **state)
     }
 }
 
+/* Integers move to other legal numbers. Zeros stay, and none appears if another number is legal. */
+static void integers_move_within_their_range(void **state)
+{
+    (void)state;
+    enum { COUNT = 3000 };
+    const kf_distribution ranges[] = {
+        {.kind = KF_INTEGERS, .a = 0, .b = 2, .vary = true},
+        {.kind = KF_INTEGERS, .a = -1, .b = 3, .vary = true},
+        {.kind = KF_INTEGERS, .a = 5, .b = 9, .vary = true},
+        {.kind = KF_SIGNS, .vary = true},
+    };
+    static int8_t before[COUNT], after[COUNT];
+    for (int r = 0; r < 4; r++) {
+        kf_problem_argument x = {
+            .kind = KF_INPUT, .dtype = KF_I8, .elements = COUNT, .distribution = ranges[r]};
+        int low = (int)ranges[r].a, high = (int)ranges[r].b, moved = 0;
+        if (r == 3) low = -1, high = 2;
+        for (int i = 0; i < COUNT; i++)
+            before[i] = (int8_t)(r == 3 ? i % 2 * 2 - 1 : low + i % (high - low));
+        for (int half = 0; half < 2; half++) {
+            memcpy(after, before, COUNT);
+            kf_nudge_input(&x, after, 7, half ? 0.5 : KF_TERMS_ALL);
+            moved = 0;
+            for (int i = 0; i < COUNT; i++) {
+                assert_true(after[i] >= low && after[i] < high);
+                assert_true(before[i] != 0 || after[i] == 0);
+                assert_true(after[i] != 0 || before[i] == 0 || r == 0);
+                moved += after[i] != before[i];
+            }
+            int movable = 0;
+            for (int i = 0; i < COUNT; i++) movable += before[i] != 0;
+            assert_true(half ? moved > movable / 3 && moved < movable * 2 / 3
+                             : moved > movable * 9 / 10);
+        }
+    }
+}
+
+/* Bytes alone, bytes with a factor for each row, bytes times normal numbers, and equal bytes. */
+static void errors_of_integers_have_one_direction(void **state)
+{
+    (void)state;
+    kf_problem_argument x[] = {
+        {.kind = KF_INPUT,
+         .dtype = KF_U8,
+         .elements = 4096,
+         .distribution = {.kind = KF_INTEGERS, .b = 256, .vary = true}},
+        {.kind = KF_INPUT, .dtype = KF_F32, .elements = 1, .distribution = {.kind = KF_NORMAL}},
+    };
+    const double found[][KF_MOVED_OTHERS + 1] = {
+        {0, 4096, 0}, {1, 4096, 1}, {4096, 4096, 4096}, {4096, 0, 0}};
+    const double terms[] = {4096, 4096, 0, 0};
+    for (int i = 0; i < 4; i++) assert_true(kf_terms_of_integers(found[i]) == terms[i]);
+    kf_error_sums plain = KF_NO_ERRORS, sums = KF_NO_ERRORS;
+    plain.terms = plain.integer_terms = 4096;
+    plain.count = 1, plain.scale_square = 9, plain.scale_max = 4;
+    kf_terms_apply(x, 2, -1, KF_VARY_NONE, &plain, &sums);
+    assert_float_equal(sums.one_way, 4000 * 64 / 256.0, 1e-9);
+    assert_true(sums.one_way < 4096 / 3.0);
+    assert_true(sums.least_scale == 0 && sums.terms == 4096);
+    kf_terms_apply(x, 2, 0, KF_VARY_EQUAL, &plain, &sums);
+    assert_float_equal(sums.one_way, 4096 / 3.0, 1e-9);
+    assert_true(sums.least_scale == 3 && sums.least_scale_max == 4);
+    plain.integer_terms = 0;
+    sums = KF_NO_ERRORS;
+    kf_terms_apply(x, 2, 0, KF_VARY_EQUAL, &plain, &sums);
+    assert_true(sums.one_way == 0 && sums.least_scale == 0);
+}
+
 /* 8-bit outputs: skipping elements (leaving zeros) is found although rounding alone errs by 6 %. */
 static void eight_bits(void **state)
 {
@@ -939,6 +1007,8 @@ int test_program(void)
         cmocka_unit_test(inputs_in_f64_move),
         cmocka_unit_test(changes_by_f64_inputs_are_limited),
         cmocka_unit_test(inputs_that_stay_have_no_unit),
+        cmocka_unit_test(integers_move_within_their_range),
+        cmocka_unit_test(errors_of_integers_have_one_direction),
         cmocka_unit_test(infinities_have_no_scale),
         cmocka_unit_test(every_element_counts),
         cmocka_unit_test(integers_and_tolerances),
