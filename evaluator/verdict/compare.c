@@ -94,10 +94,18 @@ static bool add_block(const double *got, const double *expected, int count, doub
     return true;
 }
 
+/* True if an element is a fill and right. */
+static bool is_right_fill(double got, double expected, double fill, double fill_error)
+{
+    return fill > 0 && fabs(expected) >= fill && fabs(got - expected) <= fill_error;
+}
+
 static void add_element(kf_dtype dtype, double got, double expected, int64_t index,
                         kf_error_sums *sums)
 {
     double scale = kf_scale_of(kf_dtype_largest(dtype), expected);
+    if (is_right_fill(got, expected, sums->fill, sums->fill_error)) return;
+    if (sums->fill > 0 && scale >= sums->fill) scale = 0;
     if (!comparable(dtype, &got, &expected)) {
         if (sums->nonfinite++ == 0) sums->first_nonfinite = index;
         return;
@@ -161,17 +169,102 @@ void kf_error_accumulate_part(const kf_problem_argument *argument, const void *d
         int take = count < BLOCK ? (int)count : BLOCK;
         const double *truth = load_block(argument, data, expected, first, take, got, room);
         int whole = take - take % LANES;
-        if (!add_block(got, truth, whole, largest, sums)) whole = 0;
+        if (sums->fill > 0 || !add_block(got, truth, whole, largest, sums)) whole = 0;
         for (int i = whole; i < take; i++)
             add_element(argument->dtype, got[i], truth[i], first + i, sums);
         first += take, count -= take;
     }
 }
 
+/* ---- fills ----------------------------------------------------------------------------------- */
+
+/* Returns c of the formula in compare.h. */
+static double order_allowance(kf_dtype dtype)
+{
+    switch (dtype) {
+    case KF_F64: return 1024;
+    case KF_F32: return 32;
+    case KF_TF32: return 3;
+    default: return 1;
+    }
+}
+
+/* Returns c for the maximum. Two truncated tf32 operands err by 4 u of their product, which may be
+ * nearly all of an element. */
+static double order_allowance_max(kf_dtype dtype)
+{
+    return dtype == KF_TF32 ? 5 : order_allowance(dtype);
+}
+
+/* The formula is in compare.h. */
+#define LEAST_FILL 1000
+#define BELOW_EQUAL_FILLS 0x1p-8
+#define BELOW_NEAR_FILLS 0x1p-20
+#define NEAR_FILLS (1 - 0x1p-10)
+/* A mask may be added, so that a fill errs by the number that it masks. */
+#define FILL_ERROR 0x1p-16
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+bool kf_may_have_fills(const kf_problem_argument *argument, double largest, const double *sample,
+                       int count)
+{
+    double sizes[KF_FILL_SAMPLE];
+    int used = 0;
+    if (argument->tolerance.kind != KF_ERROR_RATIO || !kf_dtype_is_float(argument->dtype) ||
+        !(largest >= LEAST_FILL))
+        return false;
+    for (int i = 0; i < count && i < KF_FILL_SAMPLE; i++)
+        if (sample[i] != 0 && isfinite(sample[i])) sizes[used++] = fabs(sample[i]);
+    qsort(sizes, (size_t)used, sizeof *sizes, ascending);
+    return used > 0 && sizes[used / 20] <= largest * BELOW_EQUAL_FILLS;
+}
+
+/* Returns true if the expected values have fills of about the magnitude `most`. */
+static bool has_fills(const kf_problem_argument *argument, const double *expected, double most)
+{
+    double sample[KF_FILL_SAMPLE], least = most, others = 0;
+    int64_t fills = 0;
+    if (argument->elements < 2) return false;
+    /* no regular distance, which a mask may have, too */
+    for (uint64_t i = 0; i < KF_FILL_SAMPLE; i++)
+        sample[i] =
+            expected[(i * UINT64_C(0x9e3779b97f4a7c15) >> 11) % (uint64_t)argument->elements];
+    if (!kf_may_have_fills(argument, most, sample, KF_FILL_SAMPLE)) return false;
+    for (int64_t i = 0; i < argument->elements; i++) {
+        double size = fabs(expected[i]);
+        if (!(size <= most)) continue;
+        if (size > most * BELOW_EQUAL_FILLS) {
+            least = fmin(least, size);
+            fills++;
+        } else {
+            others = fmax(others, size);
+        }
+    }
+    return fills > 1 && others > 0 &&
+           (least == most || (least >= most * NEAR_FILLS && others <= most * BELOW_NEAR_FILLS));
+}
+
 void kf_error_accumulate(const kf_problem_argument *argument, const void *data,
                          const void *expected, kf_error_sums *sums)
 {
-    kf_error_accumulate_part(argument, data, expected, 0, argument->elements, sums);
+    kf_error_sums own = KF_NO_ERRORS;
+    kf_error_accumulate_part(argument, data, expected, 0, argument->elements, &own);
+    if (kf_dtype_is_float(argument->dtype) && has_fills(argument, expected, own.scale_max)) {
+        kf_dtype dtype = argument->tf32 ? KF_TF32 : argument->dtype;
+        double most = own.scale_max;
+        own = KF_NO_ERRORS;
+        own.fill = most * BELOW_EQUAL_FILLS;
+        own.fill_error =
+            fmax(fmax(2, order_allowance_max(dtype)) * kf_dtype_roundoff(dtype), FILL_ERROR) * most;
+        kf_error_accumulate_part(argument, data, expected, 0, argument->elements, &own);
+    }
+    kf_error_merge(sums, &own);
+    sums->fill = own.fill, sums->fill_error = own.fill_error;
 }
 
 void kf_error_merge(kf_error_sums *into, const kf_error_sums *from)
@@ -204,24 +297,6 @@ static double scale_rms(const kf_error_sums *sums)
 }
 
 /* ---- limits ---------------------------------------------------------------------------------- */
-
-/* Returns c of the formula in compare.h. */
-static double order_allowance(kf_dtype dtype)
-{
-    switch (dtype) {
-    case KF_F64: return 1024;
-    case KF_F32: return 32;
-    case KF_TF32: return 3;
-    default: return 1;
-    }
-}
-
-/* Returns c for the maximum. Two truncated tf32 operands err by 4 u of their product, which may be
- * nearly all of an element. */
-static double order_allowance_max(kf_dtype dtype)
-{
-    return dtype == KF_TF32 ? 5 : order_allowance(dtype);
-}
 
 /* Returns `tiny` of the formula: the smallest normal number if hardware may flush subnormals (f32
  * with fast-math), otherwise the smallest subnormal. */
@@ -309,6 +384,8 @@ typedef struct rule {
     double cap, slope, base, floor;
     /* expected is first rounded to the output's type */
     bool rounded;
+    /* of kf_error_sums */
+    double fill, fill_error;
 } rule;
 
 /* Rounds a double to the output's type. */
@@ -332,6 +409,7 @@ static bool element_passes(const rule *r, double largest, int64_t index, double 
         bool plain = fabs(got) <= DBL_MAX && fabs(expected) <= largest;
         if (!plain && !comparable(dtype, &got, &expected)) return false;
         error = fabs(got - expected);
+        if (is_right_fill(got, expected, r->fill, r->fill_error)) return true;
     }
     double limit = r->slope * fabs(expected) + r->base;
     limit = limit > r->floor ? limit : r->floor;
@@ -459,7 +537,9 @@ static bool judge_ratio(const kf_problem_argument *argument, const void *data, c
               .data = data,
               .expected = expected,
               .cap = fmin(figures->allowed_max, DBL_MAX),
-              .base = (double)INFINITY};
+              .base = (double)INFINITY,
+              .fill = own->fill,
+              .fill_error = own->fill_error};
     if (coarse) {
         r.slope = 4 * kf_dtype_roundoff(argument->dtype);
         r.base = r.slope * scale;

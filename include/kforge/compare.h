@@ -42,6 +42,12 @@
  *
  * The baseline's own output always passes for ratio >= 2.
  *
+ * Fills. An output may hold a large number in many places, for example -1e9 where a mask is 0. In
+ * the scale it would allow any error elsewhere. So elements are fills if two or more have the
+ * largest magnitude M >= 1000, and all others are at most 2^-8 M. They may also lie within 2^-10 of
+ * M, as in x - 1e9, if all others are at most 2^-20 M. A fill passes with an error of max(2, c) u
+ * M, and counts for no scale and no error. Another fill counts for the error.
+ *
  * Long sums. With v the unit roundoff of f32, scale and change as RMS or as maximum:
  *
  *     order   = sqrt(K) * change + (0.8 sqrt(K) + 1.2e-5 K^1.5) * v * scale, K at most 2^18
@@ -101,6 +107,9 @@ typedef struct kf_error_sums {
     int64_t nonfinite;
     /* in the last buffer that had any; -1: no such element */
     int64_t first_nonfinite;
+    /* of one buffer: least magnitude of its fills, 0 without any, and the error that they may have
+     */
+    double fill, fill_error;
     /* of the changes of expected values by one rounding of the inputs; 0 of them until measured */
     double change_square, change_max;
     int64_t change_count;
@@ -120,11 +129,15 @@ typedef struct kf_error_sums {
 void kf_error_accumulate(const kf_problem_argument *argument, const void *data,
                          const void *expected, kf_error_sums *sums);
 /* Adds the errors of elements [first, first+count) of the buffers that begin at `data` and
- * `expected`, so that threads can split a buffer. Another order of merging changes the last bits.
- */
+ * `expected`. Fills are those of sums->fill. Another order of merging changes the last bits. */
 void kf_error_accumulate_part(const kf_problem_argument *argument, const void *data,
                               const void *expected, int64_t first, int64_t count,
                               kf_error_sums *sums);
+/* True if an output may have fills: its largest magnitude is `largest`, and a sample of its
+ * expected values is mostly far smaller. */
+#define KF_FILL_SAMPLE 256
+bool kf_may_have_fills(const kf_problem_argument *argument, double largest, const double *sample,
+                       int count);
 void kf_error_merge(kf_error_sums *into, const kf_error_sums *from);
 /* Returns the RMS of the error, 0 without elements. */
 double kf_error_rms(const kf_error_sums *sums);

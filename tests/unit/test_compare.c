@@ -687,6 +687,56 @@ static void errors_of_integers_have_one_direction(void **state)
     assert_true(sums.one_way == 0 && sums.least_scale == 0);
 }
 
+/* Fills of -1e9, or near it, leave the other elements their own scale. */
+static void fills_set_no_scale(void **state)
+{
+    (void)state;
+    enum { COUNT = 1000 };
+    static float out[COUNT];
+    static double expected[COUNT];
+    kf_problem_argument y = {.name = "y",
+                             .kind = KF_OUTPUT,
+                             .dtype = KF_F32,
+                             .dims = 1,
+                             .shape = {COUNT},
+                             .elements = COUNT,
+                             .tolerance = {.kind = KF_ERROR_RATIO, .ratio = 8}};
+    /* fill, distance of one from the next, largest of the others, and whether these are fills */
+    const double rows[][4] = {{-1e9, 0, 9, true},   {-1e9, 3, 9, true},  {-3e38, 0, 9, true},
+                              {1e4, 0, 9, true},    {1e4, 1, 9, false},  {900, 0, 1, false},
+                              {1e4, 0, 200, false}, {1e9, 1e8, 9, false}};
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+        for (int every = 2; every <= COUNT; every *= 5) {
+            bool fills = rows[r][3] != 0;
+            kf_error_figures f;
+            kf_error_sums sums = KF_NO_ERRORS;
+            for (int i = 0; i < COUNT; i++) {
+                expected[i] = i % every == 0 ? rows[r][0] + rows[r][1] * (i / every)
+                                             : rows[r][2] * (i % 37 + 1) / 37;
+                out[i] = (float)expected[i];
+            }
+            assert_true(kf_compare_output(&y, out, expected, NULL, &f, NULL));
+            kf_error_accumulate(&y, out, expected, &sums);
+            assert_int_equal(sums.fill > 0, fills);
+            if (!fills) continue;
+            out[0] = (float)(rows[r][0] * (1 + 0x1p-20));
+            assert_true(kf_compare_output(&y, out, expected, NULL, &f, NULL));
+            out[0] = (float)(rows[r][0] * (1 + 0x1p-15));
+            assert_false(kf_compare_output(&y, out, expected, NULL, &f, NULL));
+            assert_true(f.mismatched == 1 && f.first_index == 0);
+            out[0] = (float)expected[0];
+            for (int i = 0; i < COUNT; i++)
+                if (i % every) out[i] *= 1 + 0x1p-12f;
+            assert_false(kf_compare_output(&y, out, expected, NULL, &f, NULL));
+            assert_true(f.mismatched > COUNT / 4);
+        }
+    /* a single large number is none */
+    for (int i = 0; i < COUNT; i++) expected[i] = i ? i % 37 + 1 : 1e9, out[i] = (float)expected[i];
+    kf_error_sums sums = KF_NO_ERRORS;
+    kf_error_accumulate(&y, out, expected, &sums);
+    assert_true(sums.fill == 0 && sums.scale_max == 1e9);
+}
+
 /* 8-bit outputs: skipping elements (leaving zeros) is found although rounding alone errs by 6 %. */
 static void eight_bits(void **state)
 {
@@ -1007,6 +1057,7 @@ int test_program(void)
         cmocka_unit_test(inputs_in_f64_move),
         cmocka_unit_test(changes_by_f64_inputs_are_limited),
         cmocka_unit_test(inputs_that_stay_have_no_unit),
+        cmocka_unit_test(fills_set_no_scale),
         cmocka_unit_test(integers_move_within_their_range),
         cmocka_unit_test(errors_of_integers_have_one_direction),
         cmocka_unit_test(infinities_have_no_scale),
