@@ -730,7 +730,7 @@ static void fills_set_no_scale(void **state)
             assert_false(kf_compare_output(&y, out, expected, NULL, &f, NULL));
             assert_true(f.mismatched > COUNT / 4);
         }
-    /* a single large number is none */
+    /* A single large number is no fill. */
     for (int i = 0; i < COUNT; i++) expected[i] = i ? i % 37 + 1 : 1e9, out[i] = (float)expected[i];
     kf_error_sums sums = KF_NO_ERRORS;
     kf_error_accumulate(&y, out, expected, &sums);

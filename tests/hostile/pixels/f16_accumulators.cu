@@ -5,7 +5,8 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
-__global__ void find_moments(const uint8_t *x, float *mean, float *variance, int64_t rows, int64_t cols)
+__global__ void find_moments(const uint8_t *x, float *mean, float *variance,
+                             int64_t rows, int64_t cols)
 {
     int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= rows) return;
@@ -25,7 +26,8 @@ __global__ void find_moments(const uint8_t *x, float *mean, float *variance, int
     variance[i] = squares / cols;
 }
 
-extern "C" void pixels(const uint8_t *x, float *mean, float *variance, int64_t rows, int64_t cols, cudaStream_t stream)
+extern "C" void pixels(const uint8_t *x, float *mean, float *variance,
+                       int64_t rows, int64_t cols, cudaStream_t stream)
 {
     find_moments<<<(unsigned)((rows + 31) / 32), 32, 0, stream>>>(x, mean, variance, rows, cols);
 }

@@ -10,7 +10,8 @@ __device__ float rounded(float value)
     return __uint_as_float((bits + 0xfff + (bits >> 13 & 1)) & ~0x1fffu);
 }
 
-__global__ void find_scores(const float *q, const float *k, const bool *mask, float *y, int64_t n, int64_t d)
+__global__ void find_scores(const float *q, const float *k, const bool *mask,
+                            float *y, int64_t n, int64_t d)
 {
     int64_t i = blockIdx.x;
     for (int64_t j = threadIdx.x; j < n; j += blockDim.x) {
@@ -20,8 +21,9 @@ __global__ void find_scores(const float *q, const float *k, const bool *mask, fl
     }
 }
 
-extern "C" void scores(const float *q, const float *k, const bool *mask, float *y, int64_t m, int64_t n, int64_t d,
-                        cudaStream_t stream)
+extern "C" void scores(const float *q, const float *k, const bool *mask,
+                       float *y, int64_t m, int64_t n, int64_t d,
+                       cudaStream_t stream)
 {
     find_scores<<<(unsigned)m, 96, 0, stream>>>(q, k, mask, y, n, d);
 }

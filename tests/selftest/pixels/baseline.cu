@@ -23,12 +23,14 @@ __global__ void find_moments(const uint8_t *x, float *mean, float *variance, int
     float sum = 0, squares = 0;
     for (int64_t j = threadIdx.x; j < cols; j += 256) sum += row[j];
     float middle = sum_of_block(sum) / cols;
-    for (int64_t j = threadIdx.x; j < cols; j += 256) squares += (row[j] - middle) * (row[j] - middle);
+    for (int64_t j = threadIdx.x; j < cols; j += 256)
+        squares += (row[j] - middle) * (row[j] - middle);
     squares = sum_of_block(squares);
     if (threadIdx.x == 0) mean[blockIdx.x] = middle, variance[blockIdx.x] = squares / cols;
 }
 
-extern "C" void pixels(const uint8_t *x, float *mean, float *variance, int64_t rows, int64_t cols, cudaStream_t stream)
+extern "C" void pixels(const uint8_t *x, float *mean, float *variance,
+                       int64_t rows, int64_t cols, cudaStream_t stream)
 {
     find_moments<<<(unsigned)rows, 256, 0, stream>>>(x, mean, variance, cols);
 }
