@@ -7,7 +7,8 @@
 #include "kforge/cleanup.h"
 #include "kforge/compare.h"
 
-/* Larger changes than this multiple of the 90 % quantile come from steps of the function. */
+/* Larger changes than this multiple of the 90 % quantile come from steps of the function, if they
+ * are that large in proportion to the elements, too. */
 #define STEP 8
 
 /* Changes by f64 inputs count up to this multiple of the scale times the roundoff of f32. The
@@ -164,6 +165,13 @@ static double rms_of(const double *values, int64_t count)
     return used ? sqrt(square / (double)used) : 0;
 }
 
+/* Returns the largest number that is no step: STEP times the 90 % quantile. Sorts the numbers. */
+static double without_steps(double *numbers, int64_t count)
+{
+    qsort(numbers, (size_t)count, sizeof *numbers, ascending);
+    return STEP * numbers[count - 1 - count / 10];
+}
+
 bool kf_condition_add(const double *before, const double *after, int64_t count, double unit,
                       kf_error_sums *sums)
 {
@@ -171,18 +179,22 @@ bool kf_condition_add(const double *before, const double *after, int64_t count, 
     bool f64_alone = unit == kf_dtype_roundoff(KF_F64);
     if (count <= 0 || !(unit > 0)) return true;
     kf_autofree double *changes = calloc((size_t)count, sizeof *changes);
-    if (!changes) return false;
+    kf_autofree double *parts = calloc((size_t)count, sizeof *parts);
+    if (!changes || !parts) return false;
     double v = kf_dtype_roundoff(KF_F32), factor = f64_alone ? 1 : v / unit,
            cap = f64_alone ? MOST_OF_F64 * v * rms_of(before, count) : DBL_MAX;
     for (int64_t i = 0; i < count; i++) {
         double change = fabs(after[i] - before[i]) * factor;
-        if (change <= DBL_MAX) changes[used++] = change;
+        if (!(change <= DBL_MAX)) continue;
+        parts[used] = change > 0 ? change / fabs(before[i]) : 0;
+        changes[used++] = change;
     }
     if (!used) return true;
-    qsort(changes, (size_t)used, sizeof *changes, ascending);
-    double most = STEP * changes[used - 1 - used / 10];
-    for (int64_t i = 0; i < used && changes[i] <= most; i++) {
-        double change = fmin(changes[i], cap);
+    double most = without_steps(changes, used), most_part = without_steps(parts, used);
+    for (int64_t i = 0; i < count; i++) {
+        double change = fabs(after[i] - before[i]) * factor;
+        if (!(change <= most) && !(change <= most_part * fabs(before[i]))) continue;
+        change = fmin(change, cap);
         sums->change_square += change * change;
         sums->change_max = fmax(sums->change_max, change);
         sums->change_count++;

@@ -171,8 +171,8 @@ double kf_condition_unit(const kf_problem_argument *arguments, int count, bool i
 #define KF_CONDITION_SAMPLE 65536
 int64_t kf_condition_sample(const double *values, int64_t count, double *sample);
 /* Adds `change` of a sample of expected values to the sums. `unit`: kf_condition_unit. Steps of the
- * function (rounding, comparisons) change few elements by much. They do not count, or they would
- * allow any error. False without memory.
+ * function (rounding, comparisons) change few elements by much, also in proportion to the elements.
+ * They do not count, or they would allow any error. False without memory.
  *
  * If only f64 inputs move, a change counts up to 1024 v scale. More would pass a candidate that
  * rounds its inputs to f32 first, though the output depends on their last bits. f64 inputs among

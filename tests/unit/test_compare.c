@@ -1044,6 +1044,28 @@ static void steps_give_no_room(void **state)
     assert_true(sums.change_count > N / 2 && sums.change_max == 0);
 }
 
+/* Most powers of e are tiny, so that the change of the largest ones is no step. */
+static void large_elements_change_by_more(void **state)
+{
+    (void)state;
+    enum { N = 4096 };
+    static double before[N], after[N];
+    const double v = kf_dtype_roundoff(KF_F32);
+    for (int i = 0; i < N; i++) {
+        double x = 80.0 * i / (N - 1);
+        before[i] = exp(x), after[i] = exp(x * (1 + v));
+    }
+    kf_error_sums sums = KF_NO_ERRORS;
+    assert_true(kf_condition_add(before, after, N, v, &sums));
+    assert_int_equal(sums.change_count, N);
+    assert_float_equal(sums.change_max / (80 * v * before[N - 1]), 1, 1e-3);
+    /* A step of a large element is a step. */
+    after[N - 1] = before[N - 1] * 1.01;
+    sums = KF_NO_ERRORS;
+    assert_true(kf_condition_add(before, after, N, v, &sums));
+    assert_int_equal(sums.change_count, N - 1);
+}
+
 int test_program(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1070,6 +1092,7 @@ int test_program(void)
         cmocka_unit_test(how_a_wrong_output_depends_on_the_expected_one),
         cmocka_unit_test(too_few_bits),
         cmocka_unit_test(steps_give_no_room),
+        cmocka_unit_test(large_elements_change_by_more),
     };
     return TEST_GROUP(tests, NULL, NULL);
 }
