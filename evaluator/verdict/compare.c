@@ -155,6 +155,32 @@ static void add_wide_integers(const void *data, const void *expected, int64_t fi
     }
 }
 
+static bool is_coarse(kf_dtype dtype)
+{
+    return dtype == KF_F8E4M3 || dtype == KF_F8E5M2;
+}
+
+/* Adds how far expected values are from the numbers that round to the outputs of 8 bits. */
+static void add_beyond(kf_dtype dtype, const void *data, const double *expected, int64_t first,
+                       int count, kf_error_sums *sums)
+{
+    const uint8_t *bytes = (const uint8_t *)data + first;
+    double sizes[128], largest = kf_dtype_largest(dtype);
+    for (int b = 0; b < 128; b++) sizes[b] = kf_dtype_load(dtype, &(uint8_t){(uint8_t)b});
+    for (int i = 0; i < count; i++) {
+        int b = bytes[i] & 0x7f;
+        double size = sizes[b], truth = bytes[i] & 0x80 ? -expected[i] : expected[i];
+        if (!(size <= largest) || !(fabs(truth) <= largest)) continue;
+        if (b == 0) truth = fabs(truth);
+        double next = size < largest ? sizes[b + 1] : INFINITY,
+               low = b ? (sizes[b - 1] + size) / 2 : 0, high = (size + next) / 2,
+               nearest = fmax(fmax(low - truth, truth - high), 0),
+               zero = fmax(fmax(size - truth, truth - next), 0);
+        sums->beyond_nearest += nearest * nearest;
+        sums->beyond_zero += zero * zero;
+    }
+}
+
 void kf_error_accumulate_part(const kf_problem_argument *argument, const void *data,
                               const void *expected, int64_t first, int64_t count,
                               kf_error_sums *sums)
@@ -172,6 +198,7 @@ void kf_error_accumulate_part(const kf_problem_argument *argument, const void *d
         if (sums->fill > 0 || !add_block(got, truth, whole, largest, sums)) whole = 0;
         for (int i = whole; i < take; i++)
             add_element(argument->dtype, got[i], truth[i], first + i, sums);
+        if (is_coarse(argument->dtype)) add_beyond(argument->dtype, data, truth, first, take, sums);
         first += take, count -= take;
     }
 }
@@ -277,6 +304,8 @@ void kf_error_merge(kf_error_sums *into, const kf_error_sums *from)
     if (from->nonfinite && (into->nonfinite == 0 || into->first_nonfinite < 0))
         into->first_nonfinite = from->first_nonfinite;
     into->nonfinite += from->nonfinite;
+    into->beyond_nearest += from->beyond_nearest;
+    into->beyond_zero += from->beyond_zero;
     into->change_square += from->change_square;
     into->change_max = fmax(into->change_max, from->change_max);
     into->change_count += from->change_count;
@@ -312,11 +341,6 @@ static double flushable(kf_dtype dtype)
     case KF_F8E5M2: return 0x1p-16;
     default: return 0;
     }
-}
-
-static bool is_coarse(kf_dtype dtype)
-{
-    return dtype == KF_F8E4M3 || dtype == KF_F8E5M2;
 }
 
 /* Returns `ratio` times the baseline's RMS error. Every output of 16 or 8 bits is rounded once at
@@ -520,6 +544,37 @@ static void lower_coarse_limit(const kf_problem_argument *argument, const double
     figures->allowed_rms = fmin(figures->allowed_rms, lower);
 }
 
+/* Returns the RMS distance from the numbers that round to an 8-bit output, in the way of rounding
+ * that fits better. */
+static double beyond_rounding(const kf_error_sums *sums)
+{
+    return sums->count > 0
+               ? sqrt(fmin(sums->beyond_nearest, sums->beyond_zero) / (double)sums->count)
+               : 0;
+}
+
+/* True if the values of an 8-bit output were right before they were rounded. Otherwise makes that
+ * distance the figures, and counts the elements that are not the nearest number. */
+static bool is_right_unrounded(const kf_problem_argument *argument, const void *data,
+                               const void *expected, const kf_error_sums *own,
+                               const kf_error_sums *baseline, kf_error_figures *figures)
+{
+    double share = 1.0 / 16 + 1 / (8 * sqrt(fmax((double)own->count, 1))),
+           allowed = share * (kf_dtype_roundoff(argument->dtype) * scale_rms(own) +
+                              flushable(argument->dtype)) +
+                     argument->tolerance.ratio * (baseline ? beyond_rounding(baseline) : 0),
+           beyond = beyond_rounding(own);
+    if (beyond <= allowed) return true;
+    rule r = {.argument = argument, .data = data, .expected = expected, .rounded = true};
+    kf_mismatches m = find_mismatches(&r, scale_rms(own));
+    fill_mismatches(&m, figures);
+    figures->rms = beyond;
+    figures->allowed_rms = allowed;
+    snprintf(figures->pattern, sizeof figures->pattern,
+             "all over: values are off by more than their rounding");
+    return false;
+}
+
 static bool judge_ratio(const kf_problem_argument *argument, const void *data, const void *expected,
                         const kf_error_sums *own, const kf_error_sums *baseline,
                         kf_error_figures *figures)
@@ -546,7 +601,8 @@ static bool judge_ratio(const kf_problem_argument *argument, const void *data, c
         r.floor = 2 * (baseline ? baseline->max : 0) + flushable(argument->dtype);
     }
     kf_mismatches m = find_mismatches(&r, scale);
-    if (m.count == 0 && rms_passes && max_passes) return true;
+    if (m.count == 0 && rms_passes && max_passes)
+        return is_right_unrounded(argument, data, expected, own, baseline, figures);
     fill_mismatches(&m, figures);
     /* One rounding of a large 8-bit value errs by more than the RMS that is allowed. */
     if (rms_passes || (coarse && m.count)) return false;

@@ -38,7 +38,14 @@
  * adds 8 or 16 products exactly first, err by 2.4 and 1.7 u.
  *
  * 8-bit outputs are coarse, so the maximum says little. Each element's error must also be within
- * max(4 u (|expected| + scale RMS), 2 * baseline's maximum).
+ * max(4 u (|expected| + scale RMS), 2 * baseline's maximum). And the values before rounding must be
+ * right: the distance of the expected value from the numbers that round to the output is 0 for most
+ * elements. Its RMS must be within
+ *
+ *     ratio * baseline's + (1/16 + 1/8 / sqrt(elements)) (u * scale + tiny)
+ *
+ * for rounding to nearest or towards zero. One rounding to bf16 before errs by 1/16 u of e4m3 at
+ * most. Values that are all 1.5 % too large (e5m2: 3 %) pass.
  *
  * The baseline's own output always passes for ratio >= 2.
  *
@@ -110,6 +117,8 @@ typedef struct kf_error_sums {
     /* of one buffer: least magnitude of its fills, 0 without any, and the error that they may have
      */
     double fill, fill_error;
+    /* 8 bits: squares of the distances from the numbers that round to the output */
+    double beyond_nearest, beyond_zero;
     /* of the changes of expected values by one rounding of the inputs; 0 of them until measured */
     double change_square, change_max;
     int64_t change_count;
