@@ -1,4 +1,4 @@
-// Rounds each square to f16.
+// Rounds each square to f16. Only sums in sequence of 2^18 bytes err by as much.
 // rule: C7
 // expect: wrong_result output.inaccurate | wrong_result output.mismatch
 #include <cuda_fp16.h>
