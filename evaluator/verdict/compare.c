@@ -95,10 +95,18 @@ static bool add_block(const double *got, const double *expected, int count, doub
     return true;
 }
 
+/* True if an element is a fill and right. */
+static bool is_right_fill(double got, double expected, double fill, double fill_error)
+{
+    return fill > 0 && fabs(expected) >= fill && fabs(got - expected) <= fill_error;
+}
+
 static void add_element(kf_dtype dtype, double got, double expected, int64_t index,
                         kf_error_sums *sums)
 {
     double scale = kf_scale_of(kf_dtype_largest(dtype), expected);
+    if (is_right_fill(got, expected, sums->fill, sums->fill_error)) return;
+    if (sums->fill > 0 && scale >= sums->fill) scale = 0;
     if (!comparable(dtype, &got, &expected)) {
         if (sums->nonfinite++ == 0) sums->first_nonfinite = index;
         return;
@@ -148,6 +156,32 @@ static void add_wide_integers(const void *data, const void *expected, int64_t fi
     }
 }
 
+static bool is_coarse(kf_dtype dtype)
+{
+    return dtype == KF_F8E4M3 || dtype == KF_F8E5M2;
+}
+
+/* Adds how far expected values are from the numbers that round to the outputs of 8 bits. */
+static void add_beyond(kf_dtype dtype, const void *data, const double *expected, int64_t first,
+                       int count, kf_error_sums *sums)
+{
+    const uint8_t *bytes = (const uint8_t *)data + first;
+    double sizes[128], largest = kf_dtype_largest(dtype);
+    for (int b = 0; b < 128; b++) sizes[b] = kf_dtype_load(dtype, &(uint8_t){(uint8_t)b});
+    for (int i = 0; i < count; i++) {
+        int b = bytes[i] & 0x7f;
+        double size = sizes[b], truth = bytes[i] & 0x80 ? -expected[i] : expected[i];
+        if (!(size <= largest) || !(fabs(truth) <= largest)) continue;
+        if (b == 0) truth = fabs(truth);
+        double next = size < largest ? sizes[b + 1] : INFINITY,
+               low = b ? (sizes[b - 1] + size) / 2 : 0, high = (size + next) / 2,
+               nearest = fmax(fmax(low - truth, truth - high), 0),
+               zero = fmax(fmax(size - truth, truth - next), 0);
+        sums->beyond_nearest += nearest * nearest;
+        sums->beyond_zero += zero * zero;
+    }
+}
+
 void kf_error_accumulate_part(const kf_problem_argument *argument, const void *data,
                               const void *expected, int64_t first, int64_t count,
                               kf_error_sums *sums)
@@ -162,46 +196,15 @@ void kf_error_accumulate_part(const kf_problem_argument *argument, const void *d
         int take = count < BLOCK ? (int)count : BLOCK;
         const double *truth = load_block(argument, data, expected, first, take, got, room);
         int whole = take - take % LANES;
-        if (!add_block(got, truth, whole, largest, sums)) whole = 0;
+        if (sums->fill > 0 || !add_block(got, truth, whole, largest, sums)) whole = 0;
         for (int i = whole; i < take; i++)
             add_element(argument->dtype, got[i], truth[i], first + i, sums);
+        if (is_coarse(argument->dtype)) add_beyond(argument->dtype, data, truth, first, take, sums);
         first += take, count -= take;
     }
 }
 
-void kf_error_accumulate(const kf_problem_argument *argument, const void *data,
-                         const void *expected, kf_error_sums *sums)
-{
-    kf_error_accumulate_part(argument, data, expected, 0, argument->elements, sums);
-}
-
-void kf_error_merge(kf_error_sums *into, const kf_error_sums *from)
-{
-    into->sum_square += from->sum_square;
-    into->max = fmax(into->max, from->max);
-    into->scale_square += from->scale_square;
-    into->scale_max = fmax(into->scale_max, from->scale_max);
-    into->count += from->count;
-    if (from->nonfinite && (into->nonfinite == 0 || into->first_nonfinite < 0))
-        into->first_nonfinite = from->first_nonfinite;
-    into->nonfinite += from->nonfinite;
-    into->change_square += from->change_square;
-    into->change_max = fmax(into->change_max, from->change_max);
-    into->change_count += from->change_count;
-    into->terms = fmax(into->terms, from->terms);
-    into->outliers = into->outliers || from->outliers;
-}
-
-double kf_error_rms(const kf_error_sums *sums)
-{
-    return sums->count > 0 ? sqrt(sums->sum_square / (double)sums->count) : 0;
-}
-static double scale_rms(const kf_error_sums *sums)
-{
-    return sums->count > 0 ? sqrt(sums->scale_square / (double)sums->count) : 0;
-}
-
-/* ---- limits ---------------------------------------------------------------------------------- */
+/* ---- fills ----------------------------------------------------------------------------------- */
 
 /* Returns c of the formula in compare.h. */
 static double order_allowance(kf_dtype dtype)
@@ -221,6 +224,110 @@ static double order_allowance_max(kf_dtype dtype)
     return dtype == KF_TF32 ? 5 : order_allowance(dtype);
 }
 
+/* The formula is in compare.h. */
+#define LEAST_FILL 1000
+#define BELOW_EQUAL_FILLS 0x1p-8
+#define BELOW_NEAR_FILLS 0x1p-20
+#define NEAR_FILLS (1 - 0x1p-10)
+/* A mask may be added, so that a fill errs by the number that it masks. */
+#define FILL_ERROR 0x1p-16
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+bool kf_may_have_fills(const kf_problem_argument *argument, double largest, const double *sample,
+                       int count)
+{
+    double sizes[KF_FILL_SAMPLE];
+    int used = 0;
+    if (argument->tolerance.kind != KF_ERROR_RATIO || !kf_dtype_is_float(argument->dtype) ||
+        !(largest >= LEAST_FILL))
+        return false;
+    for (int i = 0; i < count && i < KF_FILL_SAMPLE; i++)
+        if (sample[i] != 0 && isfinite(sample[i])) sizes[used++] = fabs(sample[i]);
+    qsort(sizes, (size_t)used, sizeof *sizes, ascending);
+    return used > 0 && sizes[used / 20] <= largest * BELOW_EQUAL_FILLS;
+}
+
+/* Returns true if the expected values have fills of about the magnitude `most`. */
+static bool has_fills(const kf_problem_argument *argument, const double *expected, double most)
+{
+    double sample[KF_FILL_SAMPLE], least = most, others = 0;
+    int64_t fills = 0;
+    if (argument->elements < 2) return false;
+    /* no regular distance, which a mask may have, too */
+    for (uint64_t i = 0; i < KF_FILL_SAMPLE; i++)
+        sample[i] =
+            expected[(i * UINT64_C(0x9e3779b97f4a7c15) >> 11) % (uint64_t)argument->elements];
+    if (!kf_may_have_fills(argument, most, sample, KF_FILL_SAMPLE)) return false;
+    for (int64_t i = 0; i < argument->elements; i++) {
+        double size = fabs(expected[i]);
+        if (!(size <= most)) continue;
+        if (size > most * BELOW_EQUAL_FILLS) {
+            least = fmin(least, size);
+            fills++;
+        } else {
+            others = fmax(others, size);
+        }
+    }
+    return fills > 1 && others > 0 &&
+           (least == most || (least >= most * NEAR_FILLS && others <= most * BELOW_NEAR_FILLS));
+}
+
+void kf_error_accumulate(const kf_problem_argument *argument, const void *data,
+                         const void *expected, kf_error_sums *sums)
+{
+    kf_error_sums own = KF_NO_ERRORS;
+    kf_error_accumulate_part(argument, data, expected, 0, argument->elements, &own);
+    if (kf_dtype_is_float(argument->dtype) && has_fills(argument, expected, own.scale_max)) {
+        kf_dtype dtype = argument->tf32 ? KF_TF32 : argument->dtype;
+        double most = own.scale_max;
+        own = KF_NO_ERRORS;
+        own.fill = most * BELOW_EQUAL_FILLS;
+        own.fill_error =
+            fmax(fmax(2, order_allowance_max(dtype)) * kf_dtype_roundoff(dtype), FILL_ERROR) * most;
+        kf_error_accumulate_part(argument, data, expected, 0, argument->elements, &own);
+    }
+    kf_error_merge(sums, &own);
+    sums->fill = own.fill, sums->fill_error = own.fill_error;
+}
+
+void kf_error_merge(kf_error_sums *into, const kf_error_sums *from)
+{
+    into->sum_square += from->sum_square;
+    into->max = fmax(into->max, from->max);
+    into->scale_square += from->scale_square;
+    into->scale_max = fmax(into->scale_max, from->scale_max);
+    into->count += from->count;
+    if (from->nonfinite && (into->nonfinite == 0 || into->first_nonfinite < 0))
+        into->first_nonfinite = from->first_nonfinite;
+    into->nonfinite += from->nonfinite;
+    into->beyond_nearest += from->beyond_nearest;
+    into->beyond_zero += from->beyond_zero;
+    into->change_square += from->change_square;
+    into->change_max = fmax(into->change_max, from->change_max);
+    into->change_count += from->change_count;
+    into->terms = fmax(into->terms, from->terms);
+    into->integer_terms = fmax(into->integer_terms, from->integer_terms);
+    into->one_way = fmax(into->one_way, from->one_way);
+    into->least_scale = fmax(into->least_scale, from->least_scale);
+    into->least_scale_max = fmax(into->least_scale_max, from->least_scale_max);
+}
+
+double kf_error_rms(const kf_error_sums *sums)
+{
+    return sums->count > 0 ? sqrt(sums->sum_square / (double)sums->count) : 0;
+}
+static double scale_rms(const kf_error_sums *sums)
+{
+    return sums->count > 0 ? sqrt(sums->scale_square / (double)sums->count) : 0;
+}
+
+/* ---- limits ---------------------------------------------------------------------------------- */
+
 /* Returns `tiny` of the formula: the smallest normal number if hardware may flush subnormals (f32
  * with fast-math), otherwise the smallest subnormal. */
 static double flushable(kf_dtype dtype)
@@ -235,11 +342,6 @@ static double flushable(kf_dtype dtype)
     case KF_F8E5M2: return 0x1p-16;
     default: return 0;
     }
-}
-
-static bool is_coarse(kf_dtype dtype)
-{
-    return dtype == KF_F8E4M3 || dtype == KF_F8E5M2;
 }
 
 /* Returns `ratio` times the baseline's RMS error. Every output of 16 or 8 bits is rounded once at
@@ -266,13 +368,16 @@ void kf_error_limits(const kf_problem_argument *argument, const kf_error_sums *o
                    order_allowance(dtype) * unit * scale_rms(own) + tiny;
     *allowed_max = ratio * (baseline ? baseline->max : 0) +
                    order_allowance_max(dtype) * unit * own->scale_max + tiny;
-    if (!baseline || !baseline->change_count || argument->dtype == KF_F64) return;
+    if (!baseline || !kf_condition_is_known(baseline) || argument->dtype == KF_F64) return;
     double v = kf_dtype_roundoff(KF_F32), terms = fmin(fmax(baseline->terms, 1), 0x1p18),
            root = sqrt(terms),
-           one_sign = baseline->outliers ? terms : 0.8 * root + 1.2e-5 * root * terms,
-           change = sqrt(baseline->change_square / (double)baseline->change_count);
-    *allowed_rms += root * change + one_sign * v * scale_rms(own);
-    *allowed_max += root * baseline->change_max + one_sign * v * own->scale_max;
+           one_sign = fmax(0.8 * root + 1.2e-5 * root * terms, fmin(baseline->one_way, 0x1p18)),
+           change = baseline->change_count
+                        ? sqrt(baseline->change_square / (double)baseline->change_count)
+                        : 0;
+    *allowed_rms += root * change + one_sign * v * fmax(scale_rms(own), baseline->least_scale);
+    *allowed_max += root * baseline->change_max +
+                    one_sign * v * fmax(own->scale_max, baseline->least_scale_max);
 }
 
 bool kf_is_inaccurate(const kf_problem_argument *argument, const kf_error_sums *own)
@@ -304,6 +409,8 @@ typedef struct rule {
     double cap, slope, base, floor;
     /* expected is first rounded to the output's type */
     bool rounded;
+    /* of kf_error_sums */
+    double fill, fill_error;
 } rule;
 
 /* Rounds a double to the output's type. */
@@ -327,6 +434,7 @@ static bool element_passes(const rule *r, double largest, int64_t index, double 
         bool plain = fabs(got) <= DBL_MAX && fabs(expected) <= largest;
         if (!plain && !comparable(dtype, &got, &expected)) return false;
         error = fabs(got - expected);
+        if (is_right_fill(got, expected, r->fill, r->fill_error)) return true;
     }
     double limit = r->slope * fabs(expected) + r->base;
     limit = limit > r->floor ? limit : r->floor;
@@ -437,6 +545,37 @@ static void lower_coarse_limit(const kf_problem_argument *argument, const double
     figures->allowed_rms = fmin(figures->allowed_rms, lower);
 }
 
+/* Returns the RMS distance from the numbers that round to an 8-bit output, in the way of rounding
+ * that fits better. */
+static double beyond_rounding(const kf_error_sums *sums)
+{
+    return sums->count > 0
+               ? sqrt(fmin(sums->beyond_nearest, sums->beyond_zero) / (double)sums->count)
+               : 0;
+}
+
+/* True if the values of an 8-bit output were right before they were rounded. Otherwise makes that
+ * distance the figures, and counts the elements that are not the nearest number. */
+static bool is_right_unrounded(const kf_problem_argument *argument, const void *data,
+                               const void *expected, const kf_error_sums *own,
+                               const kf_error_sums *baseline, kf_error_figures *figures)
+{
+    double share = 1.0 / 16 + 1 / (8 * sqrt(fmax((double)own->count, 1))),
+           allowed = share * (kf_dtype_roundoff(argument->dtype) * scale_rms(own) +
+                              flushable(argument->dtype)) +
+                     argument->tolerance.ratio * (baseline ? beyond_rounding(baseline) : 0),
+           beyond = beyond_rounding(own);
+    if (beyond <= allowed) return true;
+    rule r = {.argument = argument, .data = data, .expected = expected, .rounded = true};
+    kf_mismatches m = find_mismatches(&r, scale_rms(own));
+    fill_mismatches(&m, figures);
+    figures->rms = beyond;
+    figures->allowed_rms = allowed;
+    snprintf(figures->pattern, sizeof figures->pattern,
+             "all over: values are off by more than their rounding");
+    return false;
+}
+
 static bool judge_ratio(const kf_problem_argument *argument, const void *data, const void *expected,
                         const kf_error_sums *own, const kf_error_sums *baseline,
                         kf_error_figures *figures)
@@ -454,14 +593,17 @@ static bool judge_ratio(const kf_problem_argument *argument, const void *data, c
               .data = data,
               .expected = expected,
               .cap = fmin(figures->allowed_max, DBL_MAX),
-              .base = (double)INFINITY};
+              .base = (double)INFINITY,
+              .fill = own->fill,
+              .fill_error = own->fill_error};
     if (coarse) {
         r.slope = 4 * kf_dtype_roundoff(argument->dtype);
         r.base = r.slope * scale;
         r.floor = 2 * (baseline ? baseline->max : 0) + flushable(argument->dtype);
     }
     kf_mismatches m = find_mismatches(&r, scale);
-    if (m.count == 0 && rms_passes && max_passes) return true;
+    if (m.count == 0 && rms_passes && max_passes)
+        return is_right_unrounded(argument, data, expected, own, baseline, figures);
     fill_mismatches(&m, figures);
     /* One rounding of a large 8-bit value errs by more than the RMS that is allowed. */
     if (rms_passes || (coarse && m.count)) return false;

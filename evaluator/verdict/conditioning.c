@@ -8,7 +8,8 @@
 #include "kforge/compare.h"
 #include "kforge/stats.h"
 
-/* Larger changes than this multiple of the 90 % quantile come from steps of the function. */
+/* Larger changes than this multiple of the 90 % quantile come from steps of the function, if they
+ * are that large in proportion to the elements, too. */
 #define STEP 8
 
 /* Changes by f64 inputs count up to this multiple of the scale times the roundoff of f32. The
@@ -60,6 +61,44 @@ void kf_nudge(kf_dtype dtype, void *data, int64_t count, uint64_t seed, double s
     }
 }
 
+/* Integers that are drawn independently of each other. */
+static bool has_integers(const kf_problem_argument *argument)
+{
+    const kf_distribution *d = &argument->distribution;
+    return !d->generated && d->vary && (d->kind == KF_INTEGERS || d->kind == KF_SIGNS);
+}
+
+/* Returns the legal number that follows, in a ring. It is 0 only if no other differs. */
+static int64_t next_integer(const kf_distribution *d, int64_t number)
+{
+    if (d->kind == KF_SIGNS) return -number;
+    int64_t low = (int64_t)d->a, high = (int64_t)d->b, next = number;
+    do {
+        next = next + 1 < high ? next + 1 : low;
+    } while (next == 0 && high - low > 2);
+    return next;
+}
+
+void kf_nudge_input(const kf_problem_argument *argument, void *data, uint64_t seed, double share)
+{
+    if (kf_dtype_is_float(argument->dtype)) {
+        kf_nudge(argument->dtype, data, argument->elements, seed, share);
+        return;
+    }
+    uint64_t most = (uint64_t)(share * 0x1p53);
+    size_t size = kf_dtype_size(argument->dtype);
+    seed = mix(seed);
+    for (int64_t i = 0; i < argument->elements; i++) {
+        if (mix(seed + (uint64_t)i) >> 11 > most) continue;
+        char *element = (char *)data + (size_t)i * size;
+        double number = kf_dtype_load(argument->dtype, element);
+        /* larger ones may have lost their last bits */
+        if (number == 0 || !(fabs(number) < 0x1p53)) continue;
+        kf_dtype_store(argument->dtype, element,
+                       (double)next_integer(&argument->distribution, (int64_t)number));
+    }
+}
+
 double kf_nudge_unit(kf_dtype dtype)
 {
     switch (dtype) {
@@ -78,6 +117,19 @@ bool kf_condition_moves(const kf_problem_argument *argument, bool inouts)
 {
     return kf_dtype_is_float(argument->dtype) &&
            (argument->kind == KF_INPUT || (argument->kind == KF_INOUT && inouts));
+}
+
+bool kf_condition_belongs(const kf_problem_argument *argument, kf_moved moved, bool inouts)
+{
+    kf_distribution_kind kind = argument->distribution.kind;
+    switch (moved) {
+    case KF_MOVED_FLOATS: return kf_condition_moves(argument, inouts);
+    case KF_MOVED_INTEGERS: return argument->kind == KF_INPUT && has_integers(argument);
+    case KF_MOVED_OTHERS:
+        return kf_condition_moves(argument, inouts) && !has_integers(argument) &&
+               (argument->distribution.generated || (kind != KF_CONSTANT && kind != KF_ONE_HOT));
+    }
+    return false;
 }
 
 double kf_condition_unit(const kf_problem_argument *arguments, int count, bool inouts)
@@ -108,6 +160,13 @@ static double rms_of(const double *values, int64_t count)
     return used ? sqrt(square / (double)used) : 0;
 }
 
+/* Returns the largest number that is no step: STEP times the 90 % quantile. Sorts the numbers. */
+static double without_steps(double *numbers, int64_t count)
+{
+    qsort(numbers, (size_t)count, sizeof *numbers, kf_compare_doubles);
+    return STEP * numbers[count - 1 - count / 10];
+}
+
 bool kf_condition_add(const double *before, const double *after, int64_t count, double unit,
                       kf_error_sums *sums)
 {
@@ -115,18 +174,22 @@ bool kf_condition_add(const double *before, const double *after, int64_t count, 
     bool f64_alone = unit == kf_dtype_roundoff(KF_F64);
     if (count <= 0 || !(unit > 0)) return true;
     kf_autofree double *changes = calloc((size_t)count, sizeof *changes);
-    if (!changes) return false;
+    kf_autofree double *parts = calloc((size_t)count, sizeof *parts);
+    if (!changes || !parts) return false;
     double v = kf_dtype_roundoff(KF_F32), factor = f64_alone ? 1 : v / unit,
            cap = f64_alone ? MOST_OF_F64 * v * rms_of(before, count) : DBL_MAX;
     for (int64_t i = 0; i < count; i++) {
         double change = fabs(after[i] - before[i]) * factor;
-        if (change <= DBL_MAX) changes[used++] = change;
+        if (!(change <= DBL_MAX)) continue;
+        parts[used] = change > 0 ? change / fabs(before[i]) : 0;
+        changes[used++] = change;
     }
     if (!used) return true;
-    qsort(changes, (size_t)used, sizeof *changes, kf_compare_doubles);
-    double most = STEP * changes[used - 1 - used / 10];
-    for (int64_t i = 0; i < used && changes[i] <= most; i++) {
-        double change = fmin(changes[i], cap);
+    double most = without_steps(changes, used), most_part = without_steps(parts, used);
+    for (int64_t i = 0; i < count; i++) {
+        double change = fabs(after[i] - before[i]) * factor;
+        if (!(change <= most) && !(change <= most_part * fabs(before[i]))) continue;
+        change = fmin(change, cap);
         sums->change_square += change * change;
         sums->change_max = fmax(sums->change_max, change);
         sums->change_count++;
@@ -220,4 +283,62 @@ double kf_terms_varied(const kf_problem_argument *arguments, int count, int vari
             kf_dtype_is_float(arguments[i].dtype))
             terms = fmax(terms, (double)arguments[i].elements);
     return terms;
+}
+
+/* Products of integers and other numbers have many values. */
+#define MOSTLY 4
+
+double kf_terms_of_integers(const double found[KF_MOVED_OTHERS + 1])
+{
+    double integers = found[KF_MOVED_INTEGERS];
+    return integers > MOSTLY * found[KF_MOVED_OTHERS] ? integers : 0;
+}
+
+/* Few rows show half of the terms, or twice as many. */
+#define UNCERTAINTY 2
+#define MOST_TERMS 0x1p18
+
+/* Integers of the arguments. */
+typedef struct integers {
+    /* numbers of the smallest range */
+    double range;
+    /* of the largest input */
+    double elements;
+} integers;
+
+static integers find_integers(const kf_problem_argument *arguments, int count)
+{
+    integers found = {INFINITY, 0};
+    for (int i = 0; i < count; i++) {
+        const kf_distribution *d = &arguments[i].distribution;
+        if (!kf_condition_belongs(&arguments[i], KF_MOVED_INTEGERS, false)) continue;
+        found.range = fmin(found.range, d->kind == KF_SIGNS ? 2 : fmax(d->b - d->a, 1));
+        found.elements = fmax(found.elements, (double)arguments[i].elements);
+    }
+    return found;
+}
+
+/* Returns how many of the rounding errors may have one direction (compare.h). Zeros did not move,
+ * and are terms of a variance, too. */
+static double one_way_of(double terms, integers in, bool equal)
+{
+    double nonzero = in.range > 1 ? 1 - 1 / in.range : 1,
+           most = fmin(fmin(UNCERTAINTY * terms / nonzero, in.elements), MOST_TERMS);
+    return fmin(most / 3, equal ? INFINITY : 4000 * sqrt(most) / in.range);
+}
+
+void kf_terms_apply(const kf_problem_argument *arguments, int count, int varied,
+                    kf_variation variation, const kf_error_sums *plain, kf_error_sums *sums)
+{
+    bool equal = varied >= 0 &&
+                 kf_condition_belongs(&arguments[varied], KF_MOVED_INTEGERS, false) &&
+                 (variation == KF_VARY_EQUAL || variation == KF_VARY_CLUSTERS);
+    sums->terms = kf_terms_varied(arguments, count, varied, plain->terms);
+    sums->one_way = variation == KF_VARY_OUTLIER ? sums->terms : 0;
+    if (!(plain->integer_terms > 0)) return;
+    integers in = find_integers(arguments, count);
+    sums->one_way = fmax(sums->one_way, one_way_of(plain->integer_terms, in, equal));
+    if (!equal) return;
+    sums->least_scale = plain->count > 0 ? sqrt(plain->scale_square / (double)plain->count) : 0;
+    sums->least_scale_max = plain->scale_max;
 }

@@ -326,7 +326,7 @@ static void measure_change(set *s, uint64_t seed)
     }
     s->change = change;
     s->change.terms = s->term_count;
-    s->change.outliers = variation == KF_VARY_OUTLIER;
+    s->change.one_way = variation == KF_VARY_OUTLIER ? s->term_count : 0;
     s->measured = true;
     free(before);
     free(after);

@@ -1935,6 +1935,26 @@ static void tf32_is_told_where_the_baseline_is_more_exact(void **state)
     }
 }
 
+/* An output of few elements in f8e5m2 may err by an eighth, which is one rounding. */
+static void a_baseline_may_round_to_eight_bits(void **state)
+{
+    (void)state;
+    static const struct {
+        kf_dtype dtype;
+        double error;
+        bool wrong;
+    } rows[] = {{KF_F8E5M2, 0.12, false}, {KF_F8E5M2, 0.2, true}, {KF_F8E4M3, 0.12, true}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        machine *m = started(650e-6);
+        m->problem.arguments[1].dtype = rows[i].dtype;
+        world.errors[0] = world.errors[1] = rows[i].error;
+        kf_verdict *v = judged(m, (int)i);
+        assert_int_equal(v->workloads->finding_count, rows[i].wrong);
+        kf_verdict_free(v);
+        stopped(m);
+    }
+}
+
 /* No tolerance follows from a baseline with an error of a tenth of the output. If tf32 may cause
  * the error, the measurement reports it, and the judge asks for f32. */
 static void a_baseline_too_coarse_in_tf32_is_told(void **state)
@@ -2869,6 +2889,7 @@ int test_program(void)
         cmocka_unit_test(no_call_is_left_out_unnoticed),
         cmocka_unit_test(tf32_is_told_where_the_baseline_is_more_exact),
         cmocka_unit_test(a_baseline_too_coarse_in_tf32_is_told),
+        cmocka_unit_test(a_baseline_may_round_to_eight_bits),
         cmocka_unit_test(a_slow_oracle_does_not_make_a_job_long),
         cmocka_unit_test(inputs_are_inspected_after_the_oracle),
         cmocka_unit_test(held_memory_is_the_candidates_fault),

@@ -694,7 +694,7 @@ bool kf_cpu_nudge_input(kf_sets *handle, uint32_t set, int argument, uint64_t se
     buffer *b =
         &sets->buffers[(size_t)set * (size_t)sets->problem->argument_count + (size_t)argument];
     void *data = initial_of(sets, b, a->kind == KF_INOUT);
-    kf_nudge(a->dtype, data, a->elements, seed, share);
+    kf_nudge_input(a, data, seed, share);
     b->digest = kf_digest(sets->digest_key, data, b->bytes);
     b->drawn++;
     return true;

@@ -69,7 +69,7 @@ bool kf_cuda_nudge_input(kf_sets *handle, uint32_t set, int argument, uint64_t s
     kf_cuda_buffer *b = &sets->sides[KF_ROLE_BASELINE][entry];
     if (!kf_cuda_input(handle, set, argument, error)) return false;
     void *data = sets->copies.data[sets->copies.count - 1];
-    kf_nudge(a->dtype, data, a->elements, seed, share);
+    kf_nudge_input(a, data, seed, share);
     bool done =
         kf_cuda_check(gpu, gpu->cuda.copy_in(kf_cuda_address(sets, b), data, b->bytes, gpu->stream),
                       "copying from the host", error) &&

@@ -651,15 +651,16 @@ static bool report_mismatch(kf_checker *checker, kf_sets *sets, const item *item
 
 /* Checks the baseline, because its error is the candidate's tolerance. Only the size of that error
  * can show that it is wrong: a tenth of the output's RMS, or in one element a quarter of the
- * largest value (rounding to f8e5m2 is an eighth). */
+ * largest value. Rounding to f8e5m2 is an eighth, also of the RMS of few elements. */
 #define FAR_RMS 0.1
 #define FAR_MAX 0.25
 static bool check_baseline(kf_workbench *bench, const item *it, bool *passed, kf_error *error)
 {
     double scale = it->own.count ? sqrt(it->own.scale_square / (double)it->own.count) : 0;
+    double far_rms = fmax(FAR_RMS, 1.25 * kf_dtype_roundoff(it->argument->dtype));
     bool far_off =
         it->accumulate && it->variation.argument < 0 && scale > 0 &&
-        (kf_error_rms(&it->own) > FAR_RMS * scale || it->own.max > FAR_MAX * it->own.scale_max);
+        (kf_error_rms(&it->own) > far_rms * scale || it->own.max > FAR_MAX * it->own.scale_max);
     if (it->passed && !far_off) return true;
     *passed = false;
     bench->found.coarse = bench->found.coarse || it->argument->tf32;

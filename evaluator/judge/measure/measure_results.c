@@ -130,31 +130,38 @@ static void free_samples(samples *all)
 }
 #define autosamples __attribute__((cleanup(free_samples))) samples
 
-/* True if argument `i` moves when a share of the inputs does: f64 among other types only to count
- * terms. */
-static bool moves_in(const kf_measurement *r, int i, double share)
+/* How inputs move. */
+typedef struct move {
+    kf_moved moved;
+    double share;
+    int number;
+} move;
+
+/* True if argument `i` moves: f64 among other types only to count terms. */
+static bool moves_in(const kf_measurement *r, int i, move how)
 {
     const kf_problem *problem = r->bench->problem;
     bool inouts = r->device->buffers.nudges_inouts;
-    return share > 0 && kf_condition_moves(&problem->arguments[i], inouts) &&
-           (share < 1 || problem->arguments[i].dtype != KF_F64 ||
+    return how.share > 0 && kf_condition_belongs(&problem->arguments[i], how.moved, inouts) &&
+           (how.share < 1 || problem->arguments[i].dtype != KF_F64 ||
             kf_condition_unit(problem->arguments, problem->argument_count, inouts) ==
                 kf_nudge_unit(KF_F64));
 }
 
 /* Makes the inputs of set `at` those of set `from`, moves a share of them, runs the oracle and
  * takes samples. */
-static bool run_moved(kf_measurement *r, uint32_t from, uint32_t at, double share, int number,
-                      samples *taken, kf_error *error)
+static bool run_moved(kf_measurement *r, uint32_t from, uint32_t at, move how, samples *taken,
+                      kf_error *error)
 {
     const kf_problem *problem = r->bench->problem;
     for (int i = 0; i < problem->argument_count; i++) {
         const kf_problem_argument *a = &problem->arguments[i];
         if (a->kind != KF_INPUT && a->kind != KF_INOUT) continue;
         if (!r->device->buffers.copy_input(r->sets, from, at, i, error)) return false;
-        if (moves_in(r, i, share) &&
-            !r->device->buffers.nudge_input(
-                r->sets, at, i, kf_measurement_draw(r, "nudge", number * 100 + i), share, error))
+        if (moves_in(r, i, how) &&
+            !r->device->buffers.nudge_input(r->sets, at, i,
+                                            kf_measurement_draw(r, "nudge", how.number * 100 + i),
+                                            how.share, error))
             return false;
     }
     r->lists.true_known[at] = false;
@@ -172,33 +179,74 @@ static bool run_moved(kf_measurement *r, uint32_t from, uint32_t at, double shar
     return true;
 }
 
+/* True if an argument moves with `moved`. */
+static bool any_moves(const kf_measurement *r, kf_moved moved)
+{
+    const kf_problem *problem = r->bench->problem;
+    for (int i = 0; i < problem->argument_count; i++)
+        if (kf_condition_belongs(&problem->arguments[i], moved, r->device->buffers.nudges_inouts))
+            return true;
+    return false;
+}
+
+/* Finds the numbers of terms by the inputs that move with `moved`. */
+static bool search_terms(kf_measurement *r, uint32_t from, uint32_t at, kf_moved moved,
+                         const samples *before, const samples *again, kf_terms_search *searches,
+                         kf_error *error)
+{
+    const kf_problem *problem = r->bench->problem;
+    kf_set_variation none = {.argument = -1};
+    autosamples all = {0}, after = {0};
+    int number = 100 * ((int)moved + 1);
+    move how = {moved, KF_TERMS_ALL, number};
+    if (!run_moved(r, from, at, how, &all, error) || r->over) return r->over;
+    for (;;) {
+        how.share = 0;
+        for (int i = 0; i < problem->argument_count && !(how.share > 0); i++)
+            if (kf_checker_sums(r->checker, i, none)) how.share = kf_terms_share(&searches[i]);
+        if (!(how.share > 0)) return true;
+        how.number++;
+        if (!run_moved(r, from, at, how, &after, error) || r->over) return r->over;
+        for (int i = 0; i < problem->argument_count; i++)
+            if (kf_checker_sums(r->checker, i, none) && kf_terms_share(&searches[i]) == how.share)
+                kf_terms_note(&searches[i], before->values[i], again->values[i], all.values[i],
+                              after.values[i], after.counts[i]);
+    }
+}
+
 /* Finds the numbers of terms in set `at`, on inputs that are not varied: large values hide others.
  * The only set has to keep its inputs. */
 static bool find_terms(kf_measurement *r, uint32_t doubtful, uint32_t at, kf_error *error)
 {
+    enum { KINDS = KF_MOVED_OTHERS + 1 };
     const kf_problem *problem = r->bench->problem;
     kf_set_variation none = {.argument = -1};
     uint32_t from = at == doubtful ? doubtful : KF_PLAIN_INPUT;
-    autosamples before = {0}, again = {0}, all = {0}, after = {0};
-    kf_autofree kf_terms_search *searches = calloc(KF_MAX_ARGUMENTS, sizeof *searches);
+    autosamples before = {0}, again = {0};
+    kf_autofree kf_terms_search *searches =
+        calloc((size_t)KINDS * KF_MAX_ARGUMENTS, sizeof *searches);
     if (!searches) return kf_fail_memory(error, "a comparison");
-    if (!run_moved(r, from, at, 0, 0, &before, error) || r->over) return r->over;
-    if (!run_moved(r, from, at, 0, 0, &again, error) || r->over) return r->over;
-    if (!run_moved(r, from, at, KF_TERMS_ALL, 100, &all, error) || r->over) return r->over;
-    for (int run = 1;; run++) {
-        double share = 0;
-        for (int i = 0; i < problem->argument_count && !(share > 0); i++)
-            if (kf_checker_sums(r->checker, i, none)) share = kf_terms_share(&searches[i]);
-        if (!(share > 0)) break;
-        if (!run_moved(r, from, at, share, 100 + run, &after, error) || r->over) return r->over;
-        for (int i = 0; i < problem->argument_count; i++)
-            if (kf_checker_sums(r->checker, i, none) && kf_terms_share(&searches[i]) == share)
-                kf_terms_note(&searches[i], before.values[i], again.values[i], all.values[i],
-                              after.values[i], after.counts[i]);
+    if (!run_moved(r, from, at, (move){0}, &before, error) || r->over) return r->over;
+    if (!run_moved(r, from, at, (move){0}, &again, error) || r->over) return r->over;
+    for (int moved = 0; moved < KINDS; moved++) {
+        /* Without integers, all floating inputs are others. */
+        if (!any_moves(r, (kf_moved)moved) ||
+            (moved == KF_MOVED_OTHERS && !any_moves(r, KF_MOVED_INTEGERS)))
+            continue;
+        if (!search_terms(r, from, at, (kf_moved)moved, &before, &again,
+                          searches + (size_t)moved * KF_MAX_ARGUMENTS, error) ||
+            r->over)
+            return r->over;
     }
     for (int i = 0; i < problem->argument_count; i++) {
         kf_error_sums *sums = kf_checker_sums(r->checker, i, none);
-        if (sums) sums->terms = searches[i].terms;
+        double found[KINDS];
+        if (!sums) continue;
+        for (int moved = 0; moved < KINDS; moved++)
+            found[moved] = searches[moved * KF_MAX_ARGUMENTS + i].terms;
+        sums->terms = fmax(found[KF_MOVED_FLOATS], found[KF_MOVED_INTEGERS]);
+        sums->integer_terms = kf_terms_of_integers(found);
+        kf_terms_apply(problem->arguments, problem->argument_count, -1, KF_VARY_NONE, sums, sums);
     }
     return true;
 }
@@ -217,14 +265,18 @@ static bool measure_change(kf_measurement *r, uint32_t doubtful, uint32_t at, kf
         const kf_problem_argument *a = &problem->arguments[i];
         const kf_error_sums *sums = kf_checker_sums(r->checker, i, variation);
         if (!sums || a->dtype == KF_F64) continue;
-        needed = needed || !sums->change_count;
+        needed = needed || !(unit > 0 ? sums->change_count > 0 : sums->terms > 0);
         counted = counted && kf_checker_sums(r->checker, i, none)->terms > 0;
-        if (kf_condition_runs(a->elements) > runs) runs = kf_condition_runs(a->elements);
+        if (unit > 0 && kf_condition_runs(a->elements) > runs)
+            runs = kf_condition_runs(a->elements);
     }
-    if (!needed || !(unit > 0) || !r->device->buffers.nudge_input) return true;
-    if (!run_moved(r, doubtful, at, 0, 0, &before, error) || r->over) return r->over;
+    if (!needed || !r->device->buffers.nudge_input ||
+        !(unit > 0 || any_moves(r, KF_MOVED_INTEGERS)))
+        return true;
+    if (!run_moved(r, doubtful, at, (move){0}, &before, error) || r->over) return r->over;
     for (int run = 0; run < runs; run++) {
-        if (!run_moved(r, doubtful, at, 1, run + 1, &after, error) || r->over) return r->over;
+        move how = {KF_MOVED_FLOATS, 1, run + 1};
+        if (!run_moved(r, doubtful, at, how, &after, error) || r->over) return r->over;
         for (int i = 0; i < problem->argument_count; i++) {
             kf_error_sums *sums = kf_checker_sums(r->checker, i, variation);
             if (sums &&
@@ -235,11 +287,9 @@ static bool measure_change(kf_measurement *r, uint32_t doubtful, uint32_t at, kf
     if (!counted && (!find_terms(r, doubtful, at, error) || r->over)) return r->over;
     for (int i = 0; i < problem->argument_count; i++) {
         kf_error_sums *sums = kf_checker_sums(r->checker, i, variation);
-        if (!sums) continue;
-        sums->terms =
-            kf_terms_varied(problem->arguments, problem->argument_count, variation.argument,
-                            kf_checker_sums(r->checker, i, none)->terms);
-        sums->outliers = variation.variation == KF_VARY_OUTLIER;
+        if (sums)
+            kf_terms_apply(problem->arguments, problem->argument_count, variation.argument,
+                           variation.variation, kf_checker_sums(r->checker, i, none), sums);
     }
     r->lists.true_known[at] = false;
     return true;

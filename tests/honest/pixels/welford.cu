@@ -1,0 +1,27 @@
+// Updates mean and variance with each byte (Welford).
+// rule: another order of sums
+// expect: correct
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+__global__ void find_moments(const uint8_t *x, float *mean, float *variance,
+                             int64_t rows, int64_t cols)
+{
+    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= rows) return;
+    const uint8_t *row = x + i * cols;
+    float middle = 0, squares = 0;
+    for (int64_t j = 0; j < cols; j++) {
+        float distance = row[j] - middle;
+        middle += distance / (j + 1);
+        squares += distance * (row[j] - middle);
+    }
+    mean[i] = middle;
+    variance[i] = squares / cols;
+}
+
+extern "C" void pixels(const uint8_t *x, float *mean, float *variance,
+                       int64_t rows, int64_t cols, cudaStream_t stream)
+{
+    find_moments<<<(unsigned)((rows + 31) / 32), 32, 0, stream>>>(x, mean, variance, rows, cols);
+}

@@ -1,0 +1,23 @@
+// Adds -1e9 to the scores that are masked, so those err by a rounding of 1e9.
+// rule: another formula
+// expect: correct
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+__global__ void find_scores(const float *q, const float *k, const bool *mask,
+                            float *y, int64_t n, int64_t d)
+{
+    int64_t i = blockIdx.x;
+    for (int64_t j = threadIdx.x; j < n; j += blockDim.x) {
+        float sum = 0;
+        for (int64_t p = 0; p < d; p++) sum += q[i * d + p] * k[j * d + p];
+        y[i * n + j] = sum + (mask[i * n + j] ? 0 : -1e9f);
+    }
+}
+
+extern "C" void scores(const float *q, const float *k, const bool *mask,
+                       float *y, int64_t m, int64_t n, int64_t d,
+                       cudaStream_t stream)
+{
+    find_scores<<<(unsigned)m, 96, 0, stream>>>(q, k, mask, y, n, d);
+}
