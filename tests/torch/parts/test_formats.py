@@ -1,5 +1,7 @@
 """Tests the translators of evaluator/torch/formats for gpu-mode, kernelbench.com and raw."""
 
+import collections
+import copy
 import sys
 import tempfile
 import types
@@ -11,7 +13,7 @@ import load
 import meta
 import shrink
 from formats import workloads
-from formats import gpu_mode, kernelbench_com, libtorch, raw_cuda, translate
+from formats import gpu_mode, gpu_mode_data, kernelbench_com, libtorch, raw_cuda, translate
 
 TASK = "files: [{name: reference.py, source: reference.py}]\nbenchmarks: [{n: 8, seed: 3}]\n"
 REFERENCE = """import torch
@@ -56,7 +58,7 @@ class GpuMode(unittest.TestCase):
 
     def test_buffer_is_no_argument(self):
         text = gpu()["text"]
-        self.assertIn("names=['x'], buffers=[1]", text)
+        self.assertIn("names=['x', 'y'], buffers=['[1]']", text)
 
     def test_refuses_what_it_lacks(self):
         self.says("task.yml", "tests: [")
@@ -108,7 +110,7 @@ class GpuMode(unittest.TestCase):
         )
         sizes, namespace = {"n": 8}, {"__name__": "problem"}
         gpu_mode.bind(
-            namespace, {"reference": text}, lambda: sizes, ["x"], {1}, set(), [1], 64, False, True
+            namespace, {"reference": text}, lambda: sizes, ["x", "y"], ["[1]"], [], ["[1]"], 64, False, True
         )
         check, drawn = namespace["kforge_check"], sys.modules["reference"].DRAWN
         for _ in range(3):
@@ -117,6 +119,33 @@ class GpuMode(unittest.TestCase):
         sizes["n"] = 9
         check([torch.zeros(9)], [torch.zeros(9)])
         self.assertEqual(len(drawn), 2)
+
+    def test_number_of_tensors_follows_the_size(self):
+        reference = (
+            "import torch\n"
+            "def generate_input(n, width, seed):\n"
+            "    config = {'n': n, 'mode': 'sum', 'pair': (width, None)}\n"
+            "    weights = {'w.%d' % i: torch.randn(width) for i in range(n)}\n"
+            "    return torch.randn(width), weights, config\n"
+            "def ref_kernel(data):\n"
+            "    x, weights, config = data\n"
+            "    return sum(x * weights['w.%d' % i] for i in range(config['n'])), {'n': config['n']}\n"
+        )
+        made = gpu(TASK.replace("n: 8", "n: 2, width: 3000000"), reference)
+        self.assertEqual(made["definition"], {"format": "gpu-mode"})
+        problem = load.Problem(made["text"], "problem.py", {"n": 5, "width": 4})
+        inputs, model = problem.inputs(), problem.construct()
+        names = load.forward_names(model, len(inputs))
+        expected = ["x", "weights_w_0", "weights_w_1", "weights_w_2", "weights_w_3", "weights_w_4"]
+        self.assertEqual(names, expected + ["config_n", "config_pair_0"])
+        result, count = model(*inputs)[0], model(*inputs)[1]["n"]
+        self.assertTrue(result.allclose(inputs[0] * sum(inputs[1:6])))
+        self.assertEqual(int(count), 5)
+
+    def test_large_case_is_examined_at_a_smaller_size(self):
+        reference = REFERENCE.replace("y[...]", "assert len(x) < 1 << 20\n    y[...]")
+        self.assertIn("buffers=['[1]']", gpu(TASK.replace("n: 8", "n: 4000000"), reference)["text"])
+        self.says("smallest case fails: AssertionError", TASK, REFERENCE.replace("y[", "assert 0; y["))
 
     def test_container_of_results(self):
         for returned, several in (
@@ -130,6 +159,80 @@ class GpuMode(unittest.TestCase):
     def test_text_with_quotes_survives(self):
         for text in ("x = '''a'''\n", "x = 'a\\\\'", "a\r\n", 'r"""b"""'):
             self.assertEqual(eval(gpu_mode.literal(text)), text)
+
+
+class Data(unittest.TestCase):
+    """What gpu_mode_data divides, it builds again around other leaves."""
+
+    def divided(self, data, own=()):
+        return gpu_mode_data.Divided(data, own)
+
+    def test_containers_are_made_anew(self):
+        import torch
+
+        Pair = collections.namedtuple("Pair", "a b")
+        shared = torch.ones(3)
+        data = (
+            Pair(shared, 2),
+            [shared, None, torch.Size([4])],
+            collections.OrderedDict(k=True, d=torch.float16),
+            types.SimpleNamespace(inner={"t": torch.zeros(2)}),
+        )
+        divided = self.divided(data)
+        self.assertEqual(divided.paths, ["[0][0]", "[0][1]", "[1][2][0]", "[2]['k']", "[3].inner['t']"])
+        made = divided.drop().build([10, 20, 30, 40, 50])
+        self.assertEqual(made[:2], (Pair(10, 20), [10, None, torch.Size([30])]))
+        self.assertEqual(made[2], collections.OrderedDict(k=40, d=torch.float16))
+        self.assertEqual((type(made[2]), made[3].inner), (collections.OrderedDict, {"t": 50}))
+        self.assertEqual(data[2]["k"], True)
+
+    def test_modules_and_objects(self):
+        import torch
+
+        class Own:
+            __slots__ = ("weight", "parent")
+
+        class Layer(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner = torch.nn.Linear(2, 2)
+                self.own, self.count = Own(), 3
+                self.own.weight, self.own.parent = torch.zeros(1), self
+
+        module = Layer().eval()
+        divided = self.divided(module, (Own.__module__,))
+        self.assertEqual(divided.paths, [".inner.weight", ".inner.bias", ".own.weight", ".count"])
+        self.assertEqual(divided.names(["layer"])[2:], ["layer_own_weight", "layer_count"])
+        leaves = [torch.ones(2, 2), torch.ones(2), torch.ones(1), 4]
+        made = copy.deepcopy(divided.drop()).build(leaves)
+        self.assertIs(type(made.inner.weight), torch.nn.Parameter)
+        self.assertTrue(made.inner(torch.ones(2)).equal(torch.full((2,), 3.0)))
+        self.assertEqual((made.count, made.training), (4, False))
+        self.assertIs(made.own.parent, made)
+        self.assertIsNot(made.own, module.own)
+
+    def test_refuses_what_would_stay_the_same(self):
+        import torch
+
+        with self.assertRaises(load.LoadError) as caught:
+            self.divided([torch.distributions.Normal(torch.zeros(2), torch.ones(2))])
+        self.assertIn("data[0] is a torch.distributions.normal.Normal", str(caught.exception))
+        self.assertIn("reference.py: generate_input", str(caught.exception))
+
+
+class Storageless(unittest.TestCase):
+    def test_drawn_and_moved_tensors_stay_that(self):
+        import torch
+
+        size = torch.Size([1 << 20, 1 << 20])
+        before = torch.distributions.Cauchy.rsample
+        with meta.Storageless():
+            drawn = torch.distributions.Cauchy(0, 2).sample(size).to("cpu", torch.float16)
+            kinds = torch.distributions.Categorical(torch.tensor([1.0, 3.0])).sample(size).cpu()
+            moved = torch.nn.Linear(1 << 20, 1 << 20).to("cpu").weight
+        for tensor, dtype in ((drawn, torch.float16), (kinds, torch.int64), (moved, torch.float32)):
+            self.assertEqual((tensor.device.type, tensor.shape, tensor.dtype), ("meta", size, dtype))
+        self.assertIs(torch.distributions.Cauchy.rsample, before)
 
 
 class KernelbenchCom(unittest.TestCase):
@@ -274,6 +377,29 @@ def get_inputs():
             with mock.patch.object(meta, "MOST_OPERATIONS", 100):
                 size = meta.size(problem, options)
             self.assertEqual((size.outputs, size.slow), (None, True))
+
+
+class Shares(unittest.TestCase):
+    """The largest constant matters little until the others are halved."""
+
+    TEXT = """
+import torch
+WIDTH, ROWS = 4096, 2048
+class Model(torch.nn.Module):
+    def forward(self, x, y):
+        return x.sum() + y.sum()
+def get_inputs():
+    return [torch.randn(WIDTH), torch.randn(ROWS, ROWS)]
+"""
+
+    def test_are_looked_at_again(self):
+        options = types.SimpleNamespace(class_name="Model", mode="train", max_elements=1000)
+        with tempfile.TemporaryDirectory() as folder:
+            path = folder + "/own.py"
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(self.TEXT)
+            found = shrink.shrink(path, {}, options, 1000, 1 << 28)
+        self.assertLessEqual(found.elements, 1000)
 
 
 class Additions(unittest.TestCase):
