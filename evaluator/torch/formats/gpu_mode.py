@@ -386,11 +386,6 @@ class Examined:
 
         self.torch, self.own = torch, tuple(modules)
         self.reference = execute(modules, "problem")
-        for name in NEEDED:
-            if not callable(getattr(self.reference, name, None)):
-                raise load.LoadError(
-                    "it does not define %s" % name, "reference.py", "expected a function"
-                )
         known = inspect.signature(self.reference.generate_input).parameters
         self.seeded = SEED in known
         self.arguments = arguments
@@ -523,6 +518,11 @@ def examine_small(modules, case, needed=()):
     reference takes that."""
     sizes = [case]
     reference = execute(modules, "problem")
+    for name in NEEDED:
+        if not callable(getattr(reference, name, None)):
+            raise load.LoadError(
+                "it does not define %s" % name, "reference.py", "expected a function"
+            )
     while (elements_of(modules, reference, sizes[-1]) or 0) > MOST_ELEMENTS:
         smaller = halved(modules, reference, sizes[-1])
         if smaller is None:

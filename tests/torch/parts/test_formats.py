@@ -69,7 +69,8 @@ class GpuMode(unittest.TestCase):
         self.says("8 GPUs", TASK.replace("n: 8", "n: 8, world_size: 8"))
         self.says("there is no file", TASK.replace("source: reference", "source: ../other"))
         self.says("it names no reference.py", TASK.replace("name: reference", "name: other"))
-        self.says("it does not define ref_kernel", TASK, REFERENCE.replace("ref_kernel", "kernel"))
+        for name in ("ref_kernel", "generate_input"):
+            self.says("it does not define " + name, TASK, REFERENCE.replace(name, "other"))
         self.says("reference.py:1", TASK, "import nothing_of_this_name\n")
 
     def test_tolerance(self):
