@@ -93,7 +93,7 @@ def shrink(
     constants = {name: value for name, value in numbers.items() if value >= 2}
     size = _size(path, patches, options)
     current = dict(patches)
-    # unworthy: locked constants that work, and the step before which a half of them was not worth it
+    # unworthy: locked constants that work, and the step before which halving was not worth it
     locked, unworthy, steps = set(), {}, 0
     for _ in range(MOST_STEPS):
         if size is None or _cost(size, most_elements, most_flops) <= 1:

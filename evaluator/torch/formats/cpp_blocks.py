@@ -13,7 +13,10 @@ PLACE = re.compile(r"^(\w+(?:\[[^=]*?\]|(?:\.|->)\w+)+)\s*([-+*/]?)=(?!=)(.*)$",
 RANGES = re.compile(
     r"^std::(fill|generate|iota)\s*\(\s*(\w+)\.begin\(\)\s*,\s*\w+\.end\(\)\s*,(.*)\)$", re.S
 )
-LAMBDA = re.compile(r"^\s*\[[&=\w\s,]*\]\s*(?:\(\s*\))?\s*(?:mutable\s*)?\{\s*return\b(.*?);?\s*\}$", re.S)
+LAMBDA = re.compile(
+    r"^\s*\[[&=\w\s,]*\]\s*(?:\(\s*\))?\s*(?:mutable\s*)?\{\s*return\b(.*?);?\s*\}$", re.S
+)
+OVER = re.compile(r"^(?:const\s+)?[\w:<>,\s]+?[\s&*]+(\w+)\s*(?<!:):(?!:)(.*)$", re.S)
 
 
 def indented(lines):
@@ -64,9 +67,13 @@ def loop(given, body, line):
     parts = [part.strip() for _, part in split(given, ";")]
     inner = inner_of(body, line)
     if len(parts) == 1:
-        over = re.match(r"^(?:const\s+)?[\w:<>,\s]+?[\s&*]+(\w+)\s*(?<!:):(?!:)(.*)$", parts[0], re.S)
+        over = OVER.match(parts[0])
         if not over:
-            refuse("the loop over %s is not understood" % parts[0][:60], line, "write for (auto x : xs)")
+            refuse(
+                "the loop over %s is not understood" % parts[0][:60],
+                line,
+                "write for (auto x : xs)",
+            )
         name, values = over.group(1), expression(over.group(2), line)
         if name not in stored(inner):
             return ["for %s in %s:" % (name, values)] + indented(inner)
@@ -80,7 +87,11 @@ def loop(given, body, line):
     count = COUNTS.match(parts[2])
     if not (target and test and count) or test.group(1) != target or target in stored(inner):
         if any(line.strip() == "continue" for line in inner):
-            refuse("a loop with continue has no plain counter", line, "count with for (int i = a; i < b; i++)")
+            refuse(
+                "a loop with continue has no plain counter",
+                line,
+                "count with for (int i = a; i < b; i++)",
+            )
         start = ["%s = %s" % (target, check(first, line))] if target else block(parts[0], line)
         condition = expression(parts[1], line) if parts[1] else "True"
         return start + ["while %s:" % condition] + indented(inner + simple(parts[2], line))
@@ -104,7 +115,8 @@ def simple(statement, line):
         return []
     count = COUNTS.match(statement)
     if count and not count.group(7):
-        return ["%s %s= 1" % (count.group(1) or count.group(4), (count.group(2) or count.group(3))[0])]
+        sign = (count.group(2) or count.group(3))[0]
+        return ["%s %s= 1" % (count.group(1) or count.group(4), sign)]
     ranged = RANGES.match(statement)
     if ranged:
         return [over_range(*ranged.groups(), line)]
@@ -113,9 +125,10 @@ def simple(statement, line):
         left, value = check(python(place.group(1)), line), expression(place.group(3), line)
         if place.group(2):
             value = check("%s %s (%s)" % (left, place.group(2), value), line)
-        whole = left.endswith("]")
-        return ["%s = %s" % (left, value) if whole else "set_member(%s, %r, %s)" % (
-            left.rpartition(".")[0], left.rpartition(".")[2], value)]
+        if left.endswith("]"):
+            return ["%s = %s" % (left, value)]
+        owner, _, member = left.rpartition(".")
+        return ["set_member(%s, %r, %s)" % (owner, member, value)]
     found = []
     for part in declarators(statement):
         target, code, _ = declared(part)
@@ -153,7 +166,7 @@ def stored(lines):
 
 
 def changed(lines):
-    """Returns the names whose values lines change: by assignment, in place, or by a method."""
+    """Returns the names that lines assign to, or change in place, or by a method."""
     inner, aliases = set(), []
     for node in ast.walk(tree_of(lines)):
         if isinstance(node, (ast.Subscript, ast.Attribute)) and isinstance(node.ctx, ast.Store):

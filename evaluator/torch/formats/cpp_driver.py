@@ -110,7 +110,8 @@ class Driver:
             if inside or name in ("if", "for", "while"):
                 continue
             try:
-                body = cpp_blocks.lines_of(self.text[start + 1 : closing(self.text, start) - 1], line)
+                inner = self.text[start + 1 : closing(self.text, start) - 1]
+                body = cpp_blocks.lines_of(inner, line)
             except load.LoadError as fault:
                 self.faults[name] = fault
                 continue

@@ -179,16 +179,16 @@ def libtorch_div(a, b):
 def resolve(code, constants, patches=()):
     """Returns the value of an expression of constants; None for others. `patches`: other values of
     constants, and of elements of lists ("sizes[0]")."""
-    known, patches = {}, dict(patches)
+    known, patches, builtins = {}, dict(patches), {"div": libtorch_div, "int": int}
     for name, value in constants.items():
         try:
-            known[name] = eval(value, {"__builtins__": {"div": libtorch_div, "int": int}}, dict(known))
+            known[name] = eval(value, {"__builtins__": builtins}, dict(known))
         except Exception:
             continue
         known[name] = patches.get(name, known[name])
         for i in range(len(known[name]) if isinstance(known[name], list) else 0):
             known[name][i] = patches.get("%s[%d]" % (name, i), known[name][i])
     try:
-        return eval(code, {"__builtins__": {"min": min, "max": max, "int": int, "div": libtorch_div}}, known)
+        return eval(code, {"__builtins__": {"min": min, "max": max, **builtins}}, known)
     except Exception:
         return None

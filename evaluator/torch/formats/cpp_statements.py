@@ -20,7 +20,9 @@ TYPES = (
     r"std::(?:mt19937(?:_64)?|default_random_engine|\w+_distribution(?:<\w*>)?)|"
     r"void|half|__half|char)(?:\s*[*&]+)?"
 )
-RANDOM = re.compile(r"std::(mt19937|default_random_engine|(?:uniform_int|uniform_real|normal)_distribution)")
+RANDOM = re.compile(
+    r"std::(mt19937|default_random_engine|(?:uniform_int|uniform_real|normal)_distribution)"
+)
 DECLARATION = re.compile(
     r"^(?:(?:const|static|constexpr)\s+)*(%s)(?![\w:])\s*(?:const\s+)?(?=[A-Za-z_])" % TYPES
 )

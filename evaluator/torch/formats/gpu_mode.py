@@ -138,8 +138,8 @@ def nested(values, several):
 
 
 def with_signature(model_class, names):
-    """Returns a subclass whose forward takes arguments with these names. Their number may depend on
-    the size."""
+    """Returns a subclass with these names of forward's arguments. Their number may depend on the
+    size."""
     import inspect
 
     def forward(self, *given):
@@ -167,8 +167,8 @@ def bind(
     several=None,
 ):
     """Defines Model, get_inputs and kforge_solution in the problem file's namespace. `arguments`
-    returns those of generate_input, but the seed. `names`: of the parts of the data. `narrowed`: a result in another dtype than its
-    buffer gets the buffer's, as the format's comparison does."""
+    returns those of generate_input, but the seed. `names`: of the parts of the data. `narrowed`: a
+    result in another dtype than its buffer gets the buffer's, as the format's comparison does."""
     import inspect
 
     import torch

@@ -164,7 +164,7 @@ class Divided:
         )
 
     def _require_constant(self, value, path):
-        """Refuses a value whose numbers would be the same in each draw."""
+        """Refuses a value with tensors that would be the same in each draw."""
         inner = getattr(value, "__dict__", {}) if not isinstance(value, type) else {}
         holds = callable(getattr(inner, "values", None)) and any(
             isinstance(v, torch.Tensor) for v in inner.values()

@@ -17,8 +17,8 @@ import re
 
 import load
 from formats.cpp_driver import Driver
-from formats.cpp_expressions import NAME, names_in, resolve
-from formats.cpp_statements import check, refuse
+from formats.cpp_expressions import names_in, resolve
+from formats.cpp_statements import check
 from formats.raw_cuda_seed import seed_of
 
 
