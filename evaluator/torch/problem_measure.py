@@ -43,7 +43,8 @@ def dtype_name(tensor, what):
     if name is None:
         raise Unfit(
             "dtype",
-            "%s is of dtype %s, which no argument can have"
+            "%s is of dtype %s, which no argument can have; make it float8_e4m3fn, float16 or another "
+            "dtype of kforge"
             % (what, str(tensor.dtype).replace("torch.", "")),
         )
     return name

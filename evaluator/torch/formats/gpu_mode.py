@@ -539,7 +539,8 @@ def examine_small(modules, case, needed=()):
     raise load.LoadError(
         "its smallest case fails: %s" % load.words_of(failed),
         load.place_of(failed, "problem/reference.py"),
-        "generate_input and ref_kernel have to work with %s" % case,
+        "generate_input and ref_kernel have to work with %s; if they need a GPU, import the problem on a "
+        "machine with one" % case,
     ) from failed
 
 
