@@ -69,7 +69,8 @@ class Driver:
         """Reads constants and macros of the file. Opens its namespaces."""
         for found in re.finditer(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(\S.*)$", self.text, re.M):
             self.read_constant(found.group(1), python(found.group(2)))
-        self.text = re.sub(r"^[ \t]*#.*$", "", self.text, flags=re.M)
+        lines = r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*$"
+        self.text = re.sub(lines, lambda m: "\n" * m.group(0).count("\n"), self.text, flags=re.M)
         while True:
             found = re.search(r"\bnamespace\b[\w\s:]*\{", self.text)
             if not found:

@@ -587,6 +587,7 @@ class Raw(unittest.TestCase):
 
     def test_numbers_of_the_file_of_functions_and_structs(self):
         before = (
+            "#define CHECK(call) do { \\\n    if (call) { \\\n    exit(1); }\n"
             "#define COLS 3\nnamespace own { constexpr float ALPHA = 0.5f; "
             "static int64_t half_of(int64_t v) { if (v > 100) { return v; } return (v + 1) / 2; } }\n"
             "struct Sizes { int64_t rows; float by = 2.0f; };\n"
