@@ -268,7 +268,7 @@ class Driver:
         if "draw" in {kinds.get(n) for n in made.names} and {
             kinds.get(n, "local") for n in outer
         } <= {"draw", "setup", "local"}:
-            for statement in self.statements:  # what it fills is drawn, too
+            for statement in self.statements:  # its values are drawn, too
                 if statement.target in made.targets:
                     statement.kind = "draw"
             return "draw"

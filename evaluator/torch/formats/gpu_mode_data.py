@@ -22,7 +22,7 @@ STATE = ("_parameters", "_buffers", "_modules")  # of a module
 
 
 class Node:
-    """A container, and what it holds. `shell`: an empty container for build."""
+    """A container with its parts. `shell`: an empty container for build."""
 
     def __init__(self, shell, parts):
         self.shell, self.parts = shell, parts
@@ -84,7 +84,7 @@ class Divided:
         return [names[part.number] if isinstance(part, Leaf) else None for part in inner]
 
     def drop(self):
-        """Gives the memory of the leaves back. `build` needs none of them."""
+        """Gives the memory of the leaves back. `build` does not need them."""
         self.leaves = [None] * len(self.leaves)
         return self
 
