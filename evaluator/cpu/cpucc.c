@@ -95,9 +95,10 @@ static bool find_header(driver *d, kf_error *error)
                           : options->fast_math ? "fast"
                           : options->light     ? "light"
                                                : "plain";
+    const char *language = strcmp(options->standard, "gnu++20") == 0 ? "-c++20" : "";
     kf_autofree char *made = NULL, *compiled = NULL, *installed = NULL;
     if (options->precompiled &&
-        (asprintf(&made, "%s/%s/kforge_cpu.h", options->precompiled, variant) < 0 ||
+        (asprintf(&made, "%s/%s%s/kforge_cpu.h", options->precompiled, variant, language) < 0 ||
          asprintf(&compiled, "%s.gch", made) < 0))
         return kf_fail(error, KF_ERROR_MEMORY, "no memory for file names");
     if (asprintf(&installed, "%s/cpu/pch/%s/kforge_cpu.h", d->prefix, variant) < 0)
@@ -624,6 +625,7 @@ static int build(driver *d, kf_error *error)
 static int precompile(driver *d, kf_error *error)
 {
     add_flags(d, &d->compile);
+    kf_cpucc_add(&d->compile, "-I%s/cpu/include", d->prefix);
     kf_cpucc_add(&d->compile, "-x");
     kf_cpucc_add(&d->compile, "c++-header");
     kf_cpucc_add(&d->compile, "%s", d->options.files[0]);

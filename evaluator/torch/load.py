@@ -262,27 +262,47 @@ def own_modules(module):
 
 
 def parameters_of(function):
-    """Returns the names of the arguments that a method needs."""
+    """Returns the names of the arguments that a method needs: by position, and by keyword only."""
     try:
         parameters = list(inspect.signature(function).parameters.values())[1:]
     except (TypeError, ValueError):
-        return []
+        return [], []
+    needed = [p for p in parameters if p.default is inspect.Parameter.empty]
     plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return [p.name for p in parameters if p.kind in plain and p.default is inspect.Parameter.empty]
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    return [p.name for p in needed if p.kind in plain], [p.name for p in needed if p.kind is keyword]
 
 
-def template(model_class):
-    """Returns lines of Python, joined by " / ", that a file without get_inputs() can begin with."""
-    inputs = parameters_of(model_class.forward) or ["x"]
-    lines = [
-        "def get_inputs(): return [%s]  # %s; their sizes are yours"
-        % (", ".join(["torch.randn(16, 128)"] * len(inputs)), ", ".join(inputs))
-    ]
-    constants = parameters_of(model_class.__init__)
-    if constants:
+def template(model_class, namespace):
+    """Returns lines of Python, joined by " / ", that make a file without get_inputs() a problem when
+    they are appended to it."""
+    import torch
+
+    def dictionary(names, value):
+        return "{%s}" % ", ".join('"%s": %s' % (name, value) for name in names)
+
+    lines = [] if vars(namespace).get("torch") is torch else ["import torch"]
+    inputs, keywords = parameters_of(model_class.forward)
+    inputs = inputs if inputs or keywords else ["x"]
+    drawn = "torch.randn(16, 128)"
+    lines.append(
+        "def get_inputs(): return %s  # %s; their sizes are yours"
+        % (
+            dictionary(inputs + keywords, drawn)
+            if keywords
+            else "[%s]" % ", ".join([drawn] * len(inputs)),
+            ", ".join(inputs + keywords),
+        )
+    )
+    constants, keywords = parameters_of(model_class.__init__)
+    if constants or keywords:
+        plain = "[%s]" % ", ".join(["128"] * len(constants))
         lines.append(
-            "def get_init_inputs(): return [%s]  # %s"
-            % (", ".join(["128"] * len(constants)), ", ".join(constants))
+            "def get_init_inputs(): return %s  # %s"
+            % (
+                "[%s, %s]" % (plain, dictionary(keywords, "128")) if keywords else plain,
+                ", ".join(constants + keywords),
+            )
         )
     return " / ".join(lines)
 
@@ -377,7 +397,7 @@ class Problem:
             raise LoadError(
                 "it does not define %s()" % function_name,
                 self.name,
-                "append it: " + template(self.model_class)
+                "append it: " + template(self.model_class, self.module)
                 if function is None and function_name == "get_inputs"
                 else "expected a function that returns a list",
             )

@@ -19,17 +19,54 @@ FACTORIES = "rand randn randint randperm zeros ones full empty arange linspace e
 
 
 class Storageless:
-    """While active, factories make tensors without storage."""
+    """While active, factories and torch.distributions make tensors without storage. They stay that
+    on the way to another device."""
 
     def __enter__(self):
-        self.originals = {name: getattr(torch, name) for name in FACTORIES}
-        for name, original in self.originals.items():
-            setattr(torch, name, self._redirected(original))
+        self.originals = []
+        for name in FACTORIES:
+            self._replace(torch, name, self._redirected)
+        kinds = [torch.distributions.Distribution]
+        for kind in kinds:
+            kinds += [k for k in kind.__subclasses__() if k not in kinds]
+            for name in ("sample", "rsample"):
+                if name in vars(kind):
+                    self._replace(kind, name, self._sampled)
+        for name in ("to", "cpu", "cuda"):
+            self._replace(torch.Tensor, name, self._staying)
         return self
 
     def __exit__(self, *_):
-        for name, original in self.originals.items():
-            setattr(torch, name, original)
+        for owner, name, original in reversed(self.originals):
+            setattr(owner, name, original)
+
+    def _replace(self, owner, name, by):
+        self.originals.append((owner, name, getattr(owner, name)))
+        setattr(owner, name, by(getattr(owner, name)))
+
+    @staticmethod
+    def _staying(original):
+        @functools.wraps(original)
+        def move(self, *args, **kwargs):
+            if self.device.type != "meta":
+                return original(self, *args, **kwargs)
+            dtypes = [a.dtype if isinstance(a, torch.Tensor) else a for a in args]
+            dtypes = [a for a in dtypes + [kwargs.get("dtype")] if isinstance(a, torch.dtype)]
+            return torch.empty_like(self, dtype=dtypes[0]) if dtypes else self
+
+        return move
+
+    @staticmethod
+    def _sampled(original):
+        """A distribution's own tensors have storage: it reads them."""
+
+        @functools.wraps(original)
+        def sample(self, sample_shape=()):
+            one = original(self)
+            shape = tuple(sample_shape) + tuple(one.shape)
+            return torch.empty(shape, dtype=one.dtype, device="meta")
+
+        return sample
 
     @staticmethod
     def _redirected(original):

@@ -21,6 +21,7 @@ PLAIN = 0.05
 UNSTABLE = 0.02  # more of the output than this may no rounding decide
 ROUNDING_DRAWS = 4  # in which that is looked at
 STRUCTURES = ("equal", "clusters")
+MOST_ALONE = 16  # inputs that are tried as the only varied one
 # Calls with equal inputs, within these seconds: state may change at each, or at some of them.
 CALLS, AGAIN_SECONDS = 40, 0.5
 VARIATIONS = ("scale_up", "scale_down", "offset", "outlier", "cancellation")
@@ -42,7 +43,8 @@ def dtype_name(tensor, what):
     if name is None:
         raise Unfit(
             "dtype",
-            "%s is of dtype %s, which no argument can have"
+            "%s is of dtype %s, which no argument can have; make it float8_e4m3fn, float16 or another "
+            "dtype of kforge"
             % (what, str(tensor.dtype).replace("torch.", "")),
         )
     return name
@@ -498,7 +500,7 @@ def drop_state_without_influence(args, inputs, outputs):
 
 def choose_variations(args, inputs):
     """Decides for each floating-point input if the judge may vary it: the output has to stay
-    finite. Tries all at once, then each alone."""
+    finite. Tries all at once, then the first ones alone."""
     before = args.keep_state()
     generator = torch.Generator().manual_seed(6)
     candidates = [
@@ -524,14 +526,20 @@ def choose_variations(args, inputs):
     choose_structures(args, inputs)
     if not candidates or stays_finite(candidates):
         return
-    alone = [i for i in candidates if len(candidates) > 1 and stays_finite([i])]
+    tried = candidates[:MOST_ALONE] if len(candidates) > 1 else []
+    alone = [i for i in tried if stays_finite([i])]
     good = alone if len(alone) < 2 or stays_finite(alone) else alone[:1]
-    for i in candidates:
-        if i not in good:
-            args.specs[i]["vary"] = False
-            args.notes.append(
-                "input %s: not varied, the output would not stay finite" % args.names[i]
-            )
+    others = [i for i in candidates if i not in good]
+    for i in others:
+        args.specs[i]["vary"] = False
+    names = [args.names[i] for i in others[:6]]
+    if len(others) > 6:
+        names.append("… %d in all" % len(others))
+    if others:
+        args.notes.append(
+            "%s %s: not varied, the output would not stay finite"
+            % ("input" if len(others) == 1 else "inputs", ", ".join(names))
+        )
 
 
 def choose_structures(args, inputs):

@@ -93,7 +93,8 @@ def shrink(
     constants = {name: value for name, value in numbers.items() if value >= 2}
     size = _size(path, patches, options)
     current = dict(patches)
-    locked = set()
+    # unworthy: locked constants that work, and the step before which halving was not worth it
+    locked, unworthy, steps = set(), {}, 0
     for _ in range(MOST_STEPS):
         if size is None or _cost(size, most_elements, most_flops) <= 1:
             break
@@ -101,12 +102,18 @@ def shrink(
             (n for n in constants if n not in locked and constants[n] >= 2),
             key=lambda n: -constants[n],
         )
-        if not names:
-            break
+        if not names:  # The share of the unworthy ones has grown since.
+            again = {n for n, step in unworthy.items() if step < steps}
+            if not again:
+                break
+            locked -= again
+            unworthy = {n: step for n, step in unworthy.items() if n not in again}
+            continue
         found = None
         # A call that takes too long says nothing of by how much.
         parts = 8 if size.slow and constants[names[0]] >= 64 else 2
         for name in names:
+            works = False
             partners = [n for n in names if n != name and constants[n] == constants[name]]
             for group in (
                 [[name]]
@@ -122,15 +129,19 @@ def shrink(
                     and list(smaller.state) != list(size.state)
                 ):
                     continue
+                works = works or smaller is not None
                 if smaller is not None and _is_better(smaller, size, most_elements, most_flops):
                     found = (group, trial, smaller)
                     break
             if found:
                 break
             locked.add(name)
+            if works:
+                unworthy[name] = steps
         if not found:
-            break
+            continue
         group, current, size = found
+        steps += 1
         for name in group:
             constants[name] = current[name]
     if size is not None and size.outputs is None:

@@ -17,8 +17,8 @@ python=$(torch_python) || exit 1
 cp -r "$formats/gpu_mode" checkout
 printf 'A licence of its own\n\nConditions.\n' >checkout/LICENSE
 expect 0 import gpu-mode checkout -o gpu --json
-json '[(p["task"], p["status"]) for p in o["problems"]] == [("chunks", "made"), ("in_place", "made"), ("own_check", "made"), ("scaled_sum", "made")]'
-json '["inputs: own generator" in p["notes"] for p in o["problems"]] == [True, False, False, False]'
+json '[(p["task"], p["status"]) for p in o["problems"]] == [("cache", "made"), ("chunks", "made"), ("in_place", "made"), ("own_check", "made"), ("scaled_sum", "made")]'
+json '["inputs: own generator" in p["notes"] for p in o["problems"]] == [False, True, False, False, False]'
 expect 0 task show gpu/scaled_sum --json
 json 'o["task"]["license"] == "A licence of its own" and o["task"]["origin"]["suite"] == "gpu-mode"'
 json 'o["task"]["torch"]["inputs"] == ["a", "b"] and o["task"]["torch"]["sizes"] == ["rows", "columns"]'
@@ -32,6 +32,14 @@ verdict() { # FILE STATUS [WORDS]
     json '[r["verdict"]["status"] for r in o["results"] if r["file"].endswith("'"$1"'") and "'"${3:-}"'" in r["verdict"]["message"]] == ["'"$2"'"]'
 }
 expect 0 eval gpu/in_place checkout/in_place/submission.py --device cpu --check-only --no-keep
+# Weights in a dataclass and the cache of a module are arguments. Each call gets a cache of its own.
+expect 0 task show gpu/cache --json
+json 'o["task"]["torch"]["inputs"] == ["layer_weight", "given_x", "cache_data"]'
+json '{a["name"]: a.get("value") for a in o["task"]["arguments"] if a["kind"] == "scalar"}["cache_filled"] == "filled"'
+sed 's/, cache.data$/, torch.zeros_like(cache.data)/' checkout/cache/submission.py >no_cache.py
+judge cache checkout/cache/submission.py no_cache.py
+verdict submission.py correct
+verdict no_cache.py wrong_result
 # Results that the problem's own check accepts are right, and no others.
 sed 's/-x.norm/-1.001 * x.norm/' checkout/own_check/submission.py >longer.py
 judge own_check --no-kernelbench checkout/own_check/submission.py longer.py
@@ -151,7 +159,7 @@ refused() { # FORMAT FOLDER WORDS
     json "o['problems'][0]['status'] == 'failed' and o['problems'][0]['rule'] == 'file' and '$3' in o['problems'][0]['reason']"
 }
 faulty() { # FILE OLD NEW: a copy of the problem with one change
-    rm -rf faulty && mkdir faulty && cp -r checkout/. faulty && rm -rf faulty/in_place faulty/own_check faulty/chunks
+    rm -rf faulty && mkdir faulty && cp -r checkout/. faulty && rm -rf faulty/{cache,in_place,own_check,chunks}
     sed -i "s|$2|$3|" "faulty/scaled_sum/$1"
 }
 faulty task.yml '^tests:' 'tests: ['

@@ -87,6 +87,18 @@ if [ "$made" -lt 5 ] || [ "$made" -gt 30 ]; then
 fi
 rm -rf kept functions plain.o plain.cpp
 
+# A header for C++20 is taken for C++20 alone. It has the device's own assert.
+mkdir -p made/light-c++20
+printf '#define KFORGE_CPU_LIGHT\n#include "%s/lib/kforge/cpu/include/kforge_cpu.h"\n' "$(cd "$(dirname "$compiler")/.." && pwd)" >made/light-c++20/kforge_cpu.h
+expect 0 '' "$compiler" --precompile --light -std=c++20 -o made/light-c++20/kforge_cpu.h.gch made/light-c++20/kforge_cpu.h
+echo '__global__ void k(int n) { assert(n); } extern "C" void f(int n) { k<<<1, 1>>>(n); }' >asserts.cu
+expect 0 '' "$compiler" --light -std=c++20 --precompiled made --keep kept -o good.so asserts.cu
+grep -q 'pch_preprocess "./made/light-c++20/kforge_cpu.h.gch"' kept/0.ii || { echo "FAILED: no header for C++20"; failures=$((failures + 1)); }
+grep -q kfcpu_assert_failed good.so || { echo "FAILED: another assert"; failures=$((failures + 1)); }
+expect 0 '' "$compiler" --light --precompiled made --keep kept -o good.so asserts.cu
+grep -q 'made/light-c++20' kept/0.ii && { echo "FAILED: C++17 took the header for C++20"; failures=$((failures + 1)); }
+rm -rf kept made asserts.cu
+
 # Nothing but the output is left behind, and TMPDIR is the only place for temporary files.
 mkdir temporary
 rm -f output good.so

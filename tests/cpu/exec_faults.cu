@@ -1,5 +1,10 @@
 // What ends a launch: deadlock, assertion, trap, bad geometry. The error is reported once, and the next launch works.
 #undef NDEBUG
+// Without an #include, as CUDA's own headers have it.
+__global__ void asserts_at_once(int n)
+{
+    assert(n != (int)threadIdx.x);
+}
 #include "exec_check.h"
 #include <assert.h>
 #include <string.h>
@@ -17,6 +22,15 @@ __global__ void never(int *out)
 __global__ void asserts(int n)
 {
     assert(n == (int)threadIdx.x);
+}
+// Libraries declare the C library's function themselves, and call it from macros of their own.
+extern "C" __host__ __device__ void __assert_fail(const char *expression, const char *file,
+                                                  unsigned int line, const char *function) noexcept;
+#define KERNEL_ASSERT(condition) \
+    ((condition) ? (void)0 : __assert_fail(#condition, __FILE__, (unsigned)__LINE__, __func__))
+__global__ void asserts_itself(int n)
+{
+    KERNEL_ASSERT(n > (int)threadIdx.x);
 }
 __global__ void traps()
 {
@@ -59,6 +73,10 @@ int main()
     check_recovers(cudaErrorLaunchFailure, "never", "deadlock");
     asserts<<<4, 32>>>(3);
     check_recovers(cudaErrorAssert, "asserts", "n == (int)threadIdx.x");
+    asserts_at_once<<<4, 32>>>(3);
+    check_recovers(cudaErrorAssert, "asserts_at_once", "n != (int)threadIdx.x");
+    asserts_itself<<<4, 32>>>(3);
+    check_recovers(cudaErrorAssert, "asserts_itself", "n > (int)threadIdx.x");
     traps<<<10, 32>>>();
     check_recovers(cudaErrorLaunchFailure, "traps, block (7,0,0), thread (5,0,0)", "__trap");
     wrong_mask<<<1, 32>>>(memory<int>(64));

@@ -862,7 +862,7 @@ static void the_shim_calls_the_entry(void **state)
 }
 
 /* Builds axpy's baseline with headers and shims from that cache. */
-static void build_with(const char *cache, char hash[KF_HASH_HEX])
+static void build_with(const char *cache, const char *flag, char hash[KF_HASH_HEX])
 {
     kf_error error = {0};
     kf_build result;
@@ -876,6 +876,7 @@ static void build_with(const char *cache, char hash[KF_HASH_HEX])
                                 .source = file->text,
                                 .size = file->size,
                                 .name = "candidate.cu",
+                                .flags = (const char *[]){flag, NULL},
                                 .seconds = 60,
                                 .directory = directory};
     if (!device->operations->build(device, &request, &result, &error)) fail_msg("%s", error.text);
@@ -885,6 +886,23 @@ static void build_with(const char *cache, char hash[KF_HASH_HEX])
     kf_directory_remove(directory, NULL);
     device->operations->free(device);
     kf_parallel_free(parallel);
+}
+
+static void cxx20_has_a_header_of_its_own(void **state)
+{
+    (void)state;
+    char hash[KF_HASH_HEX];
+    kf_autofree char *cache = kf_directory_temporary("kforge-test", NULL);
+    kf_autofree char *pattern = kf_path_join(cache, "headers/*/*-c++20/kforge_cpu.h.gch");
+    glob_t found;
+    assert_non_null(pattern);
+    build_with(cache, "-std=c++17", hash);
+    assert_int_equal(glob(pattern, 0, NULL, &found), GLOB_NOMATCH);
+    build_with(cache, "-std=c++20", hash);
+    assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+    assert_int_equal(found.gl_pathc, 1);
+    globfree(&found);
+    kf_directory_remove(cache, NULL);
 }
 
 /* Returns the time of the only shim in the cache. */
@@ -906,10 +924,10 @@ static void a_shim_is_compiled_once(void **state)
     char without[KF_HASH_HEX], first[KF_HASH_HEX], second[KF_HASH_HEX];
     kf_autofree char *cache = kf_directory_temporary("kforge-test", NULL);
     assert_non_null(cache);
-    build_with(NULL, without);
-    build_with(cache, first);
+    build_with(NULL, NULL, without);
+    build_with(cache, NULL, first);
     const struct timespec made = shim_time(cache);
-    build_with(cache, second);
+    build_with(cache, NULL, second);
     const struct timespec later = shim_time(cache);
     assert_memory_equal(&later, &made, sizeof made);
     assert_string_equal(first, without);
@@ -925,8 +943,8 @@ static void a_shim_is_compiled_after_a_failure(void **state)
     kf_autofree char *cache = kf_directory_temporary("kforge-test", NULL);
     kf_autofree char *file = cache ? kf_path_join(cache, "file") : NULL;
     assert_true(file && kf_file_write(file, "", 0, NULL));
-    build_with(file, without);
-    build_with(cache, with);
+    build_with(file, NULL, without);
+    build_with(cache, NULL, with);
     shim_time(cache);
     assert_string_equal(with, without);
     kf_directory_remove(cache, NULL);
@@ -991,6 +1009,7 @@ int test_program(void)
         cmocka_unit_test(candidates_get_new_memory),
         cmocka_unit_test(the_shim_calls_the_entry),
         cmocka_unit_test(a_shim_is_compiled_once),
+        cmocka_unit_test(cxx20_has_a_header_of_its_own),
         cmocka_unit_test(a_shim_is_compiled_after_a_failure),
         cmocka_unit_test(too_large_a_problem_is_refused),
         cmocka_unit_test(damaged_binaries_are_refused),

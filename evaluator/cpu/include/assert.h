@@ -17,5 +17,14 @@
 #define KFCPU_ASSERT
 extern "C" __attribute__((visibility("default"), noreturn, cold)) void kfcpu_assert_failed(
     unsigned thread, const char *expression, const char *file, int line, const char *function);
+// The C library's function. Programs also declare and call it themselves.
+extern "C" {
+static inline __attribute__((noreturn, cold)) void __assert_fail(const char *expression,
+                                                                 const char *file, unsigned line,
+                                                                 const char *function) noexcept
+{
+    kfcpu_assert_failed(kfcpu::thread_number, expression, file, (int)line, function);
+}
+}
 #endif
 #endif

@@ -100,6 +100,18 @@ static kf_header_variant header_variant(const kf_build_request *request)
     return uses_cuda_alone(request->source) ? KF_HEADER_LIGHT : KF_HEADER_PLAIN;
 }
 
+/* True if the last flag about the language asks for C++20. */
+static bool is_cxx20(const kf_build_request *request)
+{
+    bool found = false;
+    for (const char *const *flag = request->flags; flag && *flag; flag++) {
+        const char *value = strstr(*flag, "-std=");
+        if (value && value - *flag <= 1)
+            found = strcmp(value, "-std=c++20") == 0 || strcmp(value, "-std=gnu++20") == 0;
+    }
+    return found;
+}
+
 /* Puts the compiled shim into the build's folder. False: it has to be compiled. */
 static bool place_shim(const kf_build_request *request, const char *shim)
 {
@@ -133,7 +145,7 @@ static bool build_once(const void *device, const kf_build_request *request, kf_b
     /* Before the candidate's own flags, which may ask for another level. The header fits both. */
     if (request->untimed) argv[argc++] = "-O1";
     kf_header_variant variant = header_variant(request);
-    kf_autofree char *headers = kf_precompiled_header(request->cache, variant);
+    kf_autofree char *headers = kf_precompiled_header(request->cache, variant, is_cxx20(request));
     if (variant == KF_HEADER_LIGHT) argv[argc++] = "--light";
     if (headers) {
         argv[argc++] = "--precompiled";

@@ -157,13 +157,13 @@ static bool compile(const char *folder, const char *argv[])
     return outcome->end == KF_END_EXITED && outcome->status == 0;
 }
 
-/* Makes FOLDER/VARIANT/kforge_cpu.h, which includes the installation's, and compiles it. */
-static bool make_header(const char *folder, kf_header_variant variant, const char *header)
+/* Makes PLACE/kforge_cpu.h, which includes the installation's, and compiles it. */
+static bool make_header(const char *place, kf_header_variant variant, bool cxx20,
+                        const char *header)
 {
     static const char new_name[] = NAME ".new";
-    kf_autofree char *place = kf_path_join(folder, variants[variant].name);
-    kf_autofree char *text = place ? kf_path_join(place, NAME) : NULL;
-    kf_autofree char *result = place ? kf_path_join(place, new_name) : NULL;
+    kf_autofree char *text = kf_path_join(place, NAME);
+    kf_autofree char *result = kf_path_join(place, new_name);
     kf_autobuffer line = {0};
     if (!text || !result || !kf_directory_make_private(place, NULL)) return false;
     if (variant == KF_HEADER_LIGHT) kf_buffer_string(&line, "#define KFORGE_CPU_LIGHT\n");
@@ -171,7 +171,10 @@ static bool make_header(const char *folder, kf_header_variant variant, const cha
     if (line.failed || !kf_file_write(text, line.data, line.size, NULL)) return false;
     /* Left by a process that was killed. */
     unlink(result);
-    const char *argv[] = {NULL, "--precompile", "-o", new_name, NAME, variants[variant].flag, NULL};
+    const char *argv[8] = {NULL, "--precompile", "-o", new_name, NAME};
+    int argc = 5;
+    if (variants[variant].flag) argv[argc++] = variants[variant].flag;
+    if (cxx20) argv[argc++] = "-std=c++20";
     if (compile(place, argv) && rename(result, header) == 0) return true;
     unlink(result);
     return false;
@@ -194,8 +197,8 @@ static void remove_unused(const char *headers)
 }
 
 /* Makes the header under the folder's lock, unless another process has made it meanwhile. */
-static bool make_once(const char *headers, const char *folder, kf_header_variant variant,
-                      const char *header)
+static bool make_once(const char *headers, const char *folder, const char *place,
+                      kf_header_variant variant, bool cxx20, const char *header)
 {
     if (!kf_directory_make_private(headers, NULL)) return false;
     if (mkdir(folder, 0700) != 0 && errno != EEXIST) return false;
@@ -204,7 +207,7 @@ static bool make_once(const char *headers, const char *folder, kf_header_variant
     if (lock < 0) return false;
     if (is_made(folder, header)) return true;
     remove_unused(headers);
-    return make_header(folder, variant, header);
+    return make_header(place, variant, cxx20, header);
 }
 
 /* True for a build folder, which makes its headers with its programs. */
@@ -216,20 +219,21 @@ static bool is_installed(kf_header_variant variant)
     return own && access(own, R_OK) == 0;
 }
 
-char *kf_precompiled_header(const char *cache, kf_header_variant variant)
+char *kf_precompiled_header(const char *cache, kf_header_variant variant, bool cxx20)
 {
-    kf_autofree char *headers = NULL, *folder = NULL, *header = NULL;
-    if (!cache || is_installed(variant) ||
+    kf_autofree char *headers = NULL, *folder = NULL, *place = NULL, *header = NULL;
+    if (!cache || (!cxx20 && is_installed(variant)) ||
         __atomic_load_n(&failures[variant], __ATOMIC_RELAXED) >= MOST_FAILURES)
         return NULL;
     pthread_once(&once, find_key);
     headers = key[0] ? kf_path_join(cache, "headers") : NULL;
     folder = headers ? kf_path_join(headers, key) : NULL;
-    if (!folder || asprintf(&header, "%s/%s/" NAME ".gch", folder, variants[variant].name) < 0) {
-        header = NULL;
-        return NULL;
-    }
-    if (is_made(folder, header) || make_once(headers, folder, variant, header)) {
+    char name[40];
+    snprintf(name, sizeof name, "%s%s", variants[variant].name, cxx20 ? "-c++20" : "");
+    place = folder ? kf_path_join(folder, name) : NULL;
+    header = place ? kf_path_join(place, NAME ".gch") : NULL;
+    if (!header) return NULL;
+    if (is_made(folder, header) || make_once(headers, folder, place, variant, cxx20, header)) {
         __atomic_store_n(&failures[variant], 0, __ATOMIC_RELAXED);
         return kf_steal(&folder);
     }

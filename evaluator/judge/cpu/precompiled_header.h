@@ -8,6 +8,7 @@
 #ifndef KFORGE_PRECOMPILED_HEADER_H
 #define KFORGE_PRECOMPILED_HEADER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* The sets of flags, or of headers, that kforge-cpucc has a header for. */
@@ -21,10 +22,10 @@ typedef enum kf_header_variant {
 } kf_header_variant;
 
 /* Returns the folder for kforge-cpucc --precompiled, malloc'd, and makes the header in it where it
- * is missing. Processes and threads that need the same header wait for the first of them. NULL:
- * build without, because the installation has its own, `cache` is NULL, or the header cannot be
- * made. */
-char *kf_precompiled_header(const char *cache, kf_header_variant variant);
+ * is missing. `cxx20`: for -std=c++20, which no build folder has. Processes and threads that need
+ * the same header wait for the first of them. NULL: build without, because the installation has its
+ * own, `cache` is NULL, or the header cannot be made. */
+char *kf_precompiled_header(const char *cache, kf_header_variant variant, bool cxx20);
 
 /* Returns the object of a shim, malloc'd, from CACHE/headers/KEY/shims. Compiles it where it is
  * missing, in a jail without a candidate. NULL: compile the text with the candidate. */

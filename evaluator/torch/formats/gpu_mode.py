@@ -7,9 +7,10 @@ that these import. A solution is a file submission.py with custom_kernel(data).
 of a test, and a call of `bind` at the end. `bind` also runs in the runners. It makes the module
 Model around ref_kernel, and gives solutions the same arguments.
 
-`data` is a tensor, or a tuple, list or dict. A *buffer* is a tensor of it that the reference writes
-or ignores, and that has no influence on the result: room for the output. Buffers are no arguments
-of the task. Each call gets new ones. Tensors that the reference changes are copied for each call.
+`data` is divided into tensors and numbers (gpu_mode_data.py). A *buffer* is a tensor of it that the
+reference writes or ignores, and that has no influence on the result: room for the output. Buffers
+are no arguments of the task. Each call gets new ones. Tensors that the reference changes are copied
+for each call. Both are known by their paths, since the number of tensors may depend on the size.
 
 check_implementation(data, output) becomes the task's own check, which the oracle's runner calls
 about results that differ from the reference's. It is left out if it refuses the reference's result,
@@ -23,6 +24,7 @@ import sys
 import types
 
 import load
+from formats.gpu_mode_data import Divided, tensors_of
 
 SUITE = "gpu-mode"
 NEEDED = ("generate_input", "ref_kernel")
@@ -31,6 +33,7 @@ SEED = "seed"
 # the seed to its numbers, and float32 has to hold the sum.
 LEAST_SEEDS = 1 << 14
 FURTHER_CASES = 2
+MOST_ELEMENTS = 1 << 18  # of the data that is examined
 
 
 # ---- in the runners ------------------------------------------------------------------------------
@@ -56,13 +59,24 @@ def execute(files, name):
 
 
 class Caller:
-    """Calls ref_kernel or custom_kernel with `data` as the format has it."""
+    """Calls ref_kernel or custom_kernel with `data` as the format has it. `buffers`, `changed`,
+    `results`: paths. `parts`: the names of the parts of `data`."""
 
-    def __init__(self, made, buffers, changed, results):
-        self.kind = type(made)
-        parts = list(made) if isinstance(made, (tuple, list)) else [made]
-        self.buffers = {i: (parts[i].shape, parts[i].dtype) for i in buffers}
-        self.count, self.changed, self.results = len(parts), changed, results
+    def __init__(self, made, parts, buffers, changed, results, own):
+        divided = Divided(made, own)
+        self.own = own
+        self.buffers = {
+            i: (divided.leaves[i].shape, divided.leaves[i].dtype)
+            for i, path in enumerate(divided.paths)
+            if path in buffers
+        }
+        self.paths = divided.paths
+        self.given = [i for i in range(len(self.paths)) if i not in self.buffers]
+        self.changed = [i for i in self.given if self.paths[i] in changed]
+        self.results = results
+        names = divided.names(parts)
+        self.names = [names[i] for i in self.given]
+        self.divided = divided.drop()
 
     def buffer(self, number, device):
         import torch
@@ -74,14 +88,13 @@ class Caller:
 
     def data(self, given):
         """Returns `data` with new buffers, and copies of what the reference changes."""
-        device = next((v.device for v in tensors(given)), None)
-        rest = iter(given)
-        parts = [
-            self.buffer(i, device) if i in self.buffers else next(rest) for i in range(self.count)
-        ]
-        for i in self.changed:
-            parts[i] = copied(parts[i])
-        return self.kind(parts) if self.kind in (tuple, list) else parts[0]
+        device = next((v.device for v in given if hasattr(v, "device")), None)
+        leaves = [None] * len(self.paths)
+        for i, value in zip(self.given, given):
+            leaves[i] = value.clone() if i in self.changed else value
+        for i in self.buffers:
+            leaves[i] = self.buffer(i, device)
+        return self.divided.build(leaves)
 
     def narrow(self, result):
         """Returns a result in the dtype of its buffer; an oracle's stays as it is."""
@@ -93,16 +106,17 @@ class Caller:
 
     def __call__(self, function, given):
         data = self.data(given)
-        result = function(data)
+        result = tensors_of(function(data), self.own)
         if result is None and self.results:
-            flat = list(tensors(data))
-            result = [flat[i] for i in self.results]
+            after = Divided(data, self.own)
+            found = dict(zip(after.paths, after.leaves))
+            result = [found[path] for path in self.results]
             return result[0] if len(result) == 1 else tuple(result)
         return result
 
 
 def tensors(value):
-    """Yields all tensors of a nested value."""
+    """Yields all tensors of a result."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, (tuple, list)):
@@ -110,14 +124,6 @@ def tensors(value):
             yield from tensors(part)
     elif hasattr(value, "dtype"):
         yield value
-
-
-def copied(value):
-    if isinstance(value, dict):
-        return {key: copied(part) for key, part in value.items()}
-    if isinstance(value, (tuple, list)):
-        return type(value)(copied(part) for part in value)
-    return value.clone() if hasattr(value, "clone") else value
 
 
 def accepts(check, data, output):
@@ -129,6 +135,22 @@ def accepts(check, data, output):
 def nested(values, several):
     """Returns results as the reference returns them. `several`: the name of its container."""
     return values[0] if several is None else (tuple if several == "tuple" else list)(values)
+
+
+def with_signature(model_class, names):
+    """Returns a subclass with these names of forward's arguments. Their number may depend on the
+    size."""
+    import inspect
+
+    def forward(self, *given):
+        return model_class.forward(self, *given)
+
+    parameter = inspect.Parameter
+    forward.__signature__ = inspect.Signature(
+        [parameter("self", parameter.POSITIONAL_OR_KEYWORD)]
+        + [parameter(name, parameter.POSITIONAL_OR_KEYWORD) for name in names]
+    )
+    return type(model_class.__name__, (model_class,), {"forward": forward})
 
 
 def bind(
@@ -145,8 +167,8 @@ def bind(
     several=None,
 ):
     """Defines Model, get_inputs and kforge_solution in the problem file's namespace. `arguments`
-    returns those of generate_input, but the seed. `narrowed`: a result in another dtype than its
-    buffer gets the buffer's, as the format's comparison does."""
+    returns those of generate_input, but the seed. `names`: of the parts of the data. `narrowed`: a
+    result in another dtype than its buffer gets the buffer's, as the format's comparison does."""
     import inspect
 
     import torch
@@ -161,26 +183,24 @@ def bind(
             given[SEED] = random.randrange(seeds)
         return reference.generate_input(**given)
 
+    def called(made):
+        return Caller(made, names, buffers, changed, results, tuple(files))
+
     def get_inputs():
-        made = generate()
-        parts = list(made) if isinstance(made, (tuple, list)) else [made]
-        return [part for i, part in enumerate(parts) if i not in buffers]
+        divided = Divided(generate(), tuple(files))
+        return [v for path, v in zip(divided.paths, divided.leaves) if path not in buffers]
 
     def module_of(function, narrows=False):
         class Model(torch.nn.Module):
             def __init__(self):
                 super().__init__()
-                self.call = Caller(generate(), buffers, changed, results)
+                self.call = called(generate())
+                self.__class__ = with_signature(Model, self.call.names)
 
             def forward(self, *given):
                 result = self.call(function, given)
                 return self.call.narrow(result) if narrows else result
 
-        parameter = inspect.Parameter
-        Model.forward.__signature__ = inspect.Signature(
-            [parameter("self", parameter.POSITIONAL_OR_KEYWORD)]
-            + [parameter(name, parameter.POSITIONAL_OR_KEYWORD) for name in names]
-        )
         Model.__doc__ = inspect.getdoc(reference.ref_kernel)
         return Model
 
@@ -190,7 +210,7 @@ def bind(
         """Draws inputs once for each size, since only their shapes and types matter."""
         size = repr(arguments())
         if size not in callers:
-            callers[size] = Caller(generate(), buffers, changed, results)
+            callers[size] = called(generate())
         return callers[size]
 
     def own_check(given, outputs):
@@ -356,47 +376,54 @@ def tolerance_of(text):
 
 
 class Examined:
-    """What one call of the reference shows about the parts of `data`. `needed`: parts that have
-    influence at another size."""
+    """What one call of the reference shows about the leaves of `data`. `needed`: paths of leaves
+    that have influence at another size."""
 
     def __init__(self, modules, arguments, needed=()):
-        import torch
-
-        self.torch = torch
-        self.reference = execute(modules, "problem")
-        for name in NEEDED:
-            if not callable(getattr(self.reference, name, None)):
-                raise load.LoadError(
-                    "it does not define %s" % name, "reference.py", "expected a function"
-                )
         import inspect
 
+        import torch
+
+        self.torch, self.own = torch, tuple(modules)
+        self.reference = execute(modules, "problem")
         known = inspect.signature(self.reference.generate_input).parameters
         self.seeded = SEED in known
-        extra = {SEED: 1234} if self.seeded else {}
-        data = self.reference.generate_input(**arguments, **extra)
+        self.arguments = arguments
+        data = self.draw(1234)
         self.whole = not isinstance(data, (tuple, list))
-        self.kind = type(data)
-        self.parts = [data] if self.whole else list(data)
-        before = copied(self.parts)
-        result = self.call(self.parts)
-        after, expected = self.parts, self.values(result, self.parts)
-        self.parts = before
-        self.changed = [i for i, p in enumerate(before) if not same(p, after[i], torch)]
-        self.buffers = [
+        self.count = 1 if self.whole else len(data)
+        self.divided = Divided(data, self.own)
+        self.paths, after = self.divided.paths, self.divided.leaves
+        self.leaves = [copied(leaf) for leaf in after]
+        result = tensors_of(self.call(data), self.own)
+        written = Divided(data, self.own)
+        written = dict(zip(written.paths, written.leaves))
+        expected = self.values(result, written)
+        changed = [
+            i for i, leaf in enumerate(self.leaves)
+            if not same(leaf, after[i], torch)
+            or not same(leaf, written.get(self.paths[i], leaf), torch)
+        ]
+        buffers = [
             i
-            for i, part in enumerate(before)
-            if isinstance(part, torch.Tensor)
-            and not self.whole
-            and i not in needed
+            for i, leaf in enumerate(self.leaves)
+            if isinstance(leaf, torch.Tensor)
+            and self.paths[i]
+            and self.paths[i] not in needed
             and self.ignores(i, expected)
         ]
-        self.unwritten = [i for i in self.buffers if i not in self.changed]
-        flat = list(zip(tensors(before), tensors(after)))
+        self.buffers = [self.paths[i] for i in buffers]
+        self.unwritten = [self.paths[i] for i in buffers if i not in changed]
         # of a reference that returns nothing: which tensors of `data` are its results
-        self.results = [i for i, (a, b) in enumerate(flat) if not same(a, b, torch)]
-        self.results = self.results if result is None else []
-        own = [before[i] for i in self.buffers]
+        self.results = [
+            self.paths[i] for i in changed if isinstance(self.leaves[i], torch.Tensor)
+        ] if result is None else []
+        self.changed = [
+            self.paths[i]
+            for i in changed
+            if i not in buffers and isinstance(self.leaves[i], torch.Tensor)
+        ]
+        own = [self.leaves[i] for i in buffers]
         self.narrowed = (
             len(own) == len(expected) == 1
             and isinstance(result, torch.Tensor)
@@ -404,29 +431,29 @@ class Examined:
             and own[0].dtype != expected[0].dtype
             and own[0].is_floating_point()
         )
-        self.changed = [i for i in self.changed if i not in self.buffers]
         self.several = next((k.__name__ for k in (tuple, list) if isinstance(result, k)), None)
-        self.checks, self.why_not = self.look_at_check(result, arguments)
+        self.checks, self.why_not = self.look_at_check(result)
 
-    def look_at_check(self, result, arguments):
+    def draw(self, seed):
+        """Returns the data of the examined size."""
+        return self.reference.generate_input(
+            **self.arguments, **({SEED: seed} if self.seeded else {})
+        )
+
+    def look_at_check(self, result):
         """Returns (true if the problem's own check decides, and the reason if it cannot)."""
         check = getattr(self.reference, "check_implementation", None)
         flat = [] if result is None else list(tensors(result))
         if not callable(check) or not flat:
             return False, ""
-        if any(isinstance(part, (dict, list, tuple)) for part in self.parts):
-            return False, "its data is nested"
         zeros = [self.torch.zeros_like(t) for t in flat]
-        extra = {SEED: 4321} if self.seeded else {}
-        other = self.reference.generate_input(**arguments, **extra)
-        others = self.call([other] if self.whole else list(other))
+        others = tensors_of(self.call(self.draw(4321)), self.own)
         for given, wanted, words in (
             (flat, True, "it refuses the reference's own result"),
             (zeros, False, "it accepts zeros"),
             (list(tensors(others)), False, "it accepts the result for other data"),
         ):
-            parts = copied(self.parts)
-            data = parts[0] if self.whole else self.kind(parts)
+            data = self.divided.build([copied(leaf) for leaf in self.leaves])
             try:
                 said = accepts(check, data, nested([t.clone() for t in given], self.several))
             except Exception as error:
@@ -435,52 +462,114 @@ class Examined:
                 return False, words
         return True, ""
 
-    def call(self, parts):
+    def call(self, data):
         with self.torch.no_grad():
-            return self.reference.ref_kernel(parts[0] if self.whole else self.kind(parts))
+            return self.reference.ref_kernel(data)
 
-    def values(self, result, parts):
-        """Returns copies of the result's tensors; without a result, of the parts it changed."""
+    def values(self, result, written):
+        """Returns copies of the result's tensors; without a result, of the leaves after the call."""
         if result is None:
-            return [p.clone() for p in tensors(parts)]
+            return [v.clone() for v in written.values() if isinstance(v, self.torch.Tensor)]
         return [t.clone() for t in load.flatten(result)]
 
     def ignores(self, number, expected):
-        """True if other numbers in a part leave the result unchanged."""
+        """True if other numbers in a leaf leave the result unchanged."""
         torch = self.torch
-        parts = copied(self.parts)
-        floating = parts[number].dtype.is_floating_point
-        parts[number] = torch.full_like(parts[number], 77 if not floating else float("nan"))
+        leaves = [copied(leaf) for leaf in self.leaves]
+        floating = leaves[number].dtype.is_floating_point
+        leaves[number] = torch.full_like(leaves[number], 77 if not floating else float("nan"))
+        data = self.divided.build(leaves)
         try:
-            result = self.call(parts)
+            result = tensors_of(self.call(data), self.own)
+            written = Divided(data, self.own)
         except Exception:
             return False
-        return all(same(a, b, torch) for a, b in zip(expected, self.values(result, parts)))
+        found = self.values(result, dict(zip(written.paths, written.leaves)))
+        return all(same(a, b, torch) for a, b in zip(expected, found))
+
+
+def copied(leaf):
+    return leaf.clone() if hasattr(leaf, "clone") else leaf
 
 
 def same(a, b, torch):
-    if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
-        if a.shape != b.shape or a.dtype != b.dtype:
-            return False
-        if a.dtype.is_floating_point:
-            a, b = (t.to(torch.float64).nan_to_num(nan=1.25e300) for t in (a, b))
-        return bool(torch.equal(a, b))
-    if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(same(a[k], b[k], torch) for k in a)
-    if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
-        return len(a) == len(b) and all(same(x, y, torch) for x, y in zip(a, b))
-    return True
+    if not isinstance(a, torch.Tensor) or not isinstance(b, torch.Tensor):
+        return True
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    if a.dtype.is_floating_point and not torch.equal(a, b):
+        a, b = (t.to(torch.float64).nan_to_num(nan=1.25e300) for t in (a, b))
+    return bool(torch.equal(a, b))
 
 
 def examine(modules, found):
-    """Examines the smallest case. A part that has no influence there may have some in the next ones:
+    """Examines the smallest case. A leaf that has no influence there may have some in the next ones:
     a state that only a second step reads."""
     sizes = sorted((case for case, _ in found), key=size_of)
-    seen, needed = Examined(modules, sizes[0]), set()
+    seen, needed = examine_small(modules, sizes[0]), set()
     others = [c for c in sizes if size_of(sizes[0]) < size_of(c) <= 64 * size_of(sizes[0])]
     for case in others[:FURTHER_CASES] if seen.unwritten else ():
-        needed |= set(seen.unwritten) - set(Examined(modules, case).buffers)
-    return Examined(modules, sizes[0], needed) if needed else seen
+        needed |= set(seen.unwritten) - set(examine_small(modules, case).buffers)
+    return examine_small(modules, sizes[0], needed) if needed else seen
+
+
+def examine_small(modules, case, needed=()):
+    """Examines a case with its largest numbers halved until the data is small, as far as the
+    reference takes that."""
+    sizes = [case]
+    reference = execute(modules, "problem")
+    for name in NEEDED:
+        if not callable(getattr(reference, name, None)):
+            raise load.LoadError(
+                "it does not define %s" % name, "reference.py", "expected a function"
+            )
+    while (elements_of(modules, reference, sizes[-1]) or 0) > MOST_ELEMENTS:
+        smaller = halved(modules, reference, sizes[-1])
+        if smaller is None:
+            break
+        sizes.append(smaller)
+    failed = None
+    for size in reversed(sizes):
+        try:
+            return Examined(modules, size, needed)
+        except load.LoadError:
+            raise
+        except Exception as error:
+            failed = error
+    raise load.LoadError(
+        "its smallest case fails: %s" % load.words_of(failed),
+        load.place_of(failed, "problem/reference.py"),
+        "generate_input and ref_kernel have to work with %s; if they need a GPU, import the problem on a "
+        "machine with one" % case,
+    ) from failed
+
+
+def halved(modules, reference, case):
+    """Returns the case with its largest number halved, or the next one if that does not work."""
+    now = elements_of(modules, reference, case)
+    whole = [k for k, v in case.items() if type(v) is int and v >= 2]
+    for key in sorted(whole, key=lambda k: -case[k]):
+        smaller = dict(case, **{key: case[key] // 2})
+        elements = elements_of(modules, reference, smaller)
+        if elements is not None and elements < 0.99 * now:
+            return smaller
+    return None
+
+
+def elements_of(modules, reference, case):
+    """Returns the number of elements of a case's data, which it makes without storage; None if that
+    fails."""
+    import inspect
+
+    import meta
+
+    extra = {SEED: 1} if SEED in inspect.signature(reference.generate_input).parameters else {}
+    try:
+        with meta.Storageless():
+            data = Divided(reference.generate_input(**case, **extra), tuple(modules))
+    except Exception:
+        return None
+    return sum(v.numel() for v in data.leaves if hasattr(v, "numel"))
 
 
 def literal(text):
@@ -513,8 +602,7 @@ def translate(bundle):
     numbers, others = constants(found)
     modules = ordered(modules_of(task, files))
     seen = examine(modules, found)
-    names = names_of(modules["reference"], len(seen.parts))
-    kept = [name for i, name in enumerate(names) if i not in seen.buffers]
+    names = names_of(modules["reference"], seen.count)
     lines = [
         '"""%s, from GPU MODE. The texts are the problem\'s own files."""' % bundle["folder"],
         "from formats import gpu_mode",
@@ -557,7 +645,7 @@ def translate(bundle):
         "",
         "gpu_mode.bind(",
         "    globals(), FILES, arguments, names=%r, buffers=%r, changed=%r, results=%r,"
-        % (kept, seen.buffers, seen.changed, seen.results),
+        % (names, seen.buffers, seen.changed, seen.results),
         "    seeds=%d, narrowed=%r, checks=%r, several=%r,"
         % (seeds, seen.narrowed, seen.checks, seen.several),
         ")",
@@ -580,24 +668,28 @@ def one_line(text):
 def definition_of(names, seen):
     """Returns what an export of submission.py needs: the argument of each part of `data`, None for
     room for the output. Without `parts` the data is nested."""
-    nested = any(isinstance(part, (dict, list, tuple)) for part in seen.parts)
-    parts = [None if i in seen.buffers else name for i, name in enumerate(names)]
-    return {"format": SUITE, **({} if nested else {"parts": parts, "whole": seen.whole})}
+    named = seen.divided.names(names)
+    rooms = {name for name, path in zip(named, seen.paths) if path in seen.buffers}
+    parts = seen.divided.parts(named)
+    if parts is None:
+        return {"format": SUITE}
+    parts = [None if name in rooms else name for name in parts]
+    return {"format": SUITE, "parts": parts, "whole": seen.whole}
 
 
 def note_of(names, seen):
-    notes = []
+    notes, named = [], dict(zip(seen.paths, seen.divided.names(names)))
     if seen.checks:
         notes.append("results that its check_implementation accepts are right")
     elif seen.why_not:
         notes.append("check_implementation is not used: %s" % seen.why_not)
     if seen.buffers:
         notes.append(
-            "room for the output, no argument: %s" % ", ".join(names[i] for i in seen.buffers)
+            "room for the output, no argument: %s" % ", ".join(named[p] for p in seen.buffers)
         )
     if seen.changed:
         notes.append(
             "the reference changes %s: each call gets a copy"
-            % ", ".join(names[i] for i in seen.changed)
+            % ", ".join(named[p] for p in seen.changed)
         )
     return notes

@@ -1,8 +1,6 @@
 """The seed of a problem with a driver: init.cu with an entry of the task's prototype."""
 import re
 
-from formats.cpp_expressions import resolve
-
 C_TYPES = {
     "f64": "double",
     "f32": "float",
@@ -17,8 +15,11 @@ C_TYPES = {
 }
 
 
-def seed_of(text, driver, constants, description):
-    """Returns {"init.cu": init.cu with an entry of the task's prototype}, or a note why not."""
+def seed_of(text, driver, value_of, description):
+    """Returns {"init.cu": init.cu with an entry of the task's prototype}, or a note why not.
+    `value_of`: returns the value of an expression, or None."""
+    if len(driver.calls) > 1:
+        return {}, "no seed: the driver starts the kernel by %d calls" % len(driver.calls)
     by_source = {a["name"]: a["name"] for a in description["inputs"]}
     by_source.update({a["name"]: a["argument"] for a in description["state"]})
     output = description["outputs"][0]
@@ -43,7 +44,7 @@ def seed_of(text, driver, constants, description):
                 )
             given.append("(void *)" + name)
         else:
-            value = resolve(code, constants, description["patches"])
+            value = value_of(code)
             if code.endswith("else (None)") or is_null(driver, code):
                 code = "None"
             if code == "None" or value is None and code == "nullptr":

@@ -1,5 +1,7 @@
 """Tests the translators of evaluator/torch/formats for gpu-mode, kernelbench.com and raw."""
 
+import collections
+import copy
 import sys
 import tempfile
 import types
@@ -11,7 +13,7 @@ import load
 import meta
 import shrink
 from formats import workloads
-from formats import gpu_mode, kernelbench_com, libtorch, raw_cuda, translate
+from formats import gpu_mode, gpu_mode_data, kernelbench_com, libtorch, raw_cuda, translate
 
 TASK = "files: [{name: reference.py, source: reference.py}]\nbenchmarks: [{n: 8, seed: 3}]\n"
 REFERENCE = """import torch
@@ -56,7 +58,7 @@ class GpuMode(unittest.TestCase):
 
     def test_buffer_is_no_argument(self):
         text = gpu()["text"]
-        self.assertIn("names=['x'], buffers=[1]", text)
+        self.assertIn("names=['x', 'y'], buffers=['[1]']", text)
 
     def test_refuses_what_it_lacks(self):
         self.says("task.yml", "tests: [")
@@ -67,7 +69,8 @@ class GpuMode(unittest.TestCase):
         self.says("8 GPUs", TASK.replace("n: 8", "n: 8, world_size: 8"))
         self.says("there is no file", TASK.replace("source: reference", "source: ../other"))
         self.says("it names no reference.py", TASK.replace("name: reference", "name: other"))
-        self.says("it does not define ref_kernel", TASK, REFERENCE.replace("ref_kernel", "kernel"))
+        for name in ("ref_kernel", "generate_input"):
+            self.says("it does not define " + name, TASK, REFERENCE.replace(name, "other"))
         self.says("reference.py:1", TASK, "import nothing_of_this_name\n")
 
     def test_tolerance(self):
@@ -108,7 +111,7 @@ class GpuMode(unittest.TestCase):
         )
         sizes, namespace = {"n": 8}, {"__name__": "problem"}
         gpu_mode.bind(
-            namespace, {"reference": text}, lambda: sizes, ["x"], {1}, set(), [1], 64, False, True
+            namespace, {"reference": text}, lambda: sizes, ["x", "y"], ["[1]"], [], ["[1]"], 64, False, True
         )
         check, drawn = namespace["kforge_check"], sys.modules["reference"].DRAWN
         for _ in range(3):
@@ -117,6 +120,33 @@ class GpuMode(unittest.TestCase):
         sizes["n"] = 9
         check([torch.zeros(9)], [torch.zeros(9)])
         self.assertEqual(len(drawn), 2)
+
+    def test_number_of_tensors_follows_the_size(self):
+        reference = (
+            "import torch\n"
+            "def generate_input(n, width, seed):\n"
+            "    config = {'n': n, 'mode': 'sum', 'pair': (width, None)}\n"
+            "    weights = {'w.%d' % i: torch.randn(width) for i in range(n)}\n"
+            "    return torch.randn(width), weights, config\n"
+            "def ref_kernel(data):\n"
+            "    x, weights, config = data\n"
+            "    return sum(x * weights['w.%d' % i] for i in range(config['n'])), {'n': config['n']}\n"
+        )
+        made = gpu(TASK.replace("n: 8", "n: 2, width: 3000000"), reference)
+        self.assertEqual(made["definition"], {"format": "gpu-mode"})
+        problem = load.Problem(made["text"], "problem.py", {"n": 5, "width": 4})
+        inputs, model = problem.inputs(), problem.construct()
+        names = load.forward_names(model, len(inputs))
+        expected = ["x", "weights_w_0", "weights_w_1", "weights_w_2", "weights_w_3", "weights_w_4"]
+        self.assertEqual(names, expected + ["config_n", "config_pair_0"])
+        result, count = model(*inputs)[0], model(*inputs)[1]["n"]
+        self.assertTrue(result.allclose(inputs[0] * sum(inputs[1:6])))
+        self.assertEqual(int(count), 5)
+
+    def test_large_case_is_examined_at_a_smaller_size(self):
+        reference = REFERENCE.replace("y[...]", "assert len(x) < 1 << 20\n    y[...]")
+        self.assertIn("buffers=['[1]']", gpu(TASK.replace("n: 8", "n: 4000000"), reference)["text"])
+        self.says("smallest case fails: AssertionError", TASK, REFERENCE.replace("y[", "assert 0; y["))
 
     def test_container_of_results(self):
         for returned, several in (
@@ -130,6 +160,80 @@ class GpuMode(unittest.TestCase):
     def test_text_with_quotes_survives(self):
         for text in ("x = '''a'''\n", "x = 'a\\\\'", "a\r\n", 'r"""b"""'):
             self.assertEqual(eval(gpu_mode.literal(text)), text)
+
+
+class Data(unittest.TestCase):
+    """What gpu_mode_data divides, it builds again around other leaves."""
+
+    def divided(self, data, own=()):
+        return gpu_mode_data.Divided(data, own)
+
+    def test_containers_are_made_anew(self):
+        import torch
+
+        Pair = collections.namedtuple("Pair", "a b")
+        shared = torch.ones(3)
+        data = (
+            Pair(shared, 2),
+            [shared, None, torch.Size([4])],
+            collections.OrderedDict(k=True, d=torch.float16),
+            types.SimpleNamespace(inner={"t": torch.zeros(2)}),
+        )
+        divided = self.divided(data)
+        self.assertEqual(divided.paths, ["[0][0]", "[0][1]", "[1][2][0]", "[2]['k']", "[3].inner['t']"])
+        made = divided.drop().build([10, 20, 30, 40, 50])
+        self.assertEqual(made[:2], (Pair(10, 20), [10, None, torch.Size([30])]))
+        self.assertEqual(made[2], collections.OrderedDict(k=40, d=torch.float16))
+        self.assertEqual((type(made[2]), made[3].inner), (collections.OrderedDict, {"t": 50}))
+        self.assertEqual(data[2]["k"], True)
+
+    def test_modules_and_objects(self):
+        import torch
+
+        class Own:
+            __slots__ = ("weight", "parent")
+
+        class Layer(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner = torch.nn.Linear(2, 2)
+                self.own, self.count = Own(), 3
+                self.own.weight, self.own.parent = torch.zeros(1), self
+
+        module = Layer().eval()
+        divided = self.divided(module, (Own.__module__,))
+        self.assertEqual(divided.paths, [".inner.weight", ".inner.bias", ".own.weight", ".count"])
+        self.assertEqual(divided.names(["layer"])[2:], ["layer_own_weight", "layer_count"])
+        leaves = [torch.ones(2, 2), torch.ones(2), torch.ones(1), 4]
+        made = copy.deepcopy(divided.drop()).build(leaves)
+        self.assertIs(type(made.inner.weight), torch.nn.Parameter)
+        self.assertTrue(made.inner(torch.ones(2)).equal(torch.full((2,), 3.0)))
+        self.assertEqual((made.count, made.training), (4, False))
+        self.assertIs(made.own.parent, made)
+        self.assertIsNot(made.own, module.own)
+
+    def test_refuses_what_would_stay_the_same(self):
+        import torch
+
+        with self.assertRaises(load.LoadError) as caught:
+            self.divided([torch.distributions.Normal(torch.zeros(2), torch.ones(2))])
+        self.assertIn("data[0] is a torch.distributions.normal.Normal", str(caught.exception))
+        self.assertIn("reference.py: generate_input", str(caught.exception))
+
+
+class Storageless(unittest.TestCase):
+    def test_drawn_and_moved_tensors_stay_that(self):
+        import torch
+
+        size = torch.Size([1 << 20, 1 << 20])
+        before = torch.distributions.Cauchy.rsample
+        with meta.Storageless():
+            drawn = torch.distributions.Cauchy(0, 2).sample(size).to("cpu", torch.float16)
+            kinds = torch.distributions.Categorical(torch.tensor([1.0, 3.0])).sample(size).cpu()
+            moved = torch.nn.Linear(1 << 20, 1 << 20).to("cpu").weight
+        for tensor, dtype in ((drawn, torch.float16), (kinds, torch.int64), (moved, torch.float32)):
+            self.assertEqual((tensor.device.type, tensor.shape, tensor.dtype), ("meta", size, dtype))
+        self.assertIs(torch.distributions.Cauchy.rsample, before)
 
 
 class KernelbenchCom(unittest.TestCase):
@@ -276,6 +380,29 @@ def get_inputs():
             self.assertEqual((size.outputs, size.slow), (None, True))
 
 
+class Shares(unittest.TestCase):
+    """The largest constant matters little until the others are halved."""
+
+    TEXT = """
+import torch
+WIDTH, ROWS = 4096, 2048
+class Model(torch.nn.Module):
+    def forward(self, x, y):
+        return x.sum() + y.sum()
+def get_inputs():
+    return [torch.randn(WIDTH), torch.randn(ROWS, ROWS)]
+"""
+
+    def test_are_looked_at_again(self):
+        options = types.SimpleNamespace(class_name="Model", mode="train", max_elements=1000)
+        with tempfile.TemporaryDirectory() as folder:
+            path = folder + "/own.py"
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(self.TEXT)
+            found = shrink.shrink(path, {}, options, 1000, 1 << 28)
+        self.assertLessEqual(found.elements, 1000)
+
+
 class Additions(unittest.TestCase):
     """Some operations over a large axis: only elements are too many."""
 
@@ -352,7 +479,7 @@ class Raw(unittest.TestCase):
         forward, drawn = text[text.index("def forward") :].split("def get_inputs")
         self.assertNotIn("uniform", forward)
         self.assertIn("nn.init.kaiming_uniform_( w, 2.0, torch.kFanIn, torch.kLeakyReLU)", drawn)
-        self.assertLess(drawn.index("bound ="), drawn.index("b.uniform_(-bound, bound)"))
+        self.assertLess(text.index("bound ="), text.index("b.uniform_(-bound, bound)"))
         self.assertEqual((libtorch.torch.kFanIn, libtorch.torch.kLeakyReLU), ("fan_in", "leaky_relu"))
 
     def test_reference_that_is_computed_in_place(self):
@@ -412,6 +539,117 @@ class Raw(unittest.TestCase):
         self.assertIn('self.register_buffer("add", torch.randn([8]))', made)
         self.assertIn("return x * self.by + self.add", made)
 
+    def result(self, line, before="", launch="launch_gpu_implementation"):
+        """Returns (the inputs but x, the reference for x = 0, 1 …) of a driver."""
+        text = before + (DRIVER % line).replace("launch_gpu_implementation(out.", launch + "(out.")
+        files = {"driver.cpp": text, "init.cu": ""}
+        made = raw_cuda.translate({"folder": "own", "files": files})
+        problem = load.Problem(made["text"], "own.py")
+        inputs = problem.inputs(7)
+        inputs[0] = libtorch.python_torch.arange(8.0)
+        return inputs[1:], problem.construct()(*inputs), problem
+
+    def test_blocks_decide_about_the_reference(self):
+        for line, expected in (
+            ("auto ref = x; for (int i = 0; i < 3; i++) { ref = ref * 2 + i; }", "8 * x + 4"),
+            ("auto ref = x; for (int64_t i = n; i > 0; i -= 4) ref = ref + i;", "x + 12"),
+            ("auto ref = x; if (x.numel() > 9) { ref = x * 2; } else if (n == 8) ref = x + 1;", "x + 1"),
+            ("auto ref = x; int i = 0; while (true) { if (i == 3) break; ref = ref + i; ++i; }", "x + 3"),
+            ("auto ref = torch::zeros_like(x); for (int i = 1; i <= 7; ++i) ref[i] += x[i] * 2;", "2 * x"),
+            (
+                "std::vector<torch::Tensor> parts; for (int i = 0; i < 3; ++i) { parts.push_back(x * i); } "
+                "auto ref = torch::stack(parts).sum(0) + (int64_t)parts.size();",
+                "3 * x + 3",
+            ),
+            ("std::vector<std::vector<float>> k = {{1, 2}, {3, 4}}; auto ref = x * k[1][0];", "3 * x"),
+            (
+                "std::vector<float> v(4, 0.5f); for (auto& e : v) e = e * 2; std::vector<int> w(3); "
+                "std::iota(w.begin(), w.end(), 1); auto ref = x; "
+                "for (float e : v) ref = ref + e; for (const auto& e : w) ref = ref + e;",
+                "x + 10",
+            ),
+        ):
+            _, found, _ = self.result(line)
+            x = libtorch.python_torch.arange(8.0)
+            self.assertTrue(found.equal(eval(expected, {"x": x})), line)
+
+    def test_modules_made_in_a_loop(self):
+        line = (
+            "std::vector<torch::nn::Linear> layers; layers.reserve(3); for (int i = 0; i < 3; ++i) "
+            "{ auto o = torch::nn::LinearOptions(n, n).bias(i > 0); auto l = torch::nn::Linear(o); "
+            "l->to(torch::kDouble); layers.push_back(l); } for (auto& l : layers) l->to(torch::kFloat); "
+            "auto ref = x; for (auto& layer : layers) { ref = torch::relu(layer->forward(ref)); }"
+        )
+        _, found, problem = self.result(line)
+        state = problem.construct().state_dict()
+        self.assertEqual(list(state)[:3], ["layers.0.weight", "layers.1.weight", "layers.1.bias"])
+        self.assertEqual((state["layers.0.weight"].dtype, found.dtype), (libtorch.python_torch.float32,) * 2)
+
+    def test_numbers_of_the_file_of_functions_and_structs(self):
+        before = (
+            "#define CHECK(call) do { \\\n    if (call) { \\\n    exit(1); }\n"
+            "#define COLS 3\nnamespace own { constexpr float ALPHA = 0.5f; "
+            "static int64_t half_of(int64_t v) { if (v > 100) { return v; } return (v + 1) / 2; } }\n"
+            "struct Sizes { int64_t rows; float by = 2.0f; };\n"
+            "template <typename T> torch::Tensor twice(torch::Tensor v) { return v * 2; }\n"
+        )
+        for line, shape, expected in (
+            ("const int64_t m = half_of(n); auto w = torch::ones({m, COLS}); ", (4, 3), "m"),
+            ("Sizes s; s.rows = n; s.by = ALPHA; auto w = torch::ones({s.rows}); ", (8,), "s.by"),
+            ("Sizes s{COLS, 4.0f}; auto w = torch::ones({s.rows}); ", (3,), "s.by"),
+            ("auto s = Sizes{COLS}; auto w = torch::ones({s.rows}); ", (3,), "s.by"),
+            ("const float r = 1.5f; const int64_t m = n * r; auto w = torch::ones({m}); ", (12,), "m"),
+        ):
+            inputs, found, problem = self.result(
+                line + "auto ref = twice<float>(x) + w.sum() * 0;", before, "launch_gpu_implementation<float>"
+            )
+            self.assertEqual([tuple(t.shape) for t in inputs], [shape])
+            self.assertTrue(found.equal(2 * libtorch.python_torch.arange(8.0)))
+            self.assertTrue(eval(expected, vars(problem.module)))
+
+    def test_function_that_is_not_understood_is_refused_where_it_is_called(self):
+        before = "int odd(int v) { goto end; end: return v; }\n"
+        self.result("auto ref = x;", before)
+        with self.assertRaises(load.LoadError) as caught:
+            self.result("auto ref = x * odd(n);", before)
+        self.assertIn("driver.cpp:1", str(caught.exception))
+
+    def test_inputs_that_an_engine_draws(self):
+        for line, whole in (
+            (
+                "std::mt19937 gen(42); std::uniform_int_distribution<int> d(0, n - 1); "
+                "std::vector<int64_t> v(n); for (int i = 0; i < n; ++i) { v[i] = d(gen); } "
+                "auto w = torch::tensor(v, torch::kInt64); auto ref = x.index_select(0, w);",
+                True,
+            ),
+            (
+                "std::mt19937 gen{7}; std::uniform_real_distribution<float> d(-1.f, 1.f); "
+                "std::vector<float> v(n); for (auto& e : v) e = d(gen); "
+                "auto w = torch::from_blob(v.data(), {n}, torch::kFloat32).clone(); auto ref = x * w;",
+                False,
+            ),
+            (
+                "std::default_random_engine gen; std::normal_distribution<float> d; "
+                "std::vector<float> v(n); std::generate(v.begin(), v.end(), [&]() { return d(gen); }); "
+                "auto w = torch::tensor(v).to(torch::kCUDA); auto ref = x * w;",
+                False,
+            ),
+        ):
+            inputs, _, problem = self.result(line)
+            self.assertEqual((len(inputs), len(inputs[0])), (1, 8))
+            self.assertEqual(inputs[0].dtype.is_floating_point, not whole)
+            self.assertFalse(inputs[0].equal(problem.inputs(8)[1]))
+            self.assertTrue(inputs[0].equal(problem.inputs(7)[1]))
+
+    def test_several_calls_are_no_seed(self):
+        text = DRIVER % "auto ref = x; auto t = torch::empty({n});"
+        call = "    launch_first(t.data_ptr(), x.data_ptr());\n"
+        text = text.replace("    launch_gpu_implementation(out", call + "    launch_gpu_implementation(out")
+        made = raw_cuda.translate({"folder": "own", "files": {"driver.cpp": text, "init.cu": ""}})
+        row = {"name": "x", "dtype": "f32"}
+        description = {"inputs": [row], "state": [], "outputs": [dict(row, name="out")], "patches": {}}
+        self.assertEqual(made["finish"](description), ({}, "no seed: the driver starts the kernel by 2 calls"))
+
     def test_half_precision_that_a_processor_lacks(self):
         torch = libtorch.python_torch
         self.addCleanup(libtorch.WIDENED.clear)
@@ -445,7 +683,8 @@ class Raw(unittest.TestCase):
                 "bool good = torch::allclose(out, ref, 1e-3, 1e-3);",
                 "compares nothing",
             ),
-            ("auto ref = x; for (int i = 0; i < n; i++) { ref = ref + 1; }", "", "driver.cpp:6"),
+            ("auto ref = x; do { ref = ref + 1; } while (n > 9);", "", "driver.cpp:6"),
+            ("auto ref = x; for (int i = 0; ;) { ref[i] = [&]() { i++; }; }", "", "driver.cpp:6"),
             ("auto ref = [&](int a) { return x; }(1);", "", "not understood"),
         ):
             with self.assertRaises(load.LoadError) as caught:

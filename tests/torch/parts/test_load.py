@@ -57,5 +57,42 @@ class ByteOrderMark(unittest.TestCase):
             load.parse("x = 1\n\ufeffy = 2\n", "solution.py")
 
 
+class Template(unittest.TestCase):
+    """The lines that a file without get_inputs() is offered work when they are appended as they are."""
+
+    def problem_of(self, text):
+        problem = load.Problem(text, "mine.py")
+        with self.assertRaises(load.LoadError) as fault:
+            problem.inputs()
+        lines = fault.exception.todo.split("append it: ")[1].split(" / ")
+        return load.Problem(text + "\n".join(lines) + "\n", "mine.py"), lines
+
+    def test_runs_as_it_is(self):
+        forward = "    def forward(self, x):\n        return x + self.b\n"
+        init = "    def __init__(self, %s):\n        super().__init__()\n        self.b = width\n"
+        for head, base in (
+            ("from torch import nn", "nn.Module"),
+            ("import torch.nn as nn", "nn.Module"),
+            ("import torch as t", "t.nn.Module"),
+            ("from torch import nn, Tensor as torch", "nn.Module"),
+            ("import torch", "torch.nn.Module"),
+        ):
+            for arguments in ("width", "*, width", "width, *, depth", "width, depth=3"):
+                text = "%s\nclass Model(%s):\n%s%s" % (head, base, init % arguments, forward)
+                problem, lines = self.problem_of(text)
+                result = problem.construct()(*problem.inputs())
+                self.assertEqual(tuple(result.shape), (16, 128))
+                self.assertEqual("import torch" in lines, head != "import torch")
+
+    def test_keywords_of_forward(self):
+        text = (
+            "from torch import nn\nclass Model(nn.Module):\n"
+            "    def forward(self, x, *, scale):\n        return x * scale\n"
+        )
+        problem, _ = self.problem_of(text)
+        inputs = problem.inputs()
+        self.assertEqual(tuple(problem.construct()(*inputs).shape), (16, 128))
+
+
 if __name__ == "__main__":
     unittest.main()
