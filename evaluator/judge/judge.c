@@ -26,8 +26,8 @@
 /* Each workload gets at least this part of its even share of the time, however long the workloads
  * before it took. */
 #define MIN_PART 0.4
-/* Builds ahead of the device. A build takes 1.3 s and a verdict half a second, so 4 builds keep the
- * device busy, and leave processors to it. */
+/* Builds ahead of the device. A build takes 1.3 s and a check 0.15 s, so 8 builds keep the device
+ * nearly busy. A timed verdict takes half a second or more. */
 #define MAX_BUILDS 8
 /* Processors for each runner that starts ahead: the others serve the judge, the runners that it
  * measures, and builds. */

@@ -187,12 +187,13 @@ static bool add_imported(reader *r, word w)
     return true;
 }
 
+/* Every word may be one, once the list is full. */
 static bool is_imported(const reader *r, word w)
 {
     for (size_t i = 0; i < r->imported_count; i++)
         if (r->imported[i].size == w.size && memcmp(r->imported[i].text, w.text, w.size) == 0)
             return true;
-    return false;
+    return r->imported_count == MOST_IMPORTED;
 }
 
 static bool take_rule(reader *r, word w, long line)

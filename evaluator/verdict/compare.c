@@ -232,24 +232,17 @@ static double order_allowance_max(kf_dtype dtype)
 /* A mask may be added, so that a fill errs by the number that it masks. */
 #define FILL_ERROR 0x1p-16
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 bool kf_may_have_fills(const kf_problem_argument *argument, double largest, const double *sample,
                        int count)
 {
-    double sizes[KF_FILL_SAMPLE];
-    int used = 0;
     if (argument->tolerance.kind != KF_ERROR_RATIO || !kf_dtype_is_float(argument->dtype) ||
         !(largest >= LEAST_FILL))
         return false;
-    for (int i = 0; i < count && i < KF_FILL_SAMPLE; i++)
-        if (sample[i] != 0 && isfinite(sample[i])) sizes[used++] = fabs(sample[i]);
-    qsort(sizes, (size_t)used, sizeof *sizes, ascending);
-    return used > 0 && sizes[used / 20] <= largest * BELOW_EQUAL_FILLS;
+    for (int i = 0; i < count; i++) {
+        double size = fabs(sample[i]);
+        if (size > largest * BELOW_EQUAL_FILLS && size < largest * NEAR_FILLS) return false;
+    }
+    return true;
 }
 
 /* Returns true if the expected values have fills of about the magnitude `most`. */

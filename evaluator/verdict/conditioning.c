@@ -181,13 +181,14 @@ bool kf_condition_add(const double *before, const double *after, int64_t count, 
     for (int64_t i = 0; i < count; i++) {
         double change = fabs(after[i] - before[i]) * factor;
         if (!(change <= DBL_MAX)) continue;
-        parts[used] = change > 0 ? change / fabs(before[i]) : 0;
+        parts[used] = before[i] != 0 ? change / fabs(before[i]) : 0;
         changes[used++] = change;
     }
     if (!used) return true;
     double most = without_steps(changes, used), most_part = without_steps(parts, used);
     for (int64_t i = 0; i < count; i++) {
         double change = fabs(after[i] - before[i]) * factor;
+        if (!(change <= DBL_MAX)) continue;
         if (!(change <= most) && !(change <= most_part * fabs(before[i]))) continue;
         change = fmin(change, cap);
         sums->change_square += change * change;
@@ -304,16 +305,21 @@ typedef struct integers {
     double range;
     /* of the largest input */
     double elements;
+    /* part of them that is not 0 */
+    double nonzero;
 } integers;
 
 static integers find_integers(const kf_problem_argument *arguments, int count)
 {
-    integers found = {INFINITY, 0};
+    integers found = {INFINITY, 0, 1};
     for (int i = 0; i < count; i++) {
         const kf_distribution *d = &arguments[i].distribution;
         if (!kf_condition_belongs(&arguments[i], KF_MOVED_INTEGERS, false)) continue;
-        found.range = fmin(found.range, d->kind == KF_SIGNS ? 2 : fmax(d->b - d->a, 1));
+        double range = d->kind == KF_SIGNS ? 2 : fmax(d->b - d->a, 1);
+        found.range = fmin(found.range, range);
         found.elements = fmax(found.elements, (double)arguments[i].elements);
+        if (d->kind != KF_SIGNS && d->a <= 0 && d->b > 0 && range > 1)
+            found.nonzero = fmin(found.nonzero, 1 - 1 / range);
     }
     return found;
 }
@@ -322,8 +328,7 @@ static integers find_integers(const kf_problem_argument *arguments, int count)
  * and are terms of a variance, too. */
 static double one_way_of(double terms, integers in, bool equal)
 {
-    double nonzero = in.range > 1 ? 1 - 1 / in.range : 1,
-           most = fmin(fmin(UNCERTAINTY * terms / nonzero, in.elements), MOST_TERMS);
+    double most = fmin(fmin(UNCERTAINTY * terms / in.nonzero, in.elements), MOST_TERMS);
     return fmin(most / 3, equal ? INFINITY : 4000 * sqrt(most) / in.range);
 }
 

@@ -143,8 +143,8 @@ void kf_error_accumulate(const kf_problem_argument *argument, const void *data,
 void kf_error_accumulate_part(const kf_problem_argument *argument, const void *data,
                               const void *expected, int64_t first, int64_t count,
                               kf_error_sums *sums);
-/* True if an output may have fills: its largest magnitude is `largest`, and a sample of its
- * expected values is mostly far smaller. */
+/* False if an output has no fills: its largest magnitude `largest` is too small, or a sample of its
+ * expected values has one that is neither a fill nor far smaller. */
 #define KF_FILL_SAMPLE 256
 bool kf_may_have_fills(const kf_problem_argument *argument, double largest, const double *sample,
                        int count);

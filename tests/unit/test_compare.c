@@ -730,6 +730,14 @@ static void fills_set_no_scale(void **state)
             assert_false(kf_compare_output(&y, out, expected, NULL, &f, NULL));
             assert_true(f.mismatched > COUNT / 4);
         }
+    /* Nearly all elements may be fills. */
+    for (int i = 0; i < COUNT; i++) {
+        expected[i] = i % 100 ? -1e9 : i / 100 + 1;
+        out[i] = i % 100 ? -1e9F : 0;
+    }
+    kf_error_figures most;
+    assert_false(kf_compare_output(&y, out, expected, NULL, &most, NULL));
+    assert_int_equal(most.mismatched, COUNT / 100);
     /* A single large number is no fill. */
     for (int i = 0; i < COUNT; i++) expected[i] = i ? i % 37 + 1 : 1e9, out[i] = (float)expected[i];
     kf_error_sums sums = KF_NO_ERRORS;
@@ -1061,6 +1069,10 @@ static void steps_give_no_room(void **state)
     kf_error_sums sums = KF_NO_ERRORS;
     assert_true(kf_condition_add(before, after, N, kf_dtype_roundoff(KF_F32), &sums));
     assert_true(sums.change_count > N / 2 && sums.change_max == 0);
+    /* So is one from an infinity. */
+    before[7] = -INFINITY;
+    assert_true(kf_condition_add(before, after, N, kf_dtype_roundoff(KF_F32), &sums));
+    assert_true(sums.change_max == 0 && sums.change_square == 0);
 }
 
 /* Most powers of e are tiny, so that the change of the largest ones is no step. */

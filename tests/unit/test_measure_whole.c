@@ -350,6 +350,12 @@ bool kf_runner_hide_files(kf_runner *runner)
     return true;
 }
 
+bool kf_runner_writes_proc(const kf_runner *runner)
+{
+    (void)runner;
+    return false;
+}
+
 bool kf_runner_can_stop(const kf_runner *runner)
 {
     (void)runner;

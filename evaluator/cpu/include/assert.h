@@ -3,6 +3,8 @@
 #if !defined(__cplusplus) || defined(KFCPU_RUNTIME)
 #include_next <assert.h>
 #else
+// Another declaration of __assert_fail may lack noexcept, as with the C library's header.
+#pragma GCC system_header
 #include "kfcpu/builtins.h"
 #undef assert
 #ifdef NDEBUG

@@ -54,7 +54,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 /* Failures in a row. A header takes seconds, so after MOST_FAILURES this process does not try
  * again.
  */
-static int failures[KF_HEADER_VARIANTS];
+static int failures[KF_HEADER_VARIANTS][2];
 
 /* Appends the lines of /proc/cpuinfo that decide what -march=native means. */
 static void describe_processor(kf_buffer *text)
@@ -223,7 +223,7 @@ char *kf_precompiled_header(const char *cache, kf_header_variant variant, bool c
 {
     kf_autofree char *headers = NULL, *folder = NULL, *place = NULL, *header = NULL;
     if (!cache || (!cxx20 && is_installed(variant)) ||
-        __atomic_load_n(&failures[variant], __ATOMIC_RELAXED) >= MOST_FAILURES)
+        __atomic_load_n(&failures[variant][cxx20], __ATOMIC_RELAXED) >= MOST_FAILURES)
         return NULL;
     pthread_once(&once, find_key);
     headers = key[0] ? kf_path_join(cache, "headers") : NULL;
@@ -234,10 +234,10 @@ char *kf_precompiled_header(const char *cache, kf_header_variant variant, bool c
     header = place ? kf_path_join(place, NAME ".gch") : NULL;
     if (!header) return NULL;
     if (is_made(folder, header) || make_once(headers, folder, place, variant, cxx20, header)) {
-        __atomic_store_n(&failures[variant], 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&failures[variant][cxx20], 0, __ATOMIC_RELAXED);
         return kf_steal(&folder);
     }
-    __atomic_fetch_add(&failures[variant], 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&failures[variant][cxx20], 1, __ATOMIC_RELAXED);
     return NULL;
 }
 

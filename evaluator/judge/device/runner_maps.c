@@ -41,8 +41,12 @@ bool kf_runner_hide_files(kf_runner *runner)
 {
     if (runner->dead) return true;
     if (!runner->held.last_maps) runner->held.last_maps = kf_runner_maps(runner);
-    return runner->held.last_maps && kf_sandbox_hide_files(runner->sandbox) &&
-           !runner->held.writes_proc;
+    return runner->held.last_maps && kf_sandbox_hide_files(runner->sandbox);
+}
+
+bool kf_runner_writes_proc(const kf_runner *runner)
+{
+    return runner->held.writes_proc;
 }
 
 const char *kf_runner_last_maps(const kf_runner *runner)

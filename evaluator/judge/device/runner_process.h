@@ -269,6 +269,8 @@ kf_runner_event kf_runner_count(kf_runner *runner, uint32_t set, uint32_t passes
 
 /* Takes all files from a loaded runner (kf_sandbox_hide_files). False if the machine refuses. */
 bool kf_runner_hide_files(kf_runner *runner);
+/* True if it may write to files of /proc (kf_sandbox_protect_proc). */
+bool kf_runner_writes_proc(const kf_runner *runner);
 /* Returns the text of /proc/PID/maps from before that, "" if it has its files. */
 const char *kf_runner_last_maps(const kf_runner *runner);
 /* Returns how many calls of the entry were requested since the runner started. */

@@ -234,7 +234,7 @@ bool kf_library_forbidden(const char *maps, const kf_mapped *mapped, char name[6
         if (is_met(&allowed, &r)) continue;
         if (file ? is_allowed(&r, mapped)
                  : has_object(mapped->first, &r) || has_object(mapped->oracle, &r)) {
-            allowed.list[allowed.count++ % MET] = r;
+            if (r.object_size) allowed.list[allowed.count++ % MET] = r;
             continue;
         }
         size_t base = base_of(&r);

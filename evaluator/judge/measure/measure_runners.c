@@ -215,7 +215,7 @@ static bool check_filter(kf_measurement *r, const kf_runner *runner, kf_error *e
     return kf_verdict_add_flag(bench->verdict, "baseline.open") || kf_fail_memory(error, "a flag");
 }
 
-/* Takes the files from the loaded candidate, and adds a flag where that does not work. Afterwards
+/* Takes the files from the loaded candidate, and adds a flag for what it still may open. Afterwards
  * its maps name no folders, so the judge looks first. */
 static bool hide_files(kf_measurement *r, const kf_runner_place *place, kf_runner *runner,
                        kf_error *error)
@@ -223,8 +223,12 @@ static bool hide_files(kf_measurement *r, const kf_runner_place *place, kf_runne
     const kf_workbench *bench = r->bench;
     bool needs_files = bench->libraries && bench->libraries[0];
     if (place->hidable && !kf_measurement_audit(r, runner, error)) return false;
-    if (r->over || !place->hidable || (!needs_files && kf_runner_hide_files(runner))) return true;
-    return kf_verdict_add_flag(bench->verdict, "files.visible") || kf_fail_memory(error, "a flag");
+    if (r->over) return true;
+    bool visible = place->hidable && (needs_files || !kf_runner_hide_files(runner));
+    return ((!visible || kf_verdict_add_flag(bench->verdict, "files.visible")) &&
+            (!kf_runner_writes_proc(runner) ||
+             kf_verdict_add_flag(bench->verdict, "proc.writable"))) ||
+           kf_fail_memory(error, "a flag");
 }
 
 bool kf_measurement_start_runner(kf_measurement *r, kf_role role, kf_runner **runner,

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -268,6 +269,32 @@ static void sort_axes(const kf_output_directory_place *place, axis *axes)
     }
 }
 
+/* Copies a strided result element by element. For one that overlaps itself: pieces of it would be
+ * read again and again. */
+static bool gather(pid_t pid, const kf_output_directory_place *place, const axis *axes, size_t item,
+                   char *data)
+{
+    enum { AT_ONCE = 1024 };
+    struct iovec here[AT_ONCE], there[AT_ONCE];
+    int64_t index[KF_OUTPUT_DIRECTORY_DIMS] = {0}, from = 0, to = 0;
+    for (bool more = true; more;) {
+        size_t count = 0;
+        for (; more && count < AT_ONCE; count++) {
+            here[count] = (struct iovec){data + (size_t)to * item, item};
+            there[count] =
+                (struct iovec){(void *)(uintptr_t)(place->address + (uint64_t)from * item), item};
+            more = next_index(axes, place->dims, index, &from, &to);
+        }
+        ssize_t got;
+        do got = process_vm_readv(pid, here, count, there, count, 0);
+        while (got < 0 && errno == EINTR);
+        if (got == (ssize_t)(count * item)) continue;
+        if (got >= 0) errno = EFAULT;
+        return false;
+    }
+    return true;
+}
+
 /* Copies a strided result into `data`, contiguous. `piece` has room for PIECE bytes, or for the
  * whole span if that is less. False with errno. */
 static bool read_strided(pid_t pid, const kf_output_directory_place *place, size_t item,
@@ -287,7 +314,14 @@ static bool read_strided(pid_t pid, const kf_output_directory_place *place, size
         return true;
     }
     axis *parted = &axes[split - 1];
-    const int64_t size = parted->size, part = 1 + (most - whole) / parted->from;
+    const int64_t size = parted->size, part = 1 + (most - whole) / parted->from,
+                  parts = 1 + (size - 1) / part;
+    double wanted = 1,
+           read = (double)(size - 1) * (double)parted->from + (double)whole * (double)parts;
+    for (uint32_t i = 0; i < place->dims; i++) wanted *= (double)axes[i].size;
+    for (uint32_t i = 0; i + 1 < split; i++) read *= (double)axes[i].size;
+    if (read > SPAN_FACTOR * fmax(wanted, (double)most))
+        return gather(pid, place, axes, item, data);
     do {
         for (int64_t first = 0; first < size; first += part) {
             parted->size = size - first < part ? size - first : part;

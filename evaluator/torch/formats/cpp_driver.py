@@ -2,8 +2,6 @@
 starts the kernel, and which tensors are compared."""
 import re
 
-import load
-from formats import cpp_blocks
 from formats.cpp_classes import class_of, method_line, parameters_of
 from formats.cpp_expressions import is_constant, names_in, python, resolve
 from formats.cpp_statements import SKIPPED, check, declarators, declared, refuse
@@ -13,27 +11,13 @@ FACTORIES = ("randn", "rand", "randint", "randperm", "ones", "zeros", "full", "e
 FACTORY = re.compile(r"^torch\.(%s)\(" % "|".join(FACTORIES))
 DRAWS = re.compile(r"\btorch\.(randn|rand|randint|randperm)\(")
 # Names of the problem file that no statement of the driver defines.
-GIVEN = set("torch nn F math to div std_get slice min max abs pow len range vector_of".split())
-RANDOM = r"^(mt19937|default_random_engine|\w+_distribution)\("
-WHOLE = r"(?:unsigned\s+)?(?:int|long|int64_t|int32_t|uint32_t|size_t)$"
-NUMBER = r"(?:unsigned\s+)?(?:int|long|int64_t|int32_t|uint32_t|size_t|float|double|bool|auto)"
+GIVEN = {"torch", "nn", "F", "math", "to", "div", "std_get", "slice", "min", "max", "abs", "pow"}
 
 
 class Statement:
-    """`lines`: of a block, as Python. `fault`: why a block is not understood."""
-
-    def __init__(self, line, target, code, kind, lines=None, fault=None):
+    def __init__(self, line, target, code, kind):
         self.line, self.target, self.code, self.kind = line, target, code, kind
-        self.lines, self.fault = lines, fault
-        self.names = cpp_blocks.read_by(lines) if lines else names_in(code)
-        self.targets = {target} if target else set()
-
-    def written(self):
-        """Returns the statement as lines of Python."""
-        if self.lines:
-            return self.lines
-        code = check(self.code, self.line)
-        return ["%s = %s" % (self.target, code) if self.target else code]
+        self.names = names_in(code)
 
 
 class Driver:
@@ -48,10 +32,8 @@ class Driver:
         self.text = re.sub(r"\bModel(Impl)?\b", r"DriverModel\1", self.text)
         self.constants, self.statements, self.classes = {}, [], []
         self.call, self.compared, self.functions = None, None, set()
-        self.calls = set()  # their texts
         self.called_after = 0  # the number of statements before the call
-        self.class_names, self.structs, self.faults = [], [], {}
-        self.read_file()
+        self.class_names = []
         self.read_functions()
         self.read_classes()
         main = re.search(r"\bint\s+main\s*\([^)]*\)\s*\{", self.text)
@@ -65,86 +47,8 @@ class Driver:
     def line_of(self, offset):
         return self.text.count("\n", 0, offset) + 1
 
-    def read_file(self):
-        """Reads constants and macros of the file. Opens its namespaces."""
-        for found in re.finditer(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(\S.*)$", self.text, re.M):
-            self.read_constant(found.group(1), python(found.group(2)))
-        lines = r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*$"
-        self.text = re.sub(lines, lambda m: "\n" * m.group(0).count("\n"), self.text, flags=re.M)
-        while True:
-            found = re.search(r"\bnamespace\b[\w\s:]*\{", self.text)
-            if not found:
-                break
-            end = closing(self.text, found.end() - 1)
-            blank = re.sub(r"[^\n]", " ", found.group(0))
-            self.text = (
-                self.text[: found.start()] + blank + self.text[found.end() : end - 1]
-                + " " + self.text[end:]
-            )
-        self.text = re.sub(
-            r"\btemplate\s*<[^<>]*>", lambda m: re.sub(r"[^\n]", " ", m.group(0)), self.text
-        )
-        outer, at = "", 0
-        for found in re.finditer(r"\)[\w\s:]*\{|\b(?:struct|class|enum)\b[^;{()]*\{", self.text):
-            if found.start() >= at:
-                outer += self.text[at : found.start()] + ";"
-                at = closing(self.text, found.end() - 1)
-        for _, statement in pieces(outer + self.text[at:]):
-            if re.match(r"(static|const|constexpr|inline)\b", statement):
-                for part in declarators(re.sub(r"^(static|inline)\s+", "", statement)):
-                    target, code, _ = declared(part)
-                    if target and code != "None":
-                        self.read_constant(target, code)
-
-    def read_constant(self, name, code):
-        if is_constant(code, self.constants):
-            self.constants.setdefault(name, code)
-
-    def read_number_functions(self):
-        """Reads functions that return a number. One that is not understood is refused where it is
-        called."""
-        heads = r"\b%s\s+(?!main\b)(\w+)\s*\(([^()]*)\)\s*(?:const\s*)?\{" % NUMBER
-        for found in re.finditer(heads, self.text):
-            start, line = found.end() - 1, self.line_of(found.start())
-            inside = self.text.count("{", 0, start) - self.text.count("}", 0, start)
-            name = found.group(1)
-            if inside or name in ("if", "for", "while"):
-                continue
-            try:
-                inner = self.text[start + 1 : closing(self.text, start) - 1]
-                body = cpp_blocks.lines_of(inner, line)
-            except load.LoadError as fault:
-                self.faults[name] = fault
-                continue
-            head = "def %s(%s):" % (name, ", ".join(parameters_of(found.group(2))))
-            self.number_lines += [head] + cpp_blocks.indented(body) + ["", ""]
-            self.number_functions.add(name)
-
-    def read_struct(self, name, body, line):
-        """Reads a struct of values."""
-        values = []
-        for _, part in pieces(body):
-            for each in declarators(part):
-                target, code, kind = declared(each)
-                if not target:
-                    return
-                values.append((target, "vector_of(%s)" % code if code.startswith("[") else code))
-        self.structs.append(name)
-        self.number_lines += [
-            "class %s:" % name,
-            "    def __init__(self, *given):",
-            "        values = [%s]" % ", ".join(code for _, code in values),
-            "        values[: len(given)] = given",
-            "        for name, value in zip(%r, values):" % ([name for name, _ in values],),
-            "            setattr(self, name, value)",
-            "",
-            "",
-        ] if values else []
-
     def read_functions(self):
         """Reads functions that return a tensor, outside of classes."""
-        self.number_lines, self.number_functions = [], set()
-        self.read_number_functions()
         depth = 0
         for found in re.finditer(
             r"[{}]|\b(?:torch|at)::Tensor\s+(\w+)\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)\s*(?=\{)",
@@ -156,19 +60,16 @@ class Driver:
             start, line = found.end(), self.line_of(found.start())
             parameters = parameters_of(found.group(2))
             self.classes.append("def %s(%s):" % (found.group(1), ", ".join(parameters)))
-            body = self.text[start + 1 : closing(self.text, start) - 1]
-            self.classes += cpp_blocks.indented(cpp_blocks.lines_of(body, line)) + ["", ""]
+            for _, part in pieces(self.text[start + 1 : closing(self.text, start) - 1]):
+                self.classes += ["    " + each for each in method_line(part, [], line, parameters)]
+            self.classes += ["", ""]
             self.functions.add(found.group(1))
-        for name in self.functions | self.number_functions:  # half<float>(x)
-            self.text = re.sub(r"\b%s\s*<[^<>();]*>\s*\(" % name, name + "(", self.text)
 
     def read_classes(self):
         heads = r"\b(?:struct|class)\s+(\w+)\s*(?:final\s*)?(?::[^{;]*)?\{"
         for found in re.finditer(heads, self.text):
             start = found.end() - 1
             if not re.search(r"\bforward\s*\(", self.text[start : closing(self.text, start)]):
-                body = self.text[start + 1 : closing(self.text, start) - 1]
-                self.read_struct(found.group(1), body, self.line_of(found.start()))
                 continue
             self.class_names.append(found.group(1))
             self.classes += class_of(
@@ -201,13 +102,10 @@ class Driver:
             return
         if SKIPPED.match(statement) or not statement:
             return
-        launched = re.match(
-            r"^((?:launch\w*|run\w*kernel\w*|solve)(?:\s*<[^<>();]*>)?)\s*\(", statement
-        )
+        launched = re.match(r"^(launch\w*|run\w*kernel\w*|solve)\s*\(", statement)
         if launched:
             start = statement.index("(")
             inner = statement[start + 1 : closing(statement, start) - 1]
-            self.calls.add(" ".join(statement.split()))
             self.call = launched.group(1), [python(part) for _, part in split(inner, ",")], line
             self.called_after = len(self.statements)
             return
@@ -216,20 +114,9 @@ class Driver:
             for _, part in pieces(inner):
                 self.read(part, line)
             return
-        if re.match(BLOCK, statement) or cpp_blocks.RANGES.match(statement):
-            self.read_block(statement, line)
+        if re.match(BLOCK, statement):
+            self.statements.append(Statement(line, None, statement, "block"))
             return
-        for name in self.structs:
-            found = re.match(
-                r"^(?:const\s+)?(?:%s|auto)\s+(\w+)\s*=?\s*(?:%s)?\s*([({].*)?$" % (name, name),
-                statement,
-                re.S,
-            )
-            if found and re.search(r"\b%s\b" % name, statement):
-                inner = (found.group(2) or "()").strip()[1:-1]
-                code = "%s(%s)" % (name, python(inner))
-                self.statements.append(Statement(line, found.group(1), check(code, line), "setup"))
-                return
         for name in self.class_names:
             found = re.match(r"^%s\s+(\w+)\s*(?:[({](.*)[)}])?$" % name, statement, re.S)
             if found:
@@ -241,38 +128,6 @@ class Driver:
                 return
         for part in declarators(statement):
             self.read_one(part, line)
-
-    def read_block(self, statement, line):
-        """Reads a block. It matters if it changes a name from before."""
-        lines, fault = None, None
-        try:
-            lines = cpp_blocks.block(statement, line)
-        except load.LoadError as reason:
-            fault = reason
-        known = set(self.constants).union(*(s.targets for s in self.statements))
-        made = Statement(line, None, statement, "block", lines, fault)
-        made.targets = known & (cpp_blocks.changed(lines) if lines else made.names)
-        if lines:
-            # A constant that it changes has its value from before at each call.
-            own = [n for n in sorted(made.targets) if n in self.constants]
-            made.lines = ["%s = %s" % (n, self.constants[n]) for n in own] + lines
-            made.kind = self.kind_of_block(made)
-        self.statements.append(made)
-
-    def kind_of_block(self, made):
-        kinds = {s.target: s.kind for s in self.statements if s.target}
-        of_targets = {kinds.get(n) for n in made.targets} - {None}
-        if of_targets and of_targets <= {"module"}:
-            return "module"
-        outer = made.names - made.targets - set(self.constants) - GIVEN
-        if "draw" in {kinds.get(n) for n in made.names} and {
-            kinds.get(n, "local") for n in outer
-        } <= {"draw", "setup", "local"}:
-            for statement in self.statements:  # its values are drawn, too
-                if statement.target in made.targets:
-                    statement.kind = "draw"
-            return "draw"
-        return "compute"
 
     def decided(self, statement):
         """Returns the statements of a block, or of the branch that constants choose; else
@@ -298,17 +153,8 @@ class Driver:
             code = python(statement)
             owner = re.match(r"\w*", code).group(0)
             settings = {s.target for s in self.statements if s.kind == "setup"}
-            member = re.match(r"^(\w+)\.(\w+)\s*=(?!=)\s*(.*)$", code, re.S)
-            if owner in settings and member:
-                code = "with_member(%s, %r, %s)" % member.groups()
             if owner in settings:  # options.stride(2); changes the options themselves
                 self.statements.append(Statement(line, owner, code, "setup"))
-                return
-            if code.split("[")[0].split(".")[0] in {s.target for s in self.statements} and (
-                cpp_blocks.PLACE.match(statement) and "]" in statement.split("=")[0]
-                or ".push_back(" in code or ".emplace_back(" in code
-            ):
-                self.read_block(statement, line)
                 return
             # A tensor of a module gets other numbers.
             given = re.match(r"^(\w+(?:\.\w+)+)\s*=(?!=)\s*(.*)$", code, re.S)
@@ -318,11 +164,8 @@ class Driver:
         if (
             is_constant(code, self.constants)
             and not kind.startswith(("torch", "void"))
-            and code != "[]"
             and target not in self.constants
         ):
-            if re.match(WHOLE, kind) and isinstance(resolve(code, self.constants), float):
-                code = "int(%s)" % code
             self.constants[target] = code
             return
         shared = re.match(r"^std::make_(?:shared|unique)<(\w+)>\s*\((.*)\)$", code)
@@ -331,24 +174,8 @@ class Driver:
         for name in self.class_names:
             code = re.sub(r"^%s\[(.*)\]$" % name, r"%s(\1)" % name, code)
         settings = {s.target for s in self.statements if s.kind == "setup"}
-        drawn = {s.target for s in self.statements if s.kind == "draw"}
-        plain = GIVEN | settings | set(self.constants) | self.number_functions
-        if kind.startswith("std::vector<") and (
-            "nn::" in kind or any(re.search(r"\b%s\b" % n, kind) for n in self.class_names)
-        ):
-            if code == "[]":
-                self.statements.append(Statement(line, target, "python_nn.ModuleList()", "module"))
-                return
-        if re.match(RANDOM, code):
-            role = "draw"
-        elif names_in(code) & drawn and names_in(code) <= plain | drawn:
-            role = "tensor" if code.startswith(("torch.", "to(")) else "draw"
-        elif names_in(code) <= plain and re.match(NUMBER + "$", kind) and (
-            kind != "auto" or re.match(r"(%s)\(" % "|".join(self.number_functions or "-"), code)
-        ):
-            role = "setup"
-        elif FACTORY.match(code) or (
-            DRAWS.search(code) and names_in(code) <= plain
+        if FACTORY.match(code) or (
+            DRAWS.search(code) and names_in(code) <= GIVEN | settings | set(self.constants)
         ):
             role = "tensor"
         elif re.match(r"^(torch\.(k\w+|Device|TensorOptions|dtype|device)\b|nn\.\w+Options)", code):
@@ -393,7 +220,9 @@ class Driver:
                 and statement.kind == "compute"
                 and statement.line > self.call[2]
             ):
-                return self.compared_tensor(statement.code)
+                # Other code computes the reference.
+                plain = re.fullmatch(r"[\w.]+", strip(statement.code))
+                return self.compared_tensor(statement.code) if plain else code
         return code
 
     def finish(self):

@@ -44,11 +44,7 @@ def translated(text):
     text = re.sub(r"\bstd::nullopt\b", "None", text)
     text = re.sub(r"\bstd::(min|max|pow|abs)\b", r"\1", text)
     text = re.sub(r"\bstd::(sqrt|exp|log|tanh)f?\b", r"math.\1", text)
-    text = re.sub(r"\bstd::vector<[\w:<> *]+>\s*(?=\{)", "", text)
-    text = re.sub(r"\bstd::vector<[\w:<> *]+>\s*(?=\(\s*\{)", "", text)
-    text = re.sub(r"\bstd::vector<[\w:<> *]+>\s*\(", "vector_of(", text)
-    text = re.sub(r"\bfrom_blob\(\s*(\w+)\.data\(\)", r"from_blob(\1", text)
-    text = re.sub(r"\b([A-Za-z_][\w.]*(?:\[\w+\])?)\.size\(\)", r"len(\1)", text)
+    text = re.sub(r"\bstd::vector<[\w:<> ]+>\s*(?=\{|\()", "", text)
     text = re.sub(
         r"\b(static_cast|reinterpret_cast|const_cast)<[^<>]*(<[^<>]*>)?[^<>]*>\s*\(", "(", text
     )
@@ -179,16 +175,16 @@ def libtorch_div(a, b):
 def resolve(code, constants, patches=()):
     """Returns the value of an expression of constants; None for others. `patches`: other values of
     constants, and of elements of lists ("sizes[0]")."""
-    known, patches, builtins = {}, dict(patches), {"div": libtorch_div, "int": int}
+    known, patches = {}, dict(patches)
     for name, value in constants.items():
         try:
-            known[name] = eval(value, {"__builtins__": builtins}, dict(known))
+            known[name] = eval(value, {"__builtins__": {"div": libtorch_div}}, dict(known))
         except Exception:
             continue
         known[name] = patches.get(name, known[name])
         for i in range(len(known[name]) if isinstance(known[name], list) else 0):
             known[name][i] = patches.get("%s[%d]" % (name, i), known[name][i])
     try:
-        return eval(code, {"__builtins__": {"min": min, "max": max, **builtins}}, known)
+        return eval(code, {"__builtins__": {"min": min, "max": max, "div": libtorch_div}}, known)
     except Exception:
         return None

@@ -11,17 +11,12 @@ SKIPPED = re.compile(
     r"^(namespace |struct |class |using |torch::NoGradGuard|torch::InferenceMode|c10::|"
     r"at::(?!Tensor\b)|"
     r"torch::manual_seed|torch::cuda::|torch::set_default|cudaDeviceSynchronize|cudaSetDevice|"
-    r"srand|\w+(\.|->)reserve\(|std::cout|std::cerr|"
+    r"srand|std::cout|std::cerr|"
     r"printf|return\b|\w+(\.|->)(train|zero_grad)\(\)$|static_assert|assert\()"
 )
 TYPES = (
     r"(?:unsigned\s+)?(?:auto|int|long|int64_t|int32_t|uint32_t|size_t|float|double|bool|"
-    r"(?:torch|at|c10)::[\w:]+|std::(?:vector|array)<[\w:<>\s*,]+>|"
-    r"std::(?:mt19937(?:_64)?|default_random_engine|\w+_distribution(?:<\w*>)?)|"
-    r"void|half|__half|char)(?:\s*[*&]+)?"
-)
-RANDOM = re.compile(
-    r"std::(mt19937|default_random_engine|(?:uniform_int|uniform_real|normal)_distribution)"
+    r"(?:torch|at|c10)::[\w:]+|std::vector<[\w:<>\s]+>|void|half|__half|char)(?:\s*[*&]+)?"
 )
 DECLARATION = re.compile(
     r"^(?:(?:const|static|constexpr)\s+)*(%s)(?![\w:])\s*(?:const\s+)?(?=[A-Za-z_])" % TYPES
@@ -68,16 +63,10 @@ def declared(statement):
                 return name.group(0), "%s(%s)" % (python(kind), python(inner)), kind
             if kind in ("torch::Device", "c10::Device"):
                 return name.group(0), "torch.Device()", kind
-            if kind.startswith("std::vector") and tail.startswith("("):
-                return name.group(0), "vector_of(%s)" % python(inner), kind
-            if kind.startswith(("std::vector", "std::array")):
+            if kind.startswith("std::vector"):
                 return name.group(0), "[%s]" % python(inner), kind
-            if RANDOM.match(kind):
-                return name.group(0), "%s(%s)" % (RANDOM.match(kind).group(1), python(inner)), kind
             return name.group(0), python(inner), kind
-        if RANDOM.match(kind):
-            return name.group(0), "%s()" % RANDOM.match(kind).group(1), kind
-        return name.group(0), "[]" if kind.startswith("std::vector") else "None", kind
+        return name.group(0), "None", kind
     found = re.match(r"^([A-Za-z_]\w*)\s*([-+*/]?)=(?!=)(.*)$", statement, re.S)
     if found:
         code = python(found.group(3))

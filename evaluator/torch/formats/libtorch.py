@@ -5,7 +5,6 @@ torch::TensorOptions().dtype(torch::kHalf). Here `Options` collects them, and ea
 apart into keywords.
 """
 
-import copy
 import inspect
 
 import torch as python_torch
@@ -216,11 +215,6 @@ class Torch(Namespace):
     def IntArrayRef(self, value):
         return value
 
-    def from_blob(self, values, shape, *options):
-        _, named = taken_apart(options, {})
-        dtype = named.get("dtype", python_torch.float32)
-        return python_torch.tensor(values, dtype=dtype).reshape(shape)
-
 
 torch = Torch(python_torch)
 nn = Namespace(python_torch.nn)
@@ -240,51 +234,6 @@ def module_to(module, *arguments):
     """Returns module.to(…) with C++'s arguments."""
     dtypes = [a for a in arguments if isinstance(a, python_torch.dtype)]
     return python_torch.nn.Module.to(module, dtypes[0]) if dtypes else module
-
-
-# ---- the C++ library -----------------------------------------------------------------------------
-
-
-def vector_of(count, value=0):
-    """Returns std::vector<T>(count, value), or a copy of another vector."""
-    if isinstance(count, (list, tuple)):
-        return list(count)
-    return [copy.copy(value) for _ in range(count)]
-
-
-def with_member(owner, name, value):
-    """Returns a struct after an assignment to a member."""
-    setattr(owner, name, value)
-    return owner
-
-
-def set_member(owner, name, value):
-    """Assigns to a member. A tensor of a module gets other numbers."""
-    kept = getattr(owner, name, None)
-    if isinstance(owner, python_torch.nn.Module) and isinstance(kept, python_torch.Tensor):
-        set_data(kept, value)
-    else:
-        setattr(owner, name, value)
-
-
-def mt19937(*_):
-    """Returns an engine. All engines draw from PyTorch's, which get_inputs seeds."""
-    return None
-
-
-default_random_engine = mt19937
-
-
-def uniform_int_distribution(low=0, high=2**31 - 1):
-    return lambda _: int(python_torch.randint(low, high + 1, ()))
-
-
-def uniform_real_distribution(low=0.0, high=1.0):
-    return lambda _: low + (high - low) * float(python_torch.rand(()))
-
-
-def normal_distribution(mean=0.0, deviation=1.0):
-    return lambda _: mean + deviation * float(python_torch.randn(()))
 
 
 def set_data(tensor, value):

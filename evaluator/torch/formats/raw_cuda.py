@@ -17,8 +17,8 @@ import re
 
 import load
 from formats.cpp_driver import Driver
-from formats.cpp_expressions import names_in, resolve
-from formats.cpp_statements import check
+from formats.cpp_expressions import NAME, names_in, resolve
+from formats.cpp_statements import check, refuse
 from formats.raw_cuda_seed import seed_of
 
 
@@ -35,27 +35,27 @@ def translate(bundle):
     driver.finish()
     needed, chosen = names_in(driver.reference), []
     for statement in reversed(driver.statements):
-        if statement.fault:
-            if any(
-                re.search(r"\b%s\s*(\[[^=]*\]\s*)?[-+*/]?=(?!=)" % re.escape(n), statement.code)
-                for n in needed & statement.names
-            ):
-                raise statement.fault
+        if statement.kind == "block":
+            if changes(statement.code, needed):
+                refuse(
+                    "a block decides about the reference",
+                    statement.line,
+                    "compute it without if and for",
+                )
             continue
         late = statement.line > driver.call[2] and re.match(r"\w+\(", statement.code)
         moved = statement.kind == "call" and names_in(statement.code) & needed and not late
-        if statement.targets & needed or moved:
+        if statement.target in needed or moved:
             chosen.insert(0, statement)
             needed |= statement.names
     init = [s for s in chosen if s.kind in ("module", "setup")]
-    modules = {s.target for s in chosen if s.kind == "module" and s.target}
+    modules = {s.target for s in chosen if s.kind == "module"}
     for statement in chosen:
         if statement.kind == "call":
             (init if names_in(statement.code) & modules else []).append(statement)
     # A tensor that becomes a parameter is made where its module is.
     read = set().union(*(s.names for s in init)) if init else set()
     inputs = [s for s in chosen if s.kind == "tensor" and s.target not in read]
-    draws = [s for s in chosen if s.kind == "draw"]
     init += [s for s in chosen if s.kind == "tensor" and s.target in read]
     init.sort(key=driver.statements.index)
     drawn = {s.target for s in inputs}
@@ -64,13 +64,10 @@ def translate(bundle):
     # A tensor that gets its numbers later has them from the start.
     before = driver.statements[: driver.called_after]
     fills = [s for s in compute if s in before and filled(s) in drawn]
-    inputs_with_fills = inputs + draws + with_values(fills, compute, drawn)
+    inputs_with_fills = inputs + with_values(fills, compute, drawn)
     compute = leading_to(driver.reference, [s for s in compute if s not in fills])
     constants = {n: c for n, c in driver.constants.items()}
     inputs_with_fills.sort(key=driver.statements.index)
-    for name in names_in(" ".join(line for s in chosen for line in s.written())):
-        if name in driver.faults:
-            raise driver.faults[name]
     text = write(bundle, driver, constants, inputs, inputs_with_fills, init, compute, modules)
     tolerance = None
     numbers = [resolve(c, constants) for c in driver.compared[0][2:4]]
@@ -82,24 +79,35 @@ def translate(bundle):
         "doc": bundle["folder"].lstrip("0123456789_").replace("_", " "),
         "solution": None,
         "notes": [],
-        "finish": lambda description: finish(files["init.cu"], driver, text, description),
+        "finish": lambda description: finish(files["init.cu"], driver, constants, description),
     }
 
 
-def finish(kernel, driver, text, description):
-    """Returns the further files, and a note. `kernel`: the text of init.cu, `text`: the problem
-    file's."""
+# What a block may do with a tensor that it does not change: print it, or run the kernel again.
+HARMLESS = re.compile(r"\b(?:(?:std::)?(?:cout|cerr|printf|fprintf|puts)|launch\w*)\b[^;]*;")
+
+
+def changes(block, needed):
+    """True if a block may change one of the tensors: it assigns to one, changes one in place, calls
+    a function with one as a statement, or gives one another name."""
+    code = HARMLESS.sub(";", block)
+    return any(
+        re.search(
+            r"\b%(n)s\b\s*(?:\[[^\]]*\]\s*)*(?:[-+*/%%&|^]?=(?!=)|\+\+|--)|(?:\+\+|--)\s*%(n)s\b"
+            r"|\b%(n)s\b[^;]*\.\w+_\(|\w\s*=(?!=)\s*%(n)s\b(?![^;]*\.(?:item|size|numel)\b)"
+            r"|(?:^|[;{})])\s*(?!(?:if|for|while|switch|return)\b)[\w:]+\s*\([^;]*\b%(n)s\b"
+            % {"n": re.escape(name)},
+            code,
+        )
+        for name in needed & set(NAME.findall(code))
+    )
+
+
+def finish(text, driver, constants, description):
+    """Returns the further files, and a note."""
     from formats import libtorch
 
-    module = load.Problem(text, "problem.py", description["patches"]).module
-
-    def value_of(code):
-        try:
-            return eval(code, {"__builtins__": {"min": min, "max": max}}, vars(module))
-        except Exception:
-            return None
-
-    made, note = seed_of(kernel, driver, value_of, description)
+    made, note = seed_of(text, driver, constants, description)
     widened = ", ".join(sorted(libtorch.WIDENED))
     if widened:
         words = "this processor has no half precision for %s: computed in float32 and rounded"
@@ -107,10 +115,6 @@ def finish(kernel, driver, text, description):
     return made, note
 
 
-# Names that the problem file has from libtorch.py
-GIVEN_NAMES = """F div index module_to nn set_data std_get to torch
-default_random_engine mt19937 normal_distribution set_member uniform_int_distribution
-uniform_real_distribution vector_of with_member""".split()
 FILLS = "uniform normal log_normal exponential cauchy geometric random bernoulli fill zero".split()
 FILL = re.compile(r"nn\.init\.\w+_\(\s*(\w+)|(\w+)\.(?:%s)_\(" % "|".join(FILLS))
 
@@ -127,7 +131,7 @@ def with_values(init, compute, drawn):
     inputs: weight = bn.weight.clone() of bn.weight.set_data(weight)."""
     read, found = set().union(*(s.names for s in init)) if init else set(), list(init)
     for statement in reversed(compute):
-        if statement.targets & read and not statement.names & drawn:
+        if statement.target in read and not statement.names & drawn:
             read |= statement.names
             found.append(statement)
     return found
@@ -137,7 +141,7 @@ def leading_to(reference, compute):
     """Returns the statements of forward that the reference needs."""
     needed, found = names_in(reference), []
     for statement in reversed(compute):
-        if statement.targets & needed or statement.target is None:
+        if statement.target in needed or statement.target is None:
             needed |= statement.names
             found.insert(0, statement)
     return found
@@ -152,12 +156,10 @@ def write(bundle, driver, constants, inputs, drawing, init, compute, modules):
         "",
         "import torch as python_torch",
         "import torch.nn as python_nn",
-        "from formats.libtorch import %s" % ", ".join(GIVEN_NAMES[:9]),
-        "from formats.libtorch import %s" % ", ".join(GIVEN_NAMES[9:]),
+        "from formats.libtorch import F, div, index, module_to, nn, set_data, std_get, to, torch",
         "",
     ]
     lines += ["%s = %s" % item for item in constants.items()]
-    lines += ["", ""] + driver.number_lines
     lines += ["%s = %s" % (s.target, check(s.code, s.line)) for s in settings] + ["", ""]
     lines += driver.classes
     lines += [
@@ -169,15 +171,24 @@ def write(bundle, driver, constants, inputs, drawing, init, compute, modules):
     for statement in init:
         if statement.kind == "setup":
             continue
-        lines += ["        " + line for line in statement.written()]
+        if statement.target:
+            lines.append(
+                "        %s = %s" % (statement.target, check(statement.code, statement.line))
+            )
+        else:
+            lines.append("        %s" % check(statement.code, statement.line))
     lines += ["        self.%s = %s" % (m, m) for m in sorted(modules)]
     lines += ["", "    def forward(self, %s):" % ", ".join(s.target for s in inputs)]
     lines += ["        %s = self.%s" % (m, m) for m in sorted(modules)]
     for statement in compute:
-        lines += ["        " + line for line in statement.written()]
+        code = check(statement.code, statement.line)
+        lines.append(
+            "        %s = %s" % (statement.target, code) if statement.target else "        " + code
+        )
     lines += ["        return %s" % check(driver.reference, driver.compared[1]), "", ""]
     lines += ["def get_inputs():"]
     for statement in drawing:
-        lines += ["    " + line for line in statement.written()]
+        code = check(statement.code, statement.line)
+        lines.append("    %s = %s" % (statement.target, code) if statement.target else "    " + code)
     lines += ["    return [%s]" % ", ".join(s.target for s in inputs), ""]
     return "\n".join(lines)

@@ -1,6 +1,8 @@
 """The seed of a problem with a driver: init.cu with an entry of the task's prototype."""
 import re
 
+from formats.cpp_expressions import resolve
+
 C_TYPES = {
     "f64": "double",
     "f32": "float",
@@ -15,11 +17,8 @@ C_TYPES = {
 }
 
 
-def seed_of(text, driver, value_of, description):
-    """Returns {"init.cu": init.cu with an entry of the task's prototype}, or a note why not.
-    `value_of`: returns the value of an expression, or None."""
-    if len(driver.calls) > 1:
-        return {}, "no seed: the driver starts the kernel by %d calls" % len(driver.calls)
+def seed_of(text, driver, constants, description):
+    """Returns {"init.cu": init.cu with an entry of the task's prototype}, or a note why not."""
     by_source = {a["name"]: a["name"] for a in description["inputs"]}
     by_source.update({a["name"]: a["argument"] for a in description["state"]})
     output = description["outputs"][0]
@@ -44,7 +43,7 @@ def seed_of(text, driver, value_of, description):
                 )
             given.append("(void *)" + name)
         else:
-            value = value_of(code)
+            value = resolve(code, constants, description["patches"])
             if code.endswith("else (None)") or is_null(driver, code):
                 code = "None"
             if code == "None" or value is None and code == "nullptr":
