@@ -173,7 +173,9 @@ class Divided:
                 node.parts.append((key, self._walk(each, "%s.%s" % (path, key), keys + (key,))))
             return node
         own = type(value).__module__ in self.own
-        if name in OWN_OF_TORCH or not own:
+        parts = part if isinstance(part, (tuple, list)) else [part]
+        holds = any(isinstance(p, torch.Tensor) for p in parts)
+        if name in OWN_OF_TORCH or not (own or holds):
             return Constant(part)
         return self._walk(part, "%s.%s" % (path, name), keys + (name,))
 

@@ -294,6 +294,22 @@ class Data(unittest.TestCase):
         self.assertEqual((made._cache.sum(), made._width, made._act), (4, 5, torch.relu))
         self.assertIs(made._forward_hooks, module._forward_hooks)
 
+    def test_plain_tensors_of_other_modules(self):
+        import torch
+
+        class Own(torch.nn.LSTM):
+            pass
+
+        for module in (torch.nn.LSTM(2, 2), Own(2, 2)):
+            module.scale = [torch.ones(2), None]
+            divided = self.divided(module, (Own.__module__,) if isinstance(module, Own) else ())
+            self.assertEqual(divided.paths[:2], [".weight_ih_l0", ".weight_hh_l0"])
+            self.assertIn(".scale[0]", divided.paths)
+            zeros = [v * 0 if isinstance(v, torch.Tensor) else v for v in divided.leaves]
+            made = divided.build(zeros)
+            self.assertEqual(made.scale[0].sum(), 0)
+            self.assertEqual(made(torch.ones(1, 2))[0].abs().sum(), 0)
+
     def test_constants(self):
         import torch
 
