@@ -26,7 +26,7 @@ STATE = ("_parameters", "_buffers", "_modules")  # of a module
 OWN_OF_TORCH = {*vars(torch.nn.Module()), "_flat_weight_refs"}
 PLAIN = (str, bytes, int, float, complex, type(None), type(...), slice, range, enum.Enum)
 PLAIN += (type, types.ModuleType, torch.dtype, torch.device, torch.layout, torch.memory_format)
-PLAIN += (torch.finfo, torch.iinfo)
+PLAIN += (torch.finfo, torch.iinfo, types.MethodDescriptorType, types.WrapperDescriptorType)
 
 
 class Node:

@@ -315,6 +315,7 @@ class Data(unittest.TestCase):
 
         Color = enum.Enum("Color", "red")
         functions = [torch.relu, torch.nn.functional.gelu, torch.nn.functional.max_pool2d, len]
+        functions += [torch.Tensor.add, int.__add__]
         plain = ["sum", b"b", None, 1j, torch.float16, torch.device("cpu"), Color.red, Color]
         plain += [torch.nn.functional, slice(1, 2), range(3), ..., lambda x, n=2: x]
         plain += [torch.contiguous_format, frozenset("ab"), {"mean", ("a", None)}]
