@@ -154,6 +154,7 @@ def nested(values, several):
 def with_signature(model_class, names):
     """Returns a subclass with these names of forward's arguments. Their number may depend on the
     size."""
+
     def forward(self, *given):
         return model_class.forward(self, *given)
 
