@@ -11,6 +11,8 @@ Model around ref_kernel, and gives solutions the same arguments.
 reference writes or ignores, and that has no influence on the result: room for the output. Buffers
 are no arguments of the task. Each call gets new ones. Tensors that the reference changes are copied
 for each call. Both are known by their paths, since the number of tensors may depend on the size.
+A tensor that the reference does not write is a buffer only if it has the shape of a result, and
+several draws ignore it. Otherwise it may be a weight that few draws reach.
 
 check_implementation(data, output) becomes the task's own check, which the oracle's runner calls
 about results that differ from the reference's. It is left out if it refuses the reference's result,
@@ -18,6 +20,8 @@ or accepts zeros or the result for other data.
 """
 
 import ast
+import inspect
+import os
 import random
 import re
 import sys
@@ -33,6 +37,7 @@ SEED = "seed"
 # the seed to its numbers, and float32 has to hold the sum.
 LEAST_SEEDS = 1 << 14
 FURTHER_CASES = 2
+FURTHER_SEEDS = (1, 2, 3, 4)  # of the draws that decide about a tensor that nothing writes
 MOST_ELEMENTS = 1 << 18  # of the data that is examined
 
 
@@ -106,13 +111,22 @@ class Caller:
 
     def __call__(self, function, given):
         data = self.data(given)
-        result = tensors_of(function(data), self.own)
+        where = place_of(function)
+        result = tensors_of(function(data), self.own, where)
         if result is None and self.results:
-            after = Divided(data, self.own)
+            after = Divided(data, self.own, where=where)
             found = dict(zip(after.paths, after.leaves))
             result = [found[path] for path in self.results]
             return result[0] if len(result) == 1 else tuple(result)
         return result
+
+
+def place_of(function):
+    """Returns "FILE: NAME" of a function."""
+    function = inspect.unwrap(function)
+    code = getattr(function, "__code__", None)
+    name = getattr(function, "__name__", type(function).__name__)
+    return "%s: %s" % (os.path.basename(code.co_filename), name) if code else name
 
 
 def tensors(value):
@@ -140,7 +154,6 @@ def nested(values, several):
 def with_signature(model_class, names):
     """Returns a subclass with these names of forward's arguments. Their number may depend on the
     size."""
-    import inspect
 
     def forward(self, *given):
         return model_class.forward(self, *given)
@@ -169,8 +182,6 @@ def bind(
     """Defines Model, get_inputs and kforge_solution in the problem file's namespace. `arguments`
     returns those of generate_input, but the seed. `names`: of the parts of the data. `narrowed`: a
     result in another dtype than its buffer gets the buffer's, as the format's comparison does."""
-    import inspect
-
     import torch
 
     reference = execute(files, namespace["__name__"])
@@ -380,12 +391,11 @@ class Examined:
     that have influence at another size."""
 
     def __init__(self, modules, arguments, needed=()):
-        import inspect
-
         import torch
 
         self.torch, self.own = torch, tuple(modules)
         self.reference = execute(modules, "problem")
+        self.place = place_of(self.reference.ref_kernel)
         known = inspect.signature(self.reference.generate_input).parameters
         self.seeded = SEED in known
         self.arguments = arguments
@@ -395,8 +405,8 @@ class Examined:
         self.divided = Divided(data, self.own)
         self.paths, after = self.divided.paths, self.divided.leaves
         self.leaves = [copied(leaf) for leaf in after]
-        result = tensors_of(self.call(data), self.own)
-        written = Divided(data, self.own)
+        result = self.call(data)
+        written = Divided(data, self.own, where=self.place)
         written = dict(zip(written.paths, written.leaves))
         expected = self.values(result, written)
         changed = [
@@ -404,14 +414,17 @@ class Examined:
             if not same(leaf, after[i], torch)
             or not same(leaf, written.get(self.paths[i], leaf), torch)
         ]
+        results = [] if result is None else expected
         buffers = [
             i
             for i, leaf in enumerate(self.leaves)
             if isinstance(leaf, torch.Tensor)
             and self.paths[i]
             and self.paths[i] not in needed
-            and self.ignores(i, expected)
+            and (i in changed or count_like(leaf, results))
+            and self.ignores(self.divided, self.leaves, i, expected)
         ]
+        buffers = self.without_weights(buffers, changed, results)
         self.buffers = [self.paths[i] for i in buffers]
         self.unwritten = [self.paths[i] for i in buffers if i not in changed]
         # of a reference that returns nothing: which tensors of `data` are its results
@@ -447,7 +460,7 @@ class Examined:
         if not callable(check) or not flat:
             return False, ""
         zeros = [self.torch.zeros_like(t) for t in flat]
-        others = tensors_of(self.call(self.draw(4321)), self.own)
+        others = self.call(self.draw(4321))
         for given, wanted, words in (
             (flat, True, "it refuses the reference's own result"),
             (zeros, False, "it accepts zeros"),
@@ -462,9 +475,36 @@ class Examined:
                 return False, words
         return True, ""
 
+    def without_weights(self, buffers, changed, results):
+        """Returns the buffers without those that nothing writes and that are no room for a result:
+        there are more of their shape than results, or another draw reads them."""
+        alike = {i: count_like(self.leaves[i], [self.leaves[k] for k in buffers]) for i in buffers}
+        free = [
+            i
+            for i in buffers
+            if i not in changed and alike[i] <= count_like(self.leaves[i], results)
+        ]
+        for seed in FURTHER_SEEDS:
+            free = self.ignored_by(seed, free) if free else []
+        return [i for i in buffers if i in changed or i in free]
+
+    def ignored_by(self, seed, numbers):
+        """Returns those of the leaves that another draw ignores, too."""
+        data = self.draw(seed)
+        divided = Divided(data, self.own)
+        leaves = [copied(leaf) for leaf in divided.leaves]
+        expected = self.values(self.call(data), {})
+        found = {path: i for i, path in enumerate(divided.paths)}
+        return [
+            i
+            for i in numbers
+            if self.paths[i] in found
+            and self.ignores(divided, leaves, found[self.paths[i]], expected)
+        ]
+
     def call(self, data):
         with self.torch.no_grad():
-            return self.reference.ref_kernel(data)
+            return tensors_of(self.reference.ref_kernel(data), self.own, self.place)
 
     def values(self, result, written):
         """Returns copies of the result's tensors; without a result, of the leaves after the call."""
@@ -472,24 +512,35 @@ class Examined:
             return [v.clone() for v in written.values() if isinstance(v, self.torch.Tensor)]
         return [t.clone() for t in load.flatten(result)]
 
-    def ignores(self, number, expected):
+    def ignores(self, divided, leaves, number, expected):
         """True if other numbers in a leaf leave the result unchanged."""
         torch = self.torch
-        leaves = [copied(leaf) for leaf in self.leaves]
+        leaves = [copied(leaf) for leaf in leaves]
         floating = leaves[number].dtype.is_floating_point
         leaves[number] = torch.full_like(leaves[number], 77 if not floating else float("nan"))
-        data = self.divided.build(leaves)
+        data = divided.build(leaves)
         try:
-            result = tensors_of(self.call(data), self.own)
+            result = self.call(data)
             written = Divided(data, self.own)
         except Exception:
             return False
         found = self.values(result, dict(zip(written.paths, written.leaves)))
-        return all(same(a, b, torch) for a, b in zip(expected, found))
+        alike = all(same(a, b, torch) for a, b in zip(expected, found))
+        return alike and len(expected) == len(found)
 
 
 def copied(leaf):
     return leaf.clone() if hasattr(leaf, "clone") else leaf
+
+
+def count_like(tensor, others):
+    """Returns how many of the tensors have its shape, but for extents of 1, and its kind of number.
+    """
+
+    def kind(t):
+        return [n for n in t.shape if n != 1], t.dtype.is_floating_point, t.dtype.is_complex
+
+    return sum(kind(tensor) == kind(other) for other in others)
 
 
 def same(a, b, torch):
@@ -559,8 +610,6 @@ def halved(modules, reference, case):
 def elements_of(modules, reference, case):
     """Returns the number of elements of a case's data, which it makes without storage; None if that
     fails."""
-    import inspect
-
     import meta
 
     extra = {SEED: 1} if SEED in inspect.signature(reference.generate_input).parameters else {}

@@ -2,15 +2,18 @@
 
 Leaves are the tensors and numbers in tuples, lists, dicts, dataclasses, modules (parameters and
 buffers), and objects of classes of the problem's own files. Each leaf has a *path*,
-the Python expression that leads to it from the data: `[2]['norm.weight']`, `[0].width`. All other
-values (texts, dtypes, functions) are constants. `Divided.build` makes the same data around other
-leaves, with new containers. So a reference that writes to its data leaves no trace.
+the Python expression that leads to it from the data: `[2]['norm.weight']`, `[0].width`. Constants
+are the values without state: texts, dtypes, functions. All calls share them, so any other value is
+refused. `Divided.build` makes the same data around other leaves, with new containers. So a
+reference that writes to its data leaves no trace.
 """
 
 import argparse
 import copy
 import dataclasses
 import enum
+import keyword
+import sys
 import types
 
 import torch
@@ -19,6 +22,11 @@ import load
 
 NAMESPACES = (types.SimpleNamespace, argparse.Namespace)
 STATE = ("_parameters", "_buffers", "_modules")  # of a module
+# PyTorch's own attributes of a module. An LSTM makes its weak references anew for new weights.
+OWN_OF_TORCH = {*vars(torch.nn.Module()), "_flat_weight_refs"}
+PLAIN = (str, bytes, int, float, complex, type(None), type(...), slice, range, enum.Enum)
+PLAIN += (type, types.ModuleType, torch.dtype, torch.device, torch.layout, torch.memory_format)
+PLAIN += (torch.finfo, torch.iinfo, types.MethodDescriptorType, types.WrapperDescriptorType)
 
 
 class Node:
@@ -47,11 +55,26 @@ def attributes(value):
     return found
 
 
-class Divided:
-    """`own`: the names of the modules that the problem's files make."""
+def is_constant(value):
+    """True if a value has no state that calls could share."""
+    if isinstance(value, (tuple, set, frozenset)):
+        return all(is_constant(part) for part in value)
+    if isinstance(value, types.FunctionType):
+        if getattr(sys.modules.get(value.__module__), value.__name__, None) is value:
+            return True  # a module's function, which all calls share anyway
+        defaults = (value.__defaults__ or ()) + tuple((value.__kwdefaults__ or {}).values())
+        return not value.__closure__ and is_constant(defaults)
+    if isinstance(value, types.BuiltinFunctionType):
+        return isinstance(value.__self__, (type(None), types.ModuleType, type))
+    return isinstance(value, PLAIN) and type(value).__module__ != "numpy"
 
-    def __init__(self, data, own=()):
-        self.own = own
+
+class Divided:
+    """`own`: the names of the modules that the problem's files make. `what` and `where`: the words
+    and the place in a message."""
+
+    def __init__(self, data, own=(), what="data", where="reference.py: generate_input"):
+        self.own, self.what, self.where = own, what, where
         self.leaves, self.paths = [], []
         self._keys, self._known = [], {}
         self._root = self._walk(data, "", ())
@@ -59,13 +82,13 @@ class Divided:
 
     def names(self, first):
         """Returns a name for each leaf. `first`: of the parts of a tuple or list, or of the data."""
-        result, taken = [], set()
+        result, taken = [], {"self"}
         for keys in self._keys:
             top, rest = (first[keys[0]], keys[1:]) if self.has_parts() else (first[0], keys)
             name = "_".join([top] + [str(k) for k in rest])
             name = "".join(c if c.isalnum() and c.isascii() else "_" for c in name)
             name = name if name.isidentifier() else "in_" + name
-            while name in taken:
+            while name in taken or keyword.iskeyword(name):
                 name += "_"
             taken.add(name)
             result.append(name)
@@ -106,6 +129,7 @@ class Divided:
             empty.clear()
             node = self._open(empty, value)
             for key, part in value.items():
+                self._require_constant(key, path + ".keys()")
                 node.parts.append((key, self._walk(part, "%s[%r]" % (path, key), keys + (key,))))
         elif self._is_object(value):
             node = self._open(type(value), value)
@@ -149,7 +173,9 @@ class Divided:
                 node.parts.append((key, self._walk(each, "%s.%s" % (path, key), keys + (key,))))
             return node
         own = type(value).__module__ in self.own
-        if name.startswith("_") or name == "training" or not own:
+        parts = part if isinstance(part, (tuple, list)) else [part]
+        holds = any(isinstance(p, torch.Tensor) for p in parts)
+        if name in OWN_OF_TORCH or not (own or holds):
             return Constant(part)
         return self._walk(part, "%s.%s" % (path, name), keys + (name,))
 
@@ -164,19 +190,15 @@ class Divided:
         )
 
     def _require_constant(self, value, path):
-        """Refuses a value with tensors that would be the same in each draw."""
-        inner = getattr(value, "__dict__", {}) if not isinstance(value, type) else {}
-        holds = callable(getattr(inner, "values", None)) and any(
-            isinstance(v, torch.Tensor) for v in inner.values()
-        )
+        """Refuses a value with state, which would be the same in each draw."""
         kind = type(value)
-        if holds or kind.__module__ == "numpy":
+        if not is_constant(value):
             raise load.LoadError(
-                "data%s is a %s.%s, which kforge can't divide into tensors"
-                % (path, kind.__module__, kind.__name__),
-                "reference.py: generate_input",
-                "expected tensors, numbers, texts, tuples, lists, dicts, modules, dataclasses, or "
-                "a class of the problem's own files",
+                "%s%s is a %s.%s with state, which kforge can't divide into tensors"
+                % (self.what, path, kind.__module__, kind.__name__),
+                self.where,
+                "expected tensors, numbers, texts, tuples, lists, dicts, modules, dataclasses, "
+                "functions without a closure, or a class of the problem's own files",
             )
 
     # ---- building --------------------------------------------------------------------------------
@@ -187,7 +209,7 @@ class Divided:
 
     def _build(self, node, leaves, made):
         if isinstance(node, Constant):
-            return node.value
+            return set(node.value) if type(node.value) is set else node.value
         if isinstance(node, Leaf):
             value = leaves[node.number]
             if node.wants_gradient is None or not isinstance(value, torch.Tensor):
@@ -214,17 +236,17 @@ class Divided:
         return result
 
 
-def tensors_of(value, own=()):
-    """Returns a result with its numbers as tensors, and its objects as tuples of theirs."""
+def tensors_of(value, own, where, what="its result"):
+    """Returns a result with its numbers as tensors, and its objects as tuples of theirs. `where`:
+    the function that returned it."""
     if value is None or isinstance(value, torch.Tensor):
         return value
     if isinstance(value, dict):
-        return {key: tensors_of(part, own) for key, part in value.items()}
+        return {k: tensors_of(v, own, where, "%s[%r]" % (what, k)) for k, v in value.items()}
     if isinstance(value, (tuple, list)):
-        return type(value)._make(tensors_of(p, own) for p in value) if hasattr(
-            value, "_make"
-        ) else type(value)(tensors_of(p, own) for p in value)
+        parts = [tensors_of(v, own, where, "%s[%d]" % (what, i)) for i, v in enumerate(value)]
+        return type(value)._make(parts) if hasattr(value, "_make") else type(value)(parts)
     if type(value) in (bool, int, float):
         return torch.tensor(value, dtype=torch.float64 if type(value) is float else None)
-    divided = Divided(value, own)
-    return tuple(tensors_of(leaf) for leaf in divided.leaves) if divided.leaves else value
+    divided = Divided(value, own, what, where)
+    return tuple(tensors_of(v, own, where) for v in divided.leaves) if divided.leaves else value

@@ -2,6 +2,8 @@
 
 import collections
 import copy
+import enum
+import functools
 import sys
 import tempfile
 import types
@@ -59,6 +61,70 @@ class GpuMode(unittest.TestCase):
     def test_buffer_is_no_argument(self):
         text = gpu()["text"]
         self.assertIn("names=['x', 'y'], buffers=['[1]']", text)
+
+    def test_room_has_the_shape_of_a_result(self):
+        def rooms(made, returned):
+            reference = REFERENCE.replace("torch.empty(n)", made).replace("randn(n)", "ones(n) * seed")
+            return gpu(TASK, reference.replace("y[...] = x + 1\n    return y", "return " + returned))["text"]
+
+        for made, returned in (
+            ("torch.empty(n)", "x + 1"),
+            ("torch.empty(1)", "x.sum()"),
+            ("torch.empty(n).half()", "x + 1"),
+        ):
+            self.assertIn("buffers=['[1]']", rooms(made, returned))
+        for made, returned in (
+            ("torch.empty(n + 1)", "x + 1"),
+            ("torch.empty(n)", "x.sum()"),
+            ("torch.ones(n).long()", "x + 1"),
+            # All draws but the first of an examination read it.
+            ("torch.empty(n)", "x + 1 if x[0] == 1234 else x + y"),
+        ):
+            self.assertIn("buffers=[]", rooms(made, returned))
+
+    def test_weights_that_few_draws_reach_stay_arguments(self):
+        reference = (
+            "import torch\n"
+            "def generate_input(n, seed):\n"
+            "    g = torch.Generator().manual_seed(seed)\n"
+            "    w = {'w.%d' % i: torch.randn(8, 8, generator=g) for i in range(32)}\n"
+            "    x = torch.randn(WIDTH, 8, generator=g)\n"
+            "    return x, torch.randint(32, (WIDTH,), generator=g), w, torch.empty(WIDTH, 8)\n"
+            "def ref_kernel(data):\n"
+            "    x, to, w, y = data\n"
+            "    for i, expert in enumerate(to.tolist()):\n"
+            "        y[i] = x[i] @ w['w.%d' % expert]\n"
+            "    return y\n"
+        )
+        for width in ("4", "8"):  # 8: an expert's weights have the result's shape
+            text = gpu(TASK, reference.replace("WIDTH", width))["text"]
+            self.assertIn("buffers=['[3]']", text)
+            text = gpu(
+                TASK,
+                reference.replace("WIDTH", width).replace("y = data", "y = data\n    y = y.clone()"),
+            )["text"]
+            self.assertNotIn("w.", text[text.index("buffers=") :])
+
+    def test_names_that_python_reserves(self):
+        reference = REFERENCE.replace("x, y = data", "lambda_, self = data")
+        reference = reference.replace("x + 1", "lambda_ + 1").replace("y[", "self[")
+        made = gpu(TASK, reference.replace("return y", "return self"))
+        problem = load.Problem(made["text"], "problem.py")
+        self.assertEqual(load.forward_names(problem.construct(), 1), ["lambda_"])
+        self.assertEqual(made["definition"]["parts"], ["lambda_", None])
+        made = gpu(TASK, REFERENCE.replace("data", "self").replace("x, y = self", "x, y = (self)"))
+        load.Problem(made["text"], "problem.py").construct()
+
+    def test_result_of_another_library_names_its_function(self):
+        reference = REFERENCE.replace("return y", "return [y, y.numpy()]")
+        self.says("reference.py: ref_kernel", TASK, reference)
+        self.says("result[1] is a numpy.ndarray", TASK, reference)
+        problem = load.Problem(gpu()["text"], "problem.py")
+        text = "import torch\ndef custom_kernel(data):\n    return data[0].numpy()\n"
+        solution = problem.solution(text, "submission.py", "custom_kernel")()
+        with self.assertRaises(load.LoadError) as caught:
+            solution(*problem.inputs())
+        self.assertIn("submission.py: custom_kernel", str(caught.exception))
 
     def test_refuses_what_it_lacks(self):
         self.says("task.yml", "tests: [")
@@ -211,6 +277,76 @@ class Data(unittest.TestCase):
         self.assertEqual((made.count, made.training), (4, False))
         self.assertIs(made.own.parent, made)
         self.assertIsNot(made.own, module.own)
+
+    def test_attributes_of_own_modules(self):
+        import torch
+
+        class Own(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self._cache, self._width, self._act = torch.zeros(4), 3, torch.relu
+                self.register_forward_hook(lambda *_: None)
+
+        module = Own()
+        divided = self.divided(module, (Own.__module__,))
+        self.assertEqual(divided.paths, ["._cache", "._width"])
+        made = divided.build([torch.ones(4), 5])
+        self.assertEqual((made._cache.sum(), made._width, made._act), (4, 5, torch.relu))
+        self.assertIs(made._forward_hooks, module._forward_hooks)
+
+    def test_plain_tensors_of_other_modules(self):
+        import torch
+
+        class Own(torch.nn.LSTM):
+            pass
+
+        for module in (torch.nn.LSTM(2, 2), Own(2, 2)):
+            module.scale = [torch.ones(2), None]
+            divided = self.divided(module, (Own.__module__,) if isinstance(module, Own) else ())
+            self.assertEqual(divided.paths[:2], [".weight_ih_l0", ".weight_hh_l0"])
+            self.assertIn(".scale[0]", divided.paths)
+            zeros = [v * 0 if isinstance(v, torch.Tensor) else v for v in divided.leaves]
+            made = divided.build(zeros)
+            self.assertEqual(made.scale[0].sum(), 0)
+            self.assertEqual(made(torch.ones(1, 2))[0].abs().sum(), 0)
+
+    def test_constants(self):
+        import torch
+
+        Color = enum.Enum("Color", "red")
+        functions = [torch.relu, torch.nn.functional.gelu, torch.nn.functional.max_pool2d, len]
+        functions += [torch.Tensor.add, int.__add__]
+        plain = ["sum", b"b", None, 1j, torch.float16, torch.device("cpu"), Color.red, Color]
+        plain += [torch.nn.functional, slice(1, 2), range(3), ..., lambda x, n=2: x]
+        plain += [torch.contiguous_format, frozenset("ab"), {"mean", ("a", None)}]
+        divided = self.divided(plain + functions)
+        self.assertEqual(divided.paths, [])
+        made = divided.build([])
+        self.assertEqual(made, plain + functions)
+        self.assertIsNot(made[len(plain) - 1], plain[-1])
+
+    def test_refuses_state_that_calls_would_share(self):
+        import torch
+
+        tensor = torch.ones(3)
+        for value in (
+            {tensor},
+            collections.deque([tensor]),
+            functools.partial(torch.add, tensor),
+            lambda x: x + tensor,
+            lambda x, y=tensor: x + y,
+            tensor.add,
+            mock.Mock(parts=[tensor]),
+            torch.Generator(),
+            iter([tensor]),
+        ):
+            for data in (value, [{"part": value}]):
+                with self.assertRaises(load.LoadError) as caught:
+                    self.divided(data)
+                self.assertIn("kforge can't divide into tensors", str(caught.exception))
+        self.assertIn("data[0]['part'] is a ", str(caught.exception))
+        with self.assertRaises(load.LoadError):
+            self.divided({tensor: 1})
 
     def test_refuses_what_would_stay_the_same(self):
         import torch
