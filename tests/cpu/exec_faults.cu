@@ -25,7 +25,7 @@ __global__ void asserts(int n)
 }
 // Libraries declare the C library's function themselves, and call it from macros of their own.
 extern "C" __host__ __device__ void __assert_fail(const char *expression, const char *file,
-                                                  unsigned int line, const char *function) noexcept;
+                                                  unsigned int line, const char *function);
 #define KERNEL_ASSERT(condition) \
     ((condition) ? (void)0 : __assert_fail(#condition, __FILE__, (unsigned)__LINE__, __func__))
 __global__ void asserts_itself(int n)

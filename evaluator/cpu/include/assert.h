@@ -3,8 +3,6 @@
 #if !defined(__cplusplus) || defined(KFCPU_RUNTIME)
 #include_next <assert.h>
 #else
-// Another declaration of __assert_fail may lack noexcept, as with the C library's header.
-#pragma GCC system_header
 #include "kfcpu/builtins.h"
 #undef assert
 #ifdef NDEBUG
@@ -17,6 +15,8 @@
 #endif
 #ifndef KFCPU_ASSERT
 #define KFCPU_ASSERT
+// Another declaration of __assert_fail may lack noexcept, as with the C library's header.
+#pragma GCC system_header
 extern "C" __attribute__((visibility("default"), noreturn, cold)) void kfcpu_assert_failed(
     unsigned thread, const char *expression, const char *file, int line, const char *function);
 // The C library's function. Programs also declare and call it themselves.
