@@ -159,10 +159,14 @@ kf_interval kf_speedup(const double *baseline, const double *candidate, size_t c
 kf_interval kf_speedup_widen(kf_interval speedup, double baseline_batch, double candidate_batch,
                              double cost_uncertainty)
 {
-    double factor = cost_uncertainty * fabs(1 / baseline_batch - 1 / candidate_batch);
+    double baseline = cost_uncertainty / baseline_batch,
+           candidate = cost_uncertainty / candidate_batch, factor = fabs(baseline - candidate);
     if (!(factor >= 0 && baseline_batch > 0 && candidate_batch > 0))
         return (kf_interval){speedup.value, NAN, NAN};
-    speedup.low *= factor < 1 ? 1 - factor : 0;
+    if (candidate > baseline)
+        speedup.low *= (1 + baseline) / (1 + candidate);
+    else
+        speedup.low *= factor < 1 ? 1 - factor : 0;
     speedup.high *= 1 + factor;
     return speedup;
 }

@@ -66,7 +66,7 @@ const char *kf_judge_environment_id(const kf_judge *judge);
 /* Add one with each change after which an unchanged candidate may get another time or status:
  * timing, inputs, tolerances, floors, convictions. Do not add one for the speed of the judge, for
  * its messages, or for extra reports. On a GPU only this number separates old verdicts from new. */
-#define KF_PROTOCOL_VERSION 34
+#define KF_PROTOCOL_VERSION 35
 /* Separates the hardware from the rest of the environment id. */
 #define KF_JUDGE_MARK "; judge "
 /* Returns a new JSON object that describes the device, for `doctor` and provenance; NULL without

@@ -6,7 +6,7 @@ source "$(dirname "$0")/lib.sh"
 cp -r "$root/tasks/axpy" slow
 mkdir agents
 # A baseline that reads each element many times.
-sed -i 's|if (i < n) y\[i\] = a \* x\[i\] + y\[i\];|if (i < n) { float v = 0; const volatile float *p = x; for (int k = 0; k < 200; k++) v = p[i]; y[i] = a * v + y[i]; }|' slow/baseline.cu
+sed -i 's|if (i < n) y\[i\] = a \* x\[i\] + y\[i\];|if (i < n) { float v = 0; const volatile float *p = x; for (int k = 0; k < 40; k++) v = p[i]; y[i] = a * v + y[i]; }|' slow/baseline.cu
 sed -i '/"seeds"/d' slow/task.json
 cp "$root/tasks/axpy/baseline.cu" agents/fast.cu
 echo '{"like": "agent", "tune": 0}' >only.json

@@ -93,9 +93,16 @@ static void speedups(void **state)
 
     /* 1/C - 1/B = 50/s: half a percent */
     kf_interval wide = kf_speedup_widen((kf_interval){2, 1.9, 2.1}, 0.02, 0.01, 0.0001);
-    assert_float_equal(wide.low, 1.9 * 0.995, 1e-12);
+    assert_float_equal(wide.low, 1.9 * 1.005 / 1.01, 1e-12);
     assert_float_equal(wide.high, 2.1 * 1.005, 1e-12);
     assert_true(isnan(kf_speedup_widen((kf_interval){2, 1.9, 2.1}, 0.02, 0, 0.0001).low));
+    /* A cost that may be wrong by three times the candidate's batch hides no fortyfold speedup. */
+    wide = kf_speedup_widen((kf_interval){40, 30, 50}, 0.04, 0.001, 0.003);
+    assert_float_equal(wide.low, 30 * 1.075 / 4, 1e-12);
+    /* A slower candidate's end is first order, and at least 0. */
+    wide = kf_speedup_widen((kf_interval){0.5, 0.4, 0.6}, 0.01, 0.02, 0.0001);
+    assert_float_equal(wide.low, 0.4 * 0.995, 1e-12);
+    assert_true(kf_speedup_widen((kf_interval){0.5, 0.4, 0.6}, 0.01, 0.02, 1).low == 0);
 
     const kf_interval parts[] = {{2, 1.8, 2.2}, {8, 7.2, 8.8}};
     kf_interval mean = kf_speedup_combine(parts, 2);
