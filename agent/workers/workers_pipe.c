@@ -39,7 +39,8 @@
 #define FIRST_PAUSE 0.1
 /* Time for a command that is given up to end by itself. srun needs the KillWait of Slurm. */
 #define DISMISSED_SECONDS 60
-#define DISMISSED_CLOSE_SECONDS 1
+/* The same once the workers are closed. */
+#define CLOSE_SECONDS 10
 /* Time for a worker to stop its only job, which was cancelled. */
 #define CANCEL_SECONDS 20
 /* Time for a killed worker to end. */
@@ -87,6 +88,8 @@ typedef struct pipe_channel {
     int banner_lines;
     struct tail tail;
     bool closing;
+    /* When a closed command is killed. */
+    double killed_at;
     struct dismissed dismissed;
 } pipe_channel;
 
@@ -208,23 +211,29 @@ static int kill_group(pid_t pid)
     return await_end(pid);
 }
 
-/* Kills a dismissed command once all that inherited its output are gone, at the latest after
- * `seconds` from now or at its deadline. */
-static void end_dismissed(pipe_channel *p, double seconds)
+/* True once all that inherited this output are gone. Waits for that, at the latest until `until`.
+ */
+static bool await_hangup(int out, double until)
+{
+    struct pollfd polled = {.fd = out};
+    for (;;) {
+        double left = fmax(0, until - kf_now());
+        if (poll(&polled, 1, (int)(left * 1000)) < 0 && errno != EINTR) return true;
+        if (polled.revents) return true;
+        if (left <= 0) return false;
+    }
+}
+
+/* Kills a dismissed command once all that inherited its output are gone, at the latest at its
+ * deadline. */
+static void end_dismissed(pipe_channel *p, double now)
 {
     if (!p->dismissed.pid) return;
-    double until = fmin(p->dismissed.until, kf_now() + seconds), left;
-    struct pollfd out = {.fd = p->dismissed.out};
-    do {
-        left = fmax(0, until - kf_now());
-        if (poll(&out, 1, (int)(left * 1000)) < 0 && errno != EINTR) break;
-    } while (left > 0 && !(out.revents & POLLHUP));
-    if (left > 0 || (out.revents & POLLHUP) || kf_now() >= p->dismissed.until || p->closing) {
-        kill_group(p->dismissed.pid);
-        p->dismissed.pid = 0;
-        kf_close(&p->dismissed.out);
-        kf_close(&p->dismissed.err);
-    }
+    if (!await_hangup(p->dismissed.out, now) && kf_now() < p->dismissed.until) return;
+    kill_group(p->dismissed.pid);
+    p->dismissed.pid = 0;
+    kf_close(&p->dismissed.out);
+    kf_close(&p->dismissed.err);
 }
 
 /* Sends SIGTERM to a command that is given up, and lets it end while its successor runs. srun, ssh
@@ -613,11 +622,11 @@ static void pipe_advance(kf_channel *channel, double now)
 {
     pipe_channel *p = (pipe_channel *)channel;
     kf_error why;
-    if (!p->closing) end_dismissed(p, 0);
     if (p->closing) {
-        if (p->pid && has_ended(p)) reap(p);
+        if (p->pid && has_ended(p) && (!p->command || await_hangup(p->out, now))) reap(p);
         return;
     }
+    end_dismissed(p, now);
     if (p->state == DOWN) {
         if (now >= p->restart_at && !start(p, now, &why)) fail(p, false, &why);
         return;
@@ -683,23 +692,38 @@ static bool pipe_cancel(kf_channel *channel, int64_t ticket, double *began)
 }
 
 /* Closes the pipes: the end of file ends an idle worker, the lost reader a busy one. SIGTERM ends
- * whatever the shell runs. */
+ * whatever the shell runs. A command's output stays open (see dismiss). */
 static void pipe_begin_close(kf_channel *channel)
 {
     pipe_channel *p = (pipe_channel *)channel;
     p->closing = true;
+    p->killed_at = kf_now() + CLOSE_SECONDS;
     if (!p->pid) return;
     kf_close(&p->in);
-    kf_close(&p->out);
-    kf_close(&p->err);
+    if (!p->command) {
+        kf_close(&p->out);
+        kf_close(&p->err);
+    }
     if (p->state != IDLE) kill(-p->pid, SIGTERM);
+}
+
+/* Ends a command that does not end with its input. It takes its worker along, on which it may have
+ * to wait, and killed at once it could not. */
+static void end_command(pipe_channel *p)
+{
+    if (p->pid && p->out >= 0 && !await_hangup(p->out, kf_now())) {
+        kill(-p->pid, SIGTERM);
+        await_hangup(p->out, p->killed_at);
+    }
+    p->dismissed.until = fmin(p->dismissed.until, p->killed_at);
+    end_dismissed(p, p->killed_at);
 }
 
 static void pipe_close(kf_channel *channel)
 {
     pipe_channel *p = (pipe_channel *)channel;
     p->closing = true;
-    end_dismissed(p, DISMISSED_CLOSE_SECONDS);
+    if (p->command) end_command(p);
     reap(p);
     while (p->jobs) kf_pending_free(take_job(p, p->jobs));
     free(p->command);

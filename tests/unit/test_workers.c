@@ -812,6 +812,37 @@ static void leaves_nothing_behind(void **state)
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 
+/* srun needs time to end its job on another machine, whether its worker is idle or busy. */
+static void a_closed_command_ends_by_itself(void **state)
+{
+    (void)state;
+    char program[600], script[1400], ended[600], log[600];
+    snprintf(program, sizeof program, "%s/srun", folder);
+    snprintf(ended, sizeof ended, "%s/ended", folder);
+    snprintf(log, sizeof log, "%s/srun.log", folder);
+    snprintf(script, sizeof script,
+             "#!/bin/sh\ntrap : TERM\nexec 3<&0\n%s <&3 &\nwait $!\nsleep 1\n"
+             "echo | tee %s\n",
+             FAKE_WORKER, ended);
+    assert_true(kf_file_write(program, script, strlen(script), NULL));
+    assert_int_equal(chmod(program, 0755), 0);
+    setenv("FAKE_LOG", log, 1);
+    for (int busy = 0; busy < 2; busy++) {
+        unlink(ended);
+        unlink(log);
+        kf_workers *workers = open_one(program, 0);
+        submit(workers, "a", 1, busy ? "// fake: sleep 600\n" : "// fake: speed 1\n");
+        if (busy) {
+            wait_for_jobs(workers, log, 1);
+        } else {
+            kf_workers_result result = next(workers);
+            kf_workers_result_free(&result);
+        }
+        kf_workers_close(workers);
+        assert_int_equal(access(ended, F_OK), 0);
+    }
+}
+
 /* `local` starts without variables that look like keys. */
 static void keeps_keys_to_itself(void **state)
 {
@@ -891,6 +922,7 @@ int test_program(void)
         TEST(watch_never_waits_for_input),
         TEST(cancelled_jobs_are_not_repeated),
         TEST(leaves_nothing_behind),
+        TEST(a_closed_command_ends_by_itself),
         TEST(keeps_keys_to_itself),
         TEST(bad_specs),
     };
