@@ -12,7 +12,7 @@ function coloursOf() {
 }
 
 /* Where a moment is on the chosen axis. */
-function placeOf(t) { return view.axis === "time" ? t - model.run.started : model.costAt(t); }
+function placeOf(t) { return view.axis === "time" ? t : model.costAt(t); }
 
 /* Steps of an axis: 1, 2 or 5 times a power of ten. */
 function stepsOf(high, most) {
@@ -52,8 +52,7 @@ function frameOf(canvas) {
   /* Slow candidates lie at the lower edge, so that they leave the fast ones their room. */
   low = Math.max(low, high / 12) / 1.06;
   high = Math.max(high * 1.06, low * 1.25);
-  const end = isLive() ? model.run.started + elapsed() : model.run.updated;
-  const widest = Math.max(placeOf(end), 1e-6), left = 48, right = box.width - 10, top = 8,
+  const widest = Math.max(placeOf(elapsed()), 1e-6), left = 48, right = box.width - 10, top = 8,
         bottom = box.height - 26;
   return {
     context,
