@@ -175,16 +175,19 @@ static bool print_best(const kf_view *view, kf_store *store, const kf_store_run 
             kf_add_embedded(row, "tunables", candidate.tunables);
             continue;
         }
-        kf_table_cell(&table, "c%lld", (long long)candidate.id);
-        kf_table_cell(&table, "%s", kf_figure_speedup(candidate.speedup, figure));
-        kf_table_cell(&table, "%s", kf_figure_interval(candidate.speedup, figure));
-        kf_table_cell(&table, "%lld", (long long)candidate.attempt);
         bool doubtful = kf_refuted_has(refuted, candidate.id);
-        kf_table_cell(&table, "%s%s%s", doubtful && view->color ? KF_STYLE_GREY : "",
+        const char *style = doubtful && view->color ? KF_STYLE_GREY : "",
+                   *plain = *style ? KF_STYLE_PLAIN : "";
+        kf_table_cell(&table, "%sc%lld%s", style, (long long)candidate.id, plain);
+        kf_table_cell(&table, "%s%s%s", style, kf_figure_speedup(candidate.speedup, figure), plain);
+        kf_table_cell(&table, "%s%s%s", style, kf_figure_interval(candidate.speedup, figure),
+                      plain);
+        kf_table_cell(&table, "%s%lld%s", style, (long long)candidate.attempt, plain);
+        kf_table_cell(&table, "%s%s%s", style,
                       doubtful               ? "not confirmed"
                       : candidate.reverified ? "twice"
                                              : "once",
-                      doubtful && view->color ? KF_STYLE_PLAIN : "");
+                      plain);
         kf_autobuffer flags = {0};
         kf_flags_text(candidate.flags, &flags);
         /* Shortens "-DROWS=4 -DLANES=32" to "ROWS=4 LANES=32" for a narrow column. */

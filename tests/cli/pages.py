@@ -273,11 +273,11 @@ def check_terminal(store):
         subprocess.run([*tmux, "kill-server"], stderr=subprocess.DEVNULL)
 
 
-def check_bench(browser, folder):
+def check_bench(browser, folder, shots):
     fake, page, store = os.path.join(BIN, "../tests/fake_worker"), os.path.join(folder, "bench.html"), os.path.join(folder, "bench.db")
     kforge("bench", os.path.join(ROOT, "tasks"), "--only", "axpy", "--only", "transpose", "--samples", "2", "--model",
            f"replay:{ROOT}/tests/replay/{{task}}.jsonl", "--workers", fake, "--store", store, "--html", page)
-    check_look(browser, "file://" + page, "bench", folder, "document.querySelector('#problems td')")
+    check_look(browser, "file://" + page, "bench", shots, "document.querySelector('#problems td')")
     # The heads of the intervals' axis do not touch, nor do labels of a chart.
     for width in (400, 1280):
         browser.size(width)
@@ -323,7 +323,7 @@ def main():
                 check_cut(browser)
                 check_labels(browser)
                 assert browser.complaints() == [], browser.complaints()
-            check_bench(browser, folder)
+            check_bench(browser, folder, shots)
             check_live(browser, folder, os.path.join(folder, "live.db"))
             check_frames(browser, os.path.join(folder, "many.db"))
     finally:
