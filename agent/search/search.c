@@ -428,7 +428,8 @@ static bool begin_run(kf_search *s, const char *run, kf_error *error)
     if (run) {
         snprintf(s->progress.run, sizeof s->progress.run, "%s", run);
         return kf_store_resume_run(s->store, run, error) && note_start(s, error) &&
-               kf_state_restore(s, error) && kf_best_refresh(s, true, error);
+               kf_state_restore(s, error) && kf_state_add_start(s, error) &&
+               kf_best_refresh(s, true, error);
     }
     if (!kf_search_add_start(s, error)) return false;
     kf_auto(cJSON) bundle = kf_task_bundle(s->task);

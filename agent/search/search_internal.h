@@ -423,6 +423,8 @@ bool kf_state_commit(kf_search *s, kf_error *error);
 void kf_search_starts_json(const kf_search *s, cJSON *json);
 /* Rebuilds the search of a resumed run from its attempts and its stored state. */
 bool kf_state_restore(kf_search *s, kf_error *error);
+/* Adds this start of a resumed run to its stored state. A reader then does not count the pause. */
+bool kf_state_add_start(kf_search *s, kf_error *error);
 
 /* ---- search_rebuild.c ------------------------------------------------------------------------ */
 

@@ -250,29 +250,17 @@ static bool read_starts(const cJSON *json, kf_run_start **starts, size_t *count,
     return true;
 }
 
-/* Reads the time of the run, and adds this start to the stored state, so that a reader does not
- * count the pause before it. */
-static bool read_clock(kf_search *s, cJSON *json, kf_error *error)
-{
-    s->clock.elapsed_before = number_of(json, "elapsed");
-    if (!read_starts(json, &s->clock.starts, &s->clock.start_count, error) ||
-        !kf_search_add_start(s, error))
-        return false;
-    cJSON_DeleteItemFromObjectCaseSensitive(json, "starts");
-    kf_search_starts_json(s, json);
-    kf_autofree char *text = cJSON_PrintUnformatted(json);
-    if (!text) return kf_fail_memory(error, "the state of a run");
-    return kf_store_save_state(s->store, s->progress.run, text, strlen(text), error);
-}
-
-static bool read_state(kf_search *s, cJSON *json, kf_error *error)
+static bool read_state(kf_search *s, const cJSON *json, kf_error *error)
 {
     const char *schema = kf_json_get_text(json, "schema", "");
     if (strcmp(schema, KF_STATE_SCHEMA) != 0 && strcmp(schema, STATE_BEFORE) != 0)
         return kf_fail(error, KF_ERROR_INPUT,
                        "run %s is from an incompatible version of kforge; start a new run",
                        s->progress.run);
-    if (!read_clock(s, json, error) || !rebuild(s, json, error)) return false;
+    if (!rebuild(s, json, error) ||
+        !read_starts(json, &s->clock.starts, &s->clock.start_count, error))
+        return false;
+    s->clock.elapsed_before = number_of(json, "elapsed");
     s->progress.cost_usd = number_of(json, "cost");
     s->progress.tokens = (int64_t)number_of(json, "tokens");
     s->progress.requests = (int64_t)number_of(json, "requests");
@@ -306,9 +294,26 @@ bool kf_state_restore(kf_search *s, kf_error *error)
     kf_autofree char *text = NULL;
     size_t size;
     if (!kf_store_run_state(s->store, s->progress.run, &text, &size, error)) return false;
-    if (!size) return kf_search_add_start(s, error) && kf_rebuild(s, NULL, 0, error);
+    if (!size) return kf_rebuild(s, NULL, 0, error);
     kf_auto(cJSON) json = kf_json_parse(text, size, STATE_BYTES, "state of the run", error);
     return json && read_state(s, json, error);
+}
+
+bool kf_state_add_start(kf_search *s, kf_error *error)
+{
+    kf_autofree char *text = NULL;
+    size_t size;
+    if (!kf_search_add_start(s, error) ||
+        !kf_store_run_state(s->store, s->progress.run, &text, &size, error))
+        return false;
+    if (!size) return true;
+    kf_auto(cJSON) json = kf_json_parse(text, size, STATE_BYTES, "state of the run", error);
+    if (!json) return false;
+    cJSON_DeleteItemFromObjectCaseSensitive(json, "starts");
+    kf_search_starts_json(s, json);
+    kf_autofree char *more = cJSON_PrintUnformatted(json);
+    if (!more) return kf_fail_memory(error, "the state of a run");
+    return kf_store_save_state(s->store, s->progress.run, more, strlen(more), error);
 }
 
 /* ---- the time of a run ----------------------------------------------------------------------- */

@@ -12,6 +12,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 
 BIN = os.path.abspath(sys.argv[1])
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -253,7 +254,24 @@ def paused(folder):
     run = kforge(folder, "list", "-q", store="paused.db").strip()
     go_on("--resume", run, "-n", "8")
     put_off(store)
-    took = printed_seconds(re.search(r"^took +(.*)$", go_on("--resume", run, "-n", "12"), re.M)[1])
+    # While it goes on: its jobs end when `go` is there.
+    command = [os.path.join(BIN, "kforge"), "optimize", "--resume", run, "-n", "12", "--workers", fake, "--store", store]
+    slow = dict(ENVIRONMENT, FAKE_FREE="0", FAKE_LOG=os.path.join(folder, "jobs"), FAKE_GO=os.path.join(folder, "go"))
+    living = subprocess.Popen(command, cwd=folder, env=slow, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    try:
+        while not os.path.exists(os.path.join(folder, "jobs")):
+            assert living.poll() is None, living.communicate()
+            time.sleep(0.05)
+        live = json.loads(kforge(folder, "show", "--json", store="paused.db"))
+        assert 0 < live["seconds"] < PAUSE, live["seconds"]
+        text = kforge(folder, "show", store="paused.db")
+        assert 0 < printed_seconds(re.search(r" running for (.*)$", text, re.M)[1]) < PAUSE, text
+        view = kforge(folder, "watch", "--terminal", store="paused.db")
+        assert 0 < printed_seconds(re.search(r"running (.*)", view)[1]) < PAUSE, view
+    finally:
+        open(os.path.join(folder, "go"), "w").close()
+        out, _ = living.communicate()
+    took = printed_seconds(re.search(r"^took +([^,]*)", out, re.M)[1])
     shown = json.loads(kforge(folder, "show", "--json", store="paused.db"))
     assert 0 < took < PAUSE and abs(shown["seconds"] - took) <= 0.01 * took, (shown["seconds"], took)
     text = kforge(folder, "show", store="paused.db")
