@@ -288,16 +288,23 @@ function roofChart(roof) {
   if (roof.bandwidth) {
     const shift = Math.log10(roof.bandwidth), from = Math.max(lowX, lowY - shift),
           to = Math.min(ridge === null ? highX : Math.min(ridge, highX), highY - shift);
-    if (from < to)
+    if (from < to) {
+      /* Its name is to the left of the line, where no point is, or below it if there is no room. */
+      const high = from + (to - from) * 0.6, fits = x(high) - 56 > 130,
+            at = fits ? high : from + (to - from) * 0.12;
       svg.append(
           make("path", {
             class: "roof",
             d: "M" + x(from) + " " + y(from + shift) + "L" + x(to) + " " + y(to + shift)
           }),
           make(
-              "text",
-              {x: x(from + (to - from) * 0.12), y: y(from + (to - from) * 0.12 + shift) + 20},
+              "text", {
+                x: x(at) - (fits ? 8 : 0),
+                y: y(at + shift) + (fits ? 0 : 20),
+                "text-anchor": fits ? "end" : "start"
+              },
               "memory " + rate(roof.bandwidth, "B/s")));
+    }
   }
   if (roof.peak)
     svg.append(
