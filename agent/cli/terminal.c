@@ -223,6 +223,12 @@ static stream *stream_of(FILE *out)
     return NULL;
 }
 
+int kf_terminal_columns(FILE *out)
+{
+    const stream *s = stream_of(out);
+    return s ? columns_of(s) : 0;
+}
+
 FILE *kf_exact_stream(FILE *out)
 {
     stream *s = stream_of(out);

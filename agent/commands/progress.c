@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <sys/ioctl.h>
 
 #include "kforge/file.h"
 #include "table.h"
@@ -115,10 +114,9 @@ static void word(const kf_search_progress *p, size_t most, char *line, size_t si
 /* Returns the number of characters in a line of the terminal. */
 static size_t room_of(const kf_progress_view *view, size_t size)
 {
-    struct winsize window = {0};
-    if (ioctl(fileno(view->log), TIOCGWINSZ, &window) != 0 || window.ws_col < 20)
-        window.ws_col = 80;
-    return window.ws_col <= size ? window.ws_col - 2u : size - 1;
+    int columns = kf_terminal_columns(view->log);
+    if (columns < 20) columns = 80;
+    return (size_t)columns <= size ? (size_t)columns - 2 : size - 1;
 }
 
 static void redraw(kf_progress_view *view, const kf_search_progress *progress)

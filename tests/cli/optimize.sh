@@ -81,9 +81,9 @@ open("terminal", "w").write(shown)
 sys.exit(not found)
 END
 done <<'END'
-160|\d+ of 900 judged, \d+ correct, best \d+\.\d+x\??(, \d+/min)?, \d+ of 800 replies \(1 without code\), \$\d+\.\d\d, \d+.* left
-80|\d+/900 judged, best \d+\.\d+x\??, \d+/800 replies \(1 without code\), \$\d+\.\d\d, \d+.* left
-40|\d+/900 judged, best \d+\.\d+x\??, \d+.* left
+160|\d+ of 900 judged, \d+ correct, best \d+\.\d+x\??(, \d+/min)?, \d+ of 800 replies \(1 without code\), \$\d+\.\d\d, [\d.]+ s left
+80|\d+/900 judged, best \d+\.\d+x\??, \d+/800 replies \(1 without code\), \$\d+\.\d\d, [\d.]+ s left
+40|\d+/900 judged, best \d+\.\d+x\??, [\d.]+ s left
 END
 
 # Recorded replies, and a model that fails.
