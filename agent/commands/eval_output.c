@@ -8,6 +8,7 @@
 #include "shell_command.h"
 #include "show.h"
 #include "table.h"
+#include "terminal.h"
 #include "verdict_brief.h"
 
 /* ---- one candidate --------------------------------------------------------------------------- */
@@ -175,7 +176,7 @@ void kf_eval_show_step(const kf_invocation *invocation, bool lines, const char *
 {
     if (strcmp(step, last) == 0) return;
     if (invocation->terminal)
-        fprintf(invocation->log, KF_STYLE_CLEAR "%s", step);
+        kf_terminal_redraw(invocation->log, "%s", step);
     else if (lines && step[0])
         fprintf(invocation->log, "%s\n", step);
     fflush(invocation->log);
