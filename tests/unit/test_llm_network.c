@@ -508,7 +508,7 @@ static void note_end(void *context, const kf_http_result *result)
     model_server_done = true;
 }
 
-/* A request whose socket epoll does not take ends at once, and does not wait for its time limit. */
+/* A request ends at once if epoll does not take its socket. It does not wait for its time limit. */
 static void a_socket_that_is_not_watched(void **state)
 {
     (void)state;
