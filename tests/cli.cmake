@@ -15,7 +15,7 @@ target_link_libraries(make_run PRIVATE kf_store kf_task)
 set_target_properties(make_run PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 add_dependencies(test_helpers make_run)
 
-foreach(name campaign completion dialects docs doctor events export export_learn gpu_faults gpu_silent help redteam run scan
+foreach(name campaign completion dialects docs doctor events export export_learn gpu_faults gpu_silent help readme redteam run scan
         show store store_care task terminal timing_lock trust unseen verdict)
   add_test(NAME cli.${name} COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/${name}.sh ${CMAKE_BINARY_DIR}/bin)
   set_tests_properties(cli.${name} PROPERTIES TIMEOUT 300)
@@ -25,9 +25,9 @@ add_test(NAME cli.install_all COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/insta
 set_tests_properties(cli.install cli.install_all PROPERTIES TIMEOUT 300)
 kf_tier(full cli.install_all)
 # Programs from elsewhere take most of their time, or they wait.
-kf_tier(full cli.campaign)
+kf_tier(full cli.campaign cli.readme)
 set_tests_properties(cli.campaign PROPERTIES TIMEOUT 900)
-kf_tier(plain cli.campaign cli.completion cli.docs cli.gpu_faults cli.gpu_silent cli.install cli.install_all cli.redteam)
+kf_tier(plain cli.campaign cli.completion cli.docs cli.gpu_faults cli.gpu_silent cli.install cli.install_all cli.readme cli.redteam)
 # Fetches packages from PyPI once. Status 77 means that it could not.
 add_test(NAME cli.event_trackers COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/event_trackers.sh ${CMAKE_BINARY_DIR}/bin)
 set_tests_properties(cli.event_trackers PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77)

@@ -41,5 +41,6 @@ target_compile_definitions(bench_reply PRIVATE KFORGE_SOURCE_DIR="${CMAKE_SOURCE
 target_include_directories(bench_llm PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/unit)
 target_compile_definitions(bench_llm PRIVATE KFORGE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
 kf_test(llm_network kf_commands)
+target_link_options(test_llm_network PRIVATE -Wl,--wrap=epoll_ctl)
 kf_fuzz(answer kf_commands)
 kf_fuzz(object kf_commands)

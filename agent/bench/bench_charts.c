@@ -373,19 +373,33 @@ static const char *scaled(double power, char text[32])
     return text;
 }
 
+/* columns of the picture that a ceiling's name takes on a narrow page */
+#define CEILING_NAME 130
+
+/* Draws the name of the line y = x + memory: to the left of it, where no point is, or below it if
+ * there is no room. */
+static void name_memory(kf_buffer *out, const frame *f, double memory, double from, double to)
+{
+    char text[32];
+    double x = from + 0.6 * (to - from);
+    bool fits = across(f, x) - LEFT > CEILING_NAME;
+    if (!fits) x = from + 0.1 * (to - from);
+    kf_buffer_format(out, "<text x=\"%.1f\" y=\"%.1f\"%s>memory %sB/s</text>\n",
+                     across(f, x) - (fits ? 8 : 0), up(f, x + memory) + (fits ? 0 : 20),
+                     fits ? " text-anchor=\"end\"" : "", scaled(memory, text));
+}
+
 /* Draws the line y = x + memory up to the arithmetic, clipped to the frame, and its name. */
 static void draw_roof(kf_buffer *out, const frame *f, const ceilings *c)
 {
     char text[32];
     double top = isnan(c->arithmetic) ? f->high_y : fmin(f->high_y, c->arithmetic),
            from = fmax(f->low_x, f->low_y - c->memory), to = fmin(f->high_x, top - c->memory);
-    if (!isnan(c->memory) && from < to)
-        kf_buffer_format(out,
-                         "<path class=\"roof\" d=\"M%.1f %.1fL%.1f %.1f\"/><text x=\"%.1f\" "
-                         "y=\"%.1f\">memory %sB/s</text>\n",
-                         across(f, from), up(f, from + c->memory), across(f, to),
-                         up(f, to + c->memory), across(f, from + 0.1 * (to - from)),
-                         up(f, from + 0.1 * (to - from) + c->memory) + 20, scaled(c->memory, text));
+    if (!isnan(c->memory) && from < to) {
+        kf_buffer_format(out, "<path class=\"roof\" d=\"M%.1f %.1fL%.1f %.1f\"/>", across(f, from),
+                         up(f, from + c->memory), across(f, to), up(f, to + c->memory));
+        name_memory(out, f, c->memory, from, to);
+    }
     if (isnan(c->arithmetic)) return;
     double ridge = isnan(c->memory) ? f->low_x : fmax(f->low_x, c->arithmetic - c->memory);
     kf_buffer_format(out,

@@ -32,6 +32,7 @@
 #include "kforge/file.h"
 #include "output.h"
 #include "table.h"
+#include "terminal.h"
 
 #define POLL_MILLISECONDS 100
 #define REPORT_SECONDS 0.25
@@ -401,9 +402,9 @@ static void draw_line(shards *l)
                              (long long)(l->plan->search.model_count ? l->shards[i].last.samples
                                                                      : l->shards[i].last.judged),
                              l->plan->search.model_count ? "replies" : "candidates");
-    clear_line(l);
-    if (text.data) l->width = fprintf(l->how->log, "%.78s", text.data);
-    fflush(l->how->log);
+    if (!text.data) return;
+    kf_terminal_redraw(l->how->log, "%s", text.data);
+    l->width = 1;
 }
 
 static bool is_other(const one_shard *shard, const one_shard *other)

@@ -23,6 +23,8 @@ typedef struct kf_view {
     /* The candidate's file in messages of its compiler, which knows it as candidate.cu. NULL: as it
      * is. */
     const char *source_name;
+    /* A sentence that stands above a verdict. Its findings leave it out. NULL: none. */
+    const char *said;
 } kf_view;
 
 static inline kf_view kf_view_of(const kf_invocation *invocation, bool json)

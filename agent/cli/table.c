@@ -22,10 +22,10 @@
 /* ---- text ------------------------------------------------------------------------------------ */
 
 /* Returns the columns of a character: two for wide East Asian characters and emoji, no column for
- * combining marks. The ranges follow Unicode's EastAsianWidth. */
+ * combining marks and for the styles of terminal.h. The ranges follow Unicode's EastAsianWidth. */
 static int character_width(uint32_t code)
 {
-    if (code >= 0x300 && code < 0x370) return 0;
+    if ((code >= 0x300 && code < 0x370) || (code >= 0xf8f0 && code <= 0xf8f6)) return 0;
     bool wide = (code >= 0x1100 && code < 0x1160) || (code >= 0x2e80 && code < 0xa4d0) ||
                 (code >= 0xac00 && code < 0xd7a4) || (code >= 0xf900 && code < 0xfb00) ||
                 (code >= 0xfe30 && code < 0xfe70) || (code >= 0xff00 && code < 0xff61) ||

@@ -1,6 +1,8 @@
 #include "terminal.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -104,22 +106,13 @@ static int columns_of(const stream *s)
     return ioctl(fileno(s->under), TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-/* Returns the columns of `size` bytes. Styles have no width. */
-static int width_of(const char *text, size_t size)
-{
-    int width = (int)kf_text_width(text, size);
-    for (size_t i = 0; i + 3 <= size; i++)
-        if (sequence_at(text + i)) width--;
-    return width;
-}
-
 /* Returns where the further lines of a long line begin: below the text behind "label   ", else
  * below the first word. */
 static int hang_of(const char *line, size_t size, int columns)
 {
     size_t blanks = strspn(line, " "), label = strcspn(line + blanks, " \n");
     size_t gap = blanks + label < size ? strspn(line + blanks + label, " ") : 0;
-    int column = width_of(line, blanks + (gap > 1 ? label + gap : 0));
+    int column = (int)kf_text_width(line, blanks + (gap > 1 ? label + gap : 0));
     return column < columns / 2 ? column : 0;
 }
 
@@ -129,7 +122,7 @@ static void append_wrapped(kf_buffer *out, const char *line, size_t size, int co
     int column = 0, hang = hang_of(line, size, columns);
     for (size_t i = 0; i < size;) {
         size_t blanks = strspn(line + i, " "), word = strcspn(line + i + blanks, " \n");
-        int wide = width_of(line + i + blanks, word);
+        int wide = (int)kf_text_width(line + i + blanks, word);
         if (column > hang && word && column + (int)blanks + wide > columns) {
             kf_buffer_format(out, "\n%*s", hang, "");
             column = hang;
@@ -148,7 +141,7 @@ static void append_lines(kf_buffer *out, const char *text, int columns)
 {
     for (const char *line = text; *line;) {
         size_t size = strcspn(line, "\n");
-        if (width_of(line, size) > columns)
+        if ((int)kf_text_width(line, size) > columns)
             append_wrapped(out, line, size, columns);
         else
             kf_buffer_append(out, line, size);
@@ -221,6 +214,32 @@ static stream *stream_of(FILE *out)
     for (size_t i = 0; i < stream_count; i++)
         if (streams[i].out == out) return &streams[i];
     return NULL;
+}
+
+int kf_terminal_columns(FILE *out)
+{
+    const stream *s = stream_of(out);
+    return s ? columns_of(s) : 0;
+}
+
+void kf_terminal_redraw(FILE *out, const char *format, ...)
+{
+    va_list arguments;
+    kf_autofree char *text = NULL;
+    int columns = kf_terminal_columns(out);
+    va_start(arguments, format);
+    int size = vasprintf(&text, format, arguments);
+    va_end(arguments);
+    if (size < 0) {
+        text = NULL;
+        return;
+    }
+    /* The cursor stands behind the line. */
+    while (columns > 1 && size && (int)kf_text_width(text, (size_t)size) >= columns) do
+            size--;
+        while (size && ((unsigned char)text[size] & 0xc0) == 0x80);
+    fprintf(out, KF_STYLE_CLEAR "%.*s", size, text);
+    fflush(out);
 }
 
 FILE *kf_exact_stream(FILE *out)

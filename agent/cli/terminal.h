@@ -40,6 +40,10 @@ void kf_terminal_name_program(const char *name, const char *const *words);
  * the stream is a terminal. Not styles, because foreign text could hold them. */
 void kf_terminal_top(FILE *out);
 void kf_terminal_clear_below(FILE *out);
+/* Returns the columns of the terminal of such a stream, as they are now; 0: not known. */
+int kf_terminal_columns(FILE *out);
+/* Prints a line in the place of the one before, cut to the columns of the terminal. */
+void kf_terminal_redraw(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Writes what is buffered to the stream beneath. False if that failed before or now. */
 bool kf_terminal_flush(FILE *out);
 

@@ -24,6 +24,7 @@
 #include "noise.h"
 #include "output.h"
 #include "table.h"
+#include "terminal.h"
 
 typedef struct settings {
     const char *store, *model;
@@ -275,8 +276,7 @@ static void await_reply(const kf_invocation *invocation, kf_llm *llm, kf_llm_rep
         double now = kf_now() - start;
         if (!invocation->terminal || now - said < 1) continue;
         said = now;
-        fprintf(invocation->log, KF_STYLE_CLEAR "asking the model: %.0f s (Ctrl-C gives up)", now);
-        fflush(invocation->log);
+        kf_terminal_redraw(invocation->log, "asking the model: %.0f s (Ctrl-C gives up)", now);
     }
     if (said > 0) fputs(KF_STYLE_CLEAR, invocation->log);
 }

@@ -9,6 +9,7 @@
 #include "output.h"
 #include "shell_command.h"
 #include "table.h"
+#include "terminal.h"
 
 typedef struct settings {
     const char *output, *level, *ids, *mode, *class_name, *sandbox, *device, *aliasing;
@@ -73,8 +74,9 @@ static void tell_progress(void *context, const kf_import_problem *problem,
     state *s = context;
     s->done++;
     if (s->invocation->terminal)
-        fprintf(s->invocation->log, KF_STYLE_CLEAR "%zu of %zu  %s%s", s->done, s->suite->count,
-                problem->task, s->done == s->suite->count ? "\n" : "");
+        kf_terminal_redraw(s->invocation->log, "%zu of %zu  %s", s->done, s->suite->count,
+                           problem->task);
+    if (s->invocation->terminal && s->done == s->suite->count) fputc('\n', s->invocation->log);
     bool shown = !s->invocation->terminal || s->suite->count == 1;
     if (shown && result->status >= KF_IMPORT_UNFIT) {
         print_refusal(s->invocation->log, problem->task, result->reason);

@@ -10,6 +10,7 @@
 #include "kforge/json.h"
 #include "selftest.h"
 #include "table.h"
+#include "terminal.h"
 #include "output.h"
 
 typedef struct settings {
@@ -33,8 +34,8 @@ static void show_progress(const report *r, const kf_selftest_case *row, const ch
     size_t tenth = row->total / 10;
     double seconds = kf_now() - r->started;
     if (r->invocation->terminal)
-        fprintf(r->invocation->log, KF_STYLE_CLEAR "%zu of %zu: %s/%s/%.50s", row->number,
-                row->total, kind, row->task, row->name);
+        kf_terminal_redraw(r->invocation->log, "%zu of %zu: %s/%s/%s", row->number, row->total,
+                           kind, row->task, row->name);
     else if (tenth && row->number % tenth == 0 && row->number < row->total)
         fprintf(r->invocation->log, "judged %zu of %zu cases in %s, about %s more\n", row->number,
                 row->total, kf_figure_seconds(seconds, taken),

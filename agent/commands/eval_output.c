@@ -8,6 +8,7 @@
 #include "shell_command.h"
 #include "show.h"
 #include "table.h"
+#include "terminal.h"
 #include "verdict_brief.h"
 
 /* ---- one candidate --------------------------------------------------------------------------- */
@@ -54,9 +55,9 @@ static void print_host_access(const kf_view *view, const kf_verdict *verdict)
 }
 
 /* Prints the next step, and behind it the command that carries it out. */
-static void print_next(const kf_view *view, const kf_verdict *verdict, const kf_eval_style *style)
+static void print_next(const kf_view *view, const kf_verdict *verdict, const kf_eval_style *style,
+                       const char *next)
 {
-    kf_autofree char *next = kf_verdict_next(verdict);
     kf_next_action action = *style->again ? kf_verdict_next_action(verdict) : KF_NEXT_NOTHING;
     /* The CPU device has no counters. The times of each workload are what it can show. */
     bool on_cpu = strncmp(verdict->device, "cpu", 3) == 0;
@@ -83,7 +84,10 @@ void kf_eval_print(const kf_view *screen, const kf_eval_result *result, const kf
         fprintf(view.out, "the fault is the %s's, not the candidate's\n",
                 kf_blame_name(verdict->blame));
     print_host_access(&view, verdict);
-    if (verdict->status != KF_CORRECT || !style->check_only) print_next(&view, verdict, style);
+    kf_autofree char *next =
+        verdict->status != KF_CORRECT || !style->check_only ? kf_verdict_next(verdict) : NULL;
+    print_next(&view, verdict, style, next);
+    view.said = next;
     if (!style->verbose) {
         if (style->sanitizer) kf_show_sanitizer(&view, verdict);
         if (style->counters) kf_show_counters(&view, verdict);
@@ -172,7 +176,7 @@ void kf_eval_show_step(const kf_invocation *invocation, bool lines, const char *
 {
     if (strcmp(step, last) == 0) return;
     if (invocation->terminal)
-        fprintf(invocation->log, KF_STYLE_CLEAR "%s", step);
+        kf_terminal_redraw(invocation->log, "%s", step);
     else if (lines && step[0])
         fprintf(invocation->log, "%s\n", step);
     fflush(invocation->log);

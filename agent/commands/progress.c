@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <sys/ioctl.h>
 
 #include "kforge/file.h"
 #include "table.h"
@@ -39,17 +38,20 @@ void kf_progress_events(kf_progress_view *view)
     fflush(view->log);
 }
 
+/* What the line leaves out on a narrow terminal, one after the other. */
+enum { ALL, NO_RATE, NO_JOB, NO_CORRECT, SLASHES, NO_MONEY, NO_REPLIES, BRIEFEST = NO_REPLIES };
+
 /* Appends "12", or "12 of 64" with a budget. */
-static void put_count(kf_buffer *text, int64_t count, int64_t limit)
+static void put_count(kf_buffer *text, int64_t count, int64_t limit, int brief)
 {
     kf_buffer_format(text, "%lld", (long long)count);
-    if (limit > 0) kf_buffer_format(text, " of %lld", (long long)limit);
+    if (limit > 0) kf_buffer_format(text, brief < SLASHES ? " of %lld" : "/%lld", (long long)limit);
 }
 
-static void put_replies(const kf_search_progress *p, kf_buffer *text)
+static void put_replies(const kf_search_progress *p, int brief, kf_buffer *text)
 {
     kf_buffer_string(text, ", ");
-    put_count(text, p->replies, p->budget.replies);
+    put_count(text, p->replies, p->budget.replies, brief);
     kf_buffer_string(text, " replies");
     if (p->useless) kf_buffer_format(text, " (%lld without code)", (long long)p->useless);
 }
@@ -75,22 +77,21 @@ static void put_judging(const kf_search_progress *p, kf_buffer *text)
     if (p->usual > 0) put_seconds(text, fmax(1, round(p->usual)));
 }
 
-/* `brief`: omits first the rate, then the job in flight, then the replies. */
 static void put_words(const kf_search_progress *p, int brief, kf_buffer *text)
 {
     char figure[KF_FIGURE];
-    put_count(text, p->judged, p->budget.candidates);
+    put_count(text, p->judged, p->budget.candidates, brief);
     kf_buffer_string(text, " judged");
     if (p->known) kf_buffer_format(text, " + %lld known", (long long)p->known);
-    kf_buffer_format(text, ", %lld correct", (long long)p->correct);
+    if (brief < NO_CORRECT) kf_buffer_format(text, ", %lld correct", (long long)p->correct);
     if (p->best)
         kf_buffer_format(text, ", best %s%s", kf_figure_speedup(p->best_speedup, figure),
                          p->best_reverified ? "" : "?");
-    if (p->elapsed > 2 && p->judged && brief < 1)
+    if (p->elapsed > 2 && p->judged && brief < NO_RATE)
         kf_buffer_format(text, ", %.0f/min", (double)p->judged / p->elapsed * 60);
-    if (brief < 2) put_judging(p, text);
-    if ((p->calls || p->calls_in_flight) && brief < 3) put_replies(p, text);
-    if (p->cost_usd > 0)
+    if (brief < NO_JOB) put_judging(p, text);
+    if ((p->calls || p->calls_in_flight) && brief < NO_REPLIES) put_replies(p, brief, text);
+    if (p->cost_usd > 0 && brief < NO_MONEY)
         kf_buffer_format(text, ", %s", kf_figure_cost(p->cost_usd, p->cost_unknown, figure));
     double left = p->budget.seconds - p->elapsed;
     if (p->ending)
@@ -102,7 +103,7 @@ static void put_words(const kf_search_progress *p, int brief, kf_buffer *text)
 /* Writes at most `most` characters, if possible. */
 static void word(const kf_search_progress *p, size_t most, char *line, size_t size)
 {
-    for (int brief = 0; brief < 4; brief++) {
+    for (int brief = ALL; brief <= BRIEFEST; brief++) {
         kf_autobuffer text = {0};
         put_words(p, brief, &text);
         snprintf(line, size, "%s", text.data ? text.data : "");
@@ -113,10 +114,9 @@ static void word(const kf_search_progress *p, size_t most, char *line, size_t si
 /* Returns the number of characters in a line of the terminal. */
 static size_t room_of(const kf_progress_view *view, size_t size)
 {
-    struct winsize window = {0};
-    if (ioctl(fileno(view->log), TIOCGWINSZ, &window) != 0 || window.ws_col < 20)
-        window.ws_col = 80;
-    return window.ws_col <= size ? window.ws_col - 2u : size - 1;
+    int columns = kf_terminal_columns(view->log);
+    if (columns < 20) columns = 80;
+    return (size_t)columns <= size ? (size_t)columns - 2 : size - 1;
 }
 
 static void redraw(kf_progress_view *view, const kf_search_progress *progress)

@@ -11,6 +11,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -35,6 +36,8 @@ struct kf_http_transfer {
     uint64_t bytes;
     /* A fault that kforge found, not curl. */
     kf_http_fault fault;
+    /* errno of epoll_ctl; 0: its sockets are watched. */
+    int unwatched;
     char why[CURL_ERROR_SIZE];
     char location[200];
     bool answering;
@@ -118,9 +121,18 @@ bool kf_http_check_url(const char *url, bool allow_plain, kf_error *error)
 
 /* ---- callbacks of curl ----------------------------------------------------------------------- */
 
+/* Notes that no reply can be seen on a socket of `easy`. check_deadlines ends the transfer. */
+static void note_unwatched(kf_http *http, CURL *easy, int why)
+{
+    kf_http_transfer *own = NULL;
+    http->curl->easy_getinfo(easy, CURLINFO_PRIVATE, &own);
+    for (kf_http_transfer *t = http->transfers; t; t = t->next)
+        if (!own || t == own) t->unwatched = why;
+    http->next_check = 0;
+}
+
 static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *context, void *known)
 {
-    (void)easy;
     kf_http *http = context;
     if (what == CURL_POLL_REMOVE) {
         /* The socket may be closed already. */
@@ -131,8 +143,9 @@ static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *context, v
     if (what & CURL_POLL_IN) event.events |= EPOLLIN;
     if (what & CURL_POLL_OUT) event.events |= EPOLLOUT;
     (void)known;
-    if (epoll_ctl(http->epoll, EPOLL_CTL_MOD, fd, &event) != 0 && errno == ENOENT)
-        epoll_ctl(http->epoll, EPOLL_CTL_ADD, fd, &event);
+    if (epoll_ctl(http->epoll, EPOLL_CTL_MOD, fd, &event) != 0 &&
+        (errno != ENOENT || epoll_ctl(http->epoll, EPOLL_CTL_ADD, fd, &event) != 0))
+        note_unwatched(http, easy, errno);
     return 0;
 }
 
@@ -482,7 +495,8 @@ static void read_messages(kf_http *http)
     }
 }
 
-/* Ends the transfers over a limit. A handler may end any of them, so each search starts anew. */
+/* Ends the transfers over a limit, and those that epoll does not watch. A handler may end any of
+ * them, so each search starts anew. */
 static void check_deadlines(kf_http *http)
 {
     for (;;) {
@@ -490,7 +504,7 @@ static void check_deadlines(kf_http *http)
         if (now < http->next_check) return;
         kf_http_transfer *late = NULL;
         for (kf_http_transfer *t = http->transfers; t && !late; t = t->next) {
-            double deadline = deadline_of(t);
+            double deadline = t->unwatched ? 0 : deadline_of(t);
             if (deadline <= now) late = t;
             next = fmin(next, deadline);
         }
@@ -498,7 +512,14 @@ static void check_deadlines(kf_http *http)
             http->next_check = fmax(next, now + 0.001);
             return;
         }
-        late->fault = isnan(late->first) ? KF_HTTP_FIRST_BYTE : KF_HTTP_STALL;
+        late->fault = late->unwatched      ? KF_HTTP_OTHER
+                      : isnan(late->first) ? KF_HTTP_FIRST_BYTE
+                                           : KF_HTTP_STALL;
+        if (late->unwatched)
+            snprintf(late->why, sizeof late->why,
+                     "the system does not watch its connection (epoll_ctl: %s); close programs "
+                     "with many connections, or raise fs.epoll.max_user_watches",
+                     strerror(late->unwatched));
         finish(http, late, CURLE_OPERATION_TIMEDOUT);
     }
 }

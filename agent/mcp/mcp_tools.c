@@ -12,18 +12,6 @@
 /* for a worker's hello */
 #define START_SECONDS 10
 
-const char *kf_mcp_text(const cJSON *arguments, const char *key, const char *fallback)
-{
-    const char *text = kf_json_get_text(arguments, key, NULL);
-    return text ? text : fallback;
-}
-
-double kf_mcp_number(const cJSON *arguments, const char *key, double fallback)
-{
-    const cJSON *number = cJSON_GetObjectItemCaseSensitive(arguments, key);
-    return number ? number->valuedouble : fallback;
-}
-
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
 kf_task *kf_mcp_task(const kf_mcp *server, const char *word, kf_error *error)

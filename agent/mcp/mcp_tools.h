@@ -9,10 +9,6 @@
 /* Default of "wait_s": clients cut calls at 30 s. */
 #define KF_MCP_WAIT 25.0
 
-/* Return an argument, or the fallback. */
-const char *kf_mcp_text(const cJSON *arguments, const char *key, const char *fallback);
-double kf_mcp_number(const cJSON *arguments, const char *key, double fallback);
-
 /* Loads a task: one below the served folder, of the installation, or of the store. The caller
  * frees. */
 kf_task *kf_mcp_task(const kf_mcp *server, const char *word, kf_error *error);

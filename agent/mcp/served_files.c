@@ -140,12 +140,6 @@ static char *read_below(const kf_served *served, const char *path, size_t limit,
     return fd >= 0 ? read_file(fd, path, limit, size, error) : NULL;
 }
 
-static const char *file_of(const cJSON *task, const char *key)
-{
-    const char *file = kf_json_get_text(cJSON_GetObjectItemCaseSensitive(task, key), "file", NULL);
-    return file ? file : "";
-}
-
 /* True if the file at this real path is the oracle of the task in its folder, and not its baseline,
  * too. A folder of the task's may lie between them. */
 static bool is_oracle(const kf_served *served, const char *real)
@@ -161,8 +155,10 @@ static bool is_oracle(const kf_served *served, const char *real)
         kf_auto(cJSON) task = text ? kf_json_parse(text, size, 0, "task.json", NULL) : NULL;
         if (!task) continue;
         const char *rest = real + strlen(folder) + 1;
-        return strcmp(rest, file_of(task, "oracle")) == 0 &&
-               strcmp(rest, file_of(task, "baseline")) != 0;
+        return strcmp(rest, kf_json_get_text(cJSON_GetObjectItemCaseSensitive(task, "oracle"),
+                                             "file", "")) == 0 &&
+               strcmp(rest, kf_json_get_text(cJSON_GetObjectItemCaseSensitive(task, "baseline"),
+                                             "file", "")) != 0;
     }
     return false;
 }

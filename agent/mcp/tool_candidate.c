@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kforge/json.h"
 #include "mcp_tools.h"
 #include "text_diff.h"
 
@@ -44,8 +45,9 @@ static bool add_history(cJSON *rows, kf_store *store, const char *task, size_t l
 
 cJSON *kf_tool_history(kf_mcp_call *call, const cJSON *arguments, kf_error *error)
 {
-    size_t limit = (size_t)kf_mcp_number(arguments, "limit", HISTORY_SHOWN);
-    kf_auto(kf_task) task = kf_mcp_task(call->server, kf_mcp_text(arguments, "task", ""), error);
+    size_t limit = (size_t)kf_json_get_number(arguments, "limit", HISTORY_SHOWN);
+    kf_auto(kf_task) task =
+        kf_mcp_task(call->server, kf_json_get_text(arguments, "task", ""), error);
     kf_auto(kf_store) store = task ? kf_mcp_store(call->server, KF_STORE_READ, error) : NULL;
     if (!store) return NULL;
     kf_auto(cJSON) answer = cJSON_CreateObject();
@@ -58,7 +60,8 @@ cJSON *kf_tool_history(kf_mcp_call *call, const cJSON *arguments, kf_error *erro
 cJSON *kf_tool_best(kf_mcp_call *call, const cJSON *arguments, kf_error *error)
 {
     bool found, wants_source = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(arguments, "source"));
-    kf_auto(kf_task) task = kf_mcp_task(call->server, kf_mcp_text(arguments, "task", ""), error);
+    kf_auto(kf_task) task =
+        kf_mcp_task(call->server, kf_json_get_text(arguments, "task", ""), error);
     kf_auto(kf_store) store = task ? kf_mcp_store(call->server, KF_STORE_READ, error) : NULL;
     kf_autoresult kf_store_candidate best = {0};
     if (!store || !kf_mcp_best(call->server, store, kf_task_hash(task), &best, &found, error))
@@ -97,8 +100,8 @@ cJSON *kf_tool_diff(kf_mcp_call *call, const cJSON *arguments, kf_error *error)
 {
     kf_autoresult kf_store_candidate a = {0}, b = {0};
     kf_auto(kf_store) store = kf_mcp_store(call->server, KF_STORE_READ, error);
-    if (!store || !kf_mcp_candidate(store, kf_mcp_text(arguments, "a", ""), &a, error) ||
-        !kf_mcp_candidate(store, kf_mcp_text(arguments, "b", ""), &b, error))
+    if (!store || !kf_mcp_candidate(store, kf_json_get_text(arguments, "a", ""), &a, error) ||
+        !kf_mcp_candidate(store, kf_json_get_text(arguments, "b", ""), &b, error))
         return NULL;
     kf_autofree char *left = kf_store_source(store, a.id, NULL, error);
     kf_autofree char *right = left ? kf_store_source(store, b.id, NULL, error) : NULL;

@@ -178,22 +178,22 @@ static cJSON *ask(kf_mcp_call *call, const cJSON *arguments, const char *action,
         forget(questions, q);
         return NULL;
     }
-    return await(call, q, kf_mcp_number(arguments, "wait_s", KF_MCP_WAIT), error);
+    return await(call, q, kf_json_get_number(arguments, "wait_s", KF_MCP_WAIT), error);
 }
 
 /* Reads the file of the arguments; the caller frees. */
 static char *read_file(const kf_mcp_call *call, const cJSON *arguments, size_t *size,
                        kf_error *error)
 {
-    return kf_served_read(&call->server->served, kf_mcp_text(arguments, "file", CANDIDATE), size,
-                          error);
+    return kf_served_read(&call->server->served, kf_json_get_text(arguments, "file", CANDIDATE),
+                          size, error);
 }
 
 cJSON *kf_tool_episode_eval(kf_mcp_call *call, const cJSON *arguments, kf_error *error)
 {
     size_t size;
     kf_autofree char *source = read_file(call, arguments, &size, error);
-    bool checks = strcmp(kf_mcp_text(arguments, "mode", "time"), "check") == 0;
+    bool checks = strcmp(kf_json_get_text(arguments, "mode", "time"), "check") == 0;
     return source ? ask(call, arguments, checks ? "check" : "eval", source, error) : NULL;
 }
 
@@ -220,6 +220,6 @@ cJSON *kf_tool_episode_history(kf_mcp_call *call, const cJSON *arguments, kf_err
 
 cJSON *kf_tool_episode_result(kf_mcp_call *call, const cJSON *arguments, kf_error *error)
 {
-    question *q = find(call->server->questions, kf_mcp_text(arguments, "job", ""), error);
-    return q ? await(call, q, kf_mcp_number(arguments, "wait_s", KF_MCP_WAIT), error) : NULL;
+    question *q = find(call->server->questions, kf_json_get_text(arguments, "job", ""), error);
+    return q ? await(call, q, kf_json_get_number(arguments, "wait_s", KF_MCP_WAIT), error) : NULL;
 }

@@ -122,8 +122,8 @@ static bool is_python(const kf_task *task, const char *path, const char *source)
 static char *read_source(const kf_mcp_call *call, const cJSON *arguments, size_t *size,
                          kf_error *error)
 {
-    const char *file = kf_mcp_text(arguments, "file", NULL),
-               *source = kf_mcp_text(arguments, "source", NULL);
+    const char *file = kf_json_get_text(arguments, "file", NULL),
+               *source = kf_json_get_text(arguments, "source", NULL);
     if (!file == !source) {
         kf_fail(error, KF_ERROR_INPUT, "give either file or source");
         return NULL;
@@ -145,7 +145,7 @@ cJSON *kf_tool_eval(kf_mcp_call *call, const cJSON *arguments, kf_error *error)
     size_t size;
     kf_autofree char *source = read_source(call, arguments, &size, error);
     kf_auto(kf_task) task =
-        source ? kf_mcp_task(call->server, kf_mcp_text(arguments, "task", ""), error) : NULL;
+        source ? kf_mcp_task(call->server, kf_json_get_text(arguments, "task", ""), error) : NULL;
     if (!task) return NULL;
     const char *flags[KF_JOB_FLAGS];
     kf_submission submission = {.loaded = task,
@@ -164,22 +164,23 @@ cJSON *kf_tool_eval(kf_mcp_call *call, const cJSON *arguments, kf_error *error)
         }
         flags[submission.flag_count++] = flag->valuestring;
     }
-    kf_judge_mode_parse(kf_mcp_text(arguments, "mode", "time"), &submission.mode);
-    submission.python = is_python(task, kf_mcp_text(arguments, "file", NULL), source);
-    return kf_mcp_judge(call, &submission, kf_mcp_number(arguments, "wait_s", KF_MCP_WAIT), error);
+    kf_judge_mode_parse(kf_json_get_text(arguments, "mode", "time"), &submission.mode);
+    submission.python = is_python(task, kf_json_get_text(arguments, "file", NULL), source);
+    return kf_mcp_judge(call, &submission, kf_json_get_number(arguments, "wait_s", KF_MCP_WAIT),
+                        error);
 }
 
 /* ---- kforge_result --------------------------------------------------------------------------- */
 
 cJSON *kf_tool_result(kf_mcp_call *call, const cJSON *arguments, kf_error *error)
 {
-    const char *id = kf_mcp_text(arguments, "job", "");
+    const char *id = kf_json_get_text(arguments, "job", "");
     kf_auto(kf_ticket) ticket = kf_service_find(call->server->jobs, id);
     if (!ticket) {
         kf_fail(error, KF_ERROR_INPUT, "%.40s: no such job; call kforge_eval again", id);
         return NULL;
     }
-    return kf_mcp_await(call, ticket, kf_mcp_number(arguments, "wait_s", KF_MCP_WAIT), false,
+    return kf_mcp_await(call, ticket, kf_json_get_number(arguments, "wait_s", KF_MCP_WAIT), false,
                         error);
 }
 
@@ -212,11 +213,11 @@ static bool keep_note(kf_mcp_call *call, const kf_store_candidate *candidate, co
 
 cJSON *kf_tool_submit(kf_mcp_call *call, const cJSON *arguments, kf_error *error)
 {
-    const char *note = kf_mcp_text(arguments, "note", NULL), *flags[KF_JOB_FLAGS];
+    const char *note = kf_json_get_text(arguments, "note", NULL), *flags[KF_JOB_FLAGS];
     kf_autoresult kf_store_candidate candidate = {0};
     kf_auto(kf_store) store = kf_mcp_store(call->server, KF_STORE_READ, error);
     if (!store ||
-        !kf_mcp_candidate(store, kf_mcp_text(arguments, "candidate", ""), &candidate, error))
+        !kf_mcp_candidate(store, kf_json_get_text(arguments, "candidate", ""), &candidate, error))
         return NULL;
     size_t size;
     kf_auto(kf_task) task = kf_mcp_stored_task(store, candidate.task, error);

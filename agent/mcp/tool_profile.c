@@ -264,7 +264,7 @@ cJSON *kf_tool_profile(kf_mcp_call *call, const cJSON *arguments, kf_error *erro
     kf_autoresult kf_store_candidate candidate = {0};
     kf_auto(kf_store) store = kf_mcp_store(call->server, KF_STORE_READ, error);
     if (!store ||
-        !kf_mcp_candidate(store, kf_mcp_text(arguments, "candidate", ""), &candidate, error))
+        !kf_mcp_candidate(store, kf_json_get_text(arguments, "candidate", ""), &candidate, error))
         return NULL;
     kf_auto(kf_verdict) verdict = kf_mcp_verdict(store, &candidate, error);
     kf_auto(kf_task) task = verdict ? kf_mcp_stored_task(store, candidate.task, error) : NULL;
@@ -277,7 +277,7 @@ cJSON *kf_tool_profile(kf_mcp_call *call, const cJSON *arguments, kf_error *erro
     kf_auto(cJSON) answer = cJSON_CreateObject();
     kf_mcp_add_candidate(answer, "candidate", candidate.id);
     kf_mcp_add_speedup(answer, "speedup", candidate.speedup);
-    if (!add_floors(answer, verdict, task, kf_mcp_text(arguments, "workload", NULL), error))
+    if (!add_floors(answer, verdict, task, kf_json_get_text(arguments, "workload", NULL), error))
         return NULL;
     add_build(answer, verdict->build);
     kf_error reason = {0};

@@ -3,6 +3,7 @@
 
 #include "kforge/job.h"
 #include "kforge/scan.h"
+#include "kforge/json.h"
 #include "mcp_tools.h"
 
 #define SHOWN 40
@@ -31,7 +32,7 @@ int kf_mcp_scan(cJSON *rows, int most, const char *text, size_t size, bool pytho
 
 cJSON *kf_tool_scan(kf_mcp_call *call, const cJSON *arguments, kf_error *error)
 {
-    const char *file = kf_mcp_text(arguments, "file", "");
+    const char *file = kf_json_get_text(arguments, "file", "");
     bool python = kf_file_is_python(file);
     size_t size, text_size = 0, binary_size = 0;
     kf_autofree char *source = kf_served_read(&call->server->served, file, &size, error);

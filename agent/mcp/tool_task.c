@@ -36,7 +36,7 @@ static cJSON *find_row(const cJSON *rows, const char *name)
     cJSON *row;
     cJSON_ArrayForEach(row, rows)
     {
-        if (strcmp(kf_mcp_text(row, "name", ""), name) == 0) return row;
+        if (strcmp(kf_json_get_text(row, "name", ""), name) == 0) return row;
     }
     return NULL;
 }
@@ -52,7 +52,7 @@ static void add_row(cJSON *rows, const char *name, const char *family, cJSON *be
 
 static const char *family_of(const kf_task *task)
 {
-    return kf_mcp_text(kf_task_json(task), "family", "");
+    return kf_json_get_text(kf_task_json(task), "family", "");
 }
 
 /* Adds a task below the served folder. Its name is the path that kforge_task takes. */
@@ -85,7 +85,7 @@ static void add_folder(const kf_mcp *server, kf_store *store, const char *folder
 static int by_name(const void *left, const void *right)
 {
     const cJSON *const *a = left, *const *b = right;
-    return strcmp(kf_mcp_text(*a, "name", ""), kf_mcp_text(*b, "name", ""));
+    return strcmp(kf_json_get_text(*a, "name", ""), kf_json_get_text(*b, "name", ""));
 }
 
 /* Moves the first rows by name that fit the filter. Returns how many are left out. */
@@ -95,8 +95,8 @@ static int choose_rows(cJSON *rows, const char *filter, cJSON *shown)
     kf_autofree cJSON **list = malloc(((size_t)count + 1) * sizeof *list);
     for (int i = 0; list && i < count; i++) {
         cJSON *row = cJSON_DetachItemFromArray(rows, 0);
-        if (holds(kf_mcp_text(row, "name", ""), filter) ||
-            holds(kf_mcp_text(row, "family", ""), filter))
+        if (holds(kf_json_get_text(row, "name", ""), filter) ||
+            holds(kf_json_get_text(row, "family", ""), filter))
             list[fit++] = row;
         else
             cJSON_Delete(row);
@@ -124,15 +124,15 @@ cJSON *kf_tool_tasks(kf_mcp_call *call, const cJSON *arguments, kf_error *error)
     const cJSON *entry;
     cJSON_ArrayForEach(entry, offered)
     {
-        const char *name = kf_mcp_text(entry, "name", "");
+        const char *name = kf_json_get_text(entry, "name", "");
         const cJSON *best = cJSON_GetObjectItemCaseSensitive(entry, "best");
         if (find_row(rows, name)) continue;
         cJSON *value =
             cJSON_IsNumber(best) ? cJSON_CreateNumber(round(best->valuedouble * 1e3) / 1e3) : NULL;
-        add_row(rows, name, kf_mcp_text(entry, "family", ""), value);
+        add_row(rows, name, kf_json_get_text(entry, "family", ""), value);
     }
     cJSON *answer = cJSON_CreateObject(), *shown = cJSON_AddArrayToObject(answer, "tasks");
-    int more = choose_rows(rows, kf_mcp_text(arguments, "filter", ""), shown);
+    int more = choose_rows(rows, kf_json_get_text(arguments, "filter", ""), shown);
     if (more) cJSON_AddNumberToObject(answer, "more", more);
     return answer;
 }
@@ -251,7 +251,8 @@ static void add_baseline(cJSON *answer, const kf_task *task, bool full)
 cJSON *kf_tool_task(kf_mcp_call *call, const cJSON *arguments, kf_error *error)
 {
     char family[16];
-    kf_auto(kf_task) task = kf_mcp_task(call->server, kf_mcp_text(arguments, "task", ""), error);
+    kf_auto(kf_task) task =
+        kf_mcp_task(call->server, kf_json_get_text(arguments, "task", ""), error);
     kf_autofree char *prototype = task ? kf_task_prototype(task, false) : NULL;
     if (!task) return NULL;
     kf_mcp_family(call->server, family);
@@ -263,7 +264,7 @@ cJSON *kf_tool_task(kf_mcp_call *call, const cJSON *arguments, kf_error *error)
     cJSON_AddStringToObject(answer, "device", family);
     add_rules(answer, task);
     if (!add_workloads(answer, task, family, error)) return NULL;
-    add_baseline(answer, task, strcmp(kf_mcp_text(arguments, "detail", "brief"), "full") == 0);
+    add_baseline(answer, task, strcmp(kf_json_get_text(arguments, "detail", "brief"), "full") == 0);
     kf_auto(kf_store) store = kf_mcp_store(call->server, KF_STORE_READ, NULL);
     if (store &&
         (!add_best(call, answer, store, task, error) || !add_notes(answer, store, task, error)))
@@ -275,8 +276,9 @@ cJSON *kf_tool_task(kf_mcp_call *call, const cJSON *arguments, kf_error *error)
 
 cJSON *kf_tool_note(kf_mcp_call *call, const cJSON *arguments, kf_error *error)
 {
-    const char *text = kf_mcp_text(arguments, "text", "");
-    kf_auto(kf_task) task = kf_mcp_task(call->server, kf_mcp_text(arguments, "task", ""), error);
+    const char *text = kf_json_get_text(arguments, "text", "");
+    kf_auto(kf_task) task =
+        kf_mcp_task(call->server, kf_json_get_text(arguments, "task", ""), error);
     if (!task) return NULL;
     if (!text[strspn(text, " \t\r\n")] || strlen(text) > NOTE_BYTES) {
         kf_fail(error, KF_ERROR_INPUT, "text: a note has 1 to %d bytes", NOTE_BYTES);

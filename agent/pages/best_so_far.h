@@ -10,7 +10,7 @@
 
 /* The best from one moment on. */
 typedef struct kf_best_step {
-    /* Seconds since 1970. */
+    /* `created` of the attempt */
     double time;
     int64_t candidate;
     kf_interval speedup;

@@ -3,12 +3,12 @@
 
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 #include "kforge/verdict.h"
 #include "output.h"
 #include "page_internal.h"
 #include "roof_points.h"
+#include "search.h"
 
 #define ROOF_POINTS 16
 
@@ -34,7 +34,8 @@ void kf_page_add_interval(cJSON *object, const char *key, kf_interval interval)
                                                         : cJSON_CreateNull());
 }
 
-static cJSON *run_json(const kf_store_run *run, const kf_store_spent *spent)
+static cJSON *run_json(const kf_store_run *run, const kf_run_time *time,
+                       const kf_store_spent *spent)
 {
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "id", run->id);
@@ -43,9 +44,7 @@ static cJSON *run_json(const kf_store_run *run, const kf_store_spent *spent)
     kf_page_add_text(json, "host", run->host);
     cJSON_AddStringToObject(json, "state", kf_run_state(run));
     kf_page_add_number(json, "started", run->started);
-    kf_page_add_number(json, "updated", run->updated);
-    kf_page_add_number(json, "ended", run->ended);
-    kf_page_add_number(json, "now", (double)time(NULL));
+    kf_page_add_number(json, "seconds", time->seconds);
     kf_page_add_number(json, "attempts", (double)run->attempts);
     if (run->best) kf_page_add_number(json, "best", (double)run->best);
     kf_page_add_interval(json, "bestSpeedup", run->best_speedup);
@@ -68,12 +67,12 @@ static void add_rank(cJSON *json, const kf_store_attempt *a)
     for (int i = 0; i < KF_RANK_KEYS; i++) cJSON_AddItemToArray(array, cJSON_CreateNumber(keys[i]));
 }
 
-static cJSON *attempt_json(const kf_store_attempt *a)
+static cJSON *attempt_json(const kf_store_attempt *a, const kf_run_time *time)
 {
     kf_autobuffer flags = {0};
     cJSON *json = cJSON_CreateObject();
     cJSON_AddNumberToObject(json, "n", (double)a->number);
-    kf_page_add_number(json, "t", a->created);
+    kf_page_add_number(json, "t", kf_run_time_at(time, a->created));
     cJSON_AddStringToObject(json, "outcome", kf_attempt_outcome_name(a->outcome));
     kf_page_add_text(json, "by", a->proposer);
     kf_page_add_text(json, "step", a->step);
@@ -121,8 +120,8 @@ static bool add_parents(family *f, int64_t attempt, cJSON *json, kf_error *error
     return f->more >= 0;
 }
 
-static bool add_attempts(kf_store *store, const char *run, kf_page_position *position, int64_t most,
-                         cJSON *array, kf_error *error)
+static bool add_attempts(kf_store *store, const char *run, const kf_run_time *time,
+                         kf_page_position *position, int64_t most, cJSON *array, kf_error *error)
 {
     kf_auto(kf_store_cursor) cursor = kf_store_attempts(store, run, position->attempt + 1, error);
     kf_autoresult kf_store_attempt attempt = {0};
@@ -133,7 +132,7 @@ static bool add_attempts(kf_store *store, const char *run, kf_page_position *pos
     int more = 0;
     for (int64_t i = 0; i < most || most == 0; i++) {
         if ((more = kf_store_next_attempt(cursor, &attempt, error)) != 1) break;
-        cJSON *row = attempt_json(&attempt);
+        cJSON *row = attempt_json(&attempt, time);
         cJSON_AddItemToArray(array, row);
         if (!add_parents(&parents, attempt.number, row, error)) return false;
         position->attempt = attempt.number;
@@ -141,8 +140,8 @@ static bool add_attempts(kf_store *store, const char *run, kf_page_position *pos
     return more >= 0;
 }
 
-static bool add_calls(kf_store *store, const char *run, kf_page_position *position, cJSON *array,
-                      kf_error *error)
+static bool add_calls(kf_store *store, const char *run, const kf_run_time *time,
+                      kf_page_position *position, cJSON *array, kf_error *error)
 {
     kf_auto(kf_store_cursor) cursor = kf_store_model_calls(store, run, NULL, error);
     kf_autoresult kf_store_model_call call = {0};
@@ -153,7 +152,7 @@ static bool add_calls(kf_store *store, const char *run, kf_page_position *positi
         cJSON *row = cJSON_CreateObject();
         cJSON_AddItemToArray(array, row);
         cJSON_AddNumberToObject(row, "id", (double)call.id);
-        kf_page_add_number(row, "t", call.created);
+        kf_page_add_number(row, "t", kf_run_time_at(time, call.created));
         kf_page_add_text(row, "provider", call.provider);
         kf_page_add_text(row, "model", call.model);
         kf_page_add_text(row, "outcome", call.outcome);
@@ -183,16 +182,19 @@ cJSON *kf_page_news(kf_store *store, const char *run, kf_page_position *position
 {
     kf_autoresult kf_store_run now = {0};
     kf_store_spent spent;
+    kf_autotime kf_run_time time = {0};
     if (!kf_store_find_run(store, run, &now, error) ||
+        !kf_run_time_read(store, &now, &time, error) ||
         !kf_store_run_spent(store, run, &spent, error))
         return NULL;
     kf_auto(cJSON) json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "schema", "kforge-page/1");
-    cJSON *state = run_json(&now, &spent);
+    cJSON *state = run_json(&now, &time, &spent);
     cJSON_AddItemToObject(json, "run", state);
-    if (!add_attempts(store, run, position, most, cJSON_AddArrayToObject(json, "attempts"), error))
+    if (!add_attempts(store, run, &time, position, most, cJSON_AddArrayToObject(json, "attempts"),
+                      error) ||
+        !add_calls(store, run, &time, position, cJSON_AddArrayToObject(json, "calls"), error))
         return NULL;
-    if (!add_calls(store, run, position, cJSON_AddArrayToObject(json, "calls"), error)) return NULL;
     cJSON_AddNumberToObject(json, "attempt", (double)position->attempt);
     cJSON_AddNumberToObject(json, "call", (double)position->call);
     /* The store may have grown since the run was read. */

@@ -11,6 +11,7 @@
 
 #include "best_so_far.h"
 #include "output.h"
+#include "search.h"
 #include "table.h"
 #include "terminal.h"
 #include "kforge/verdict.h"
@@ -33,6 +34,7 @@ typedef struct log_row {
 typedef struct watcher {
     kf_store *store;
     const char *run;
+    kf_run_time time;
     kf_best_so_far best;
     int64_t seen;
     int64_t results[KF_STATUS_COUNT + KF_ATTEMPT_OUTCOME_COUNT];
@@ -49,6 +51,7 @@ typedef struct screen {
 static void watcher_clear(watcher *w)
 {
     kf_best_so_far_clear(&w->best);
+    kf_run_time_clear(&w->time);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -92,8 +95,10 @@ static bool read_attempts(watcher *w, kf_error *error)
     kf_auto(kf_store_cursor) cursor = kf_store_attempts(w->store, w->run, w->seen + 1, error);
     kf_autoresult kf_store_attempt attempt = {0};
     int more = cursor ? 1 : -1;
-    while (more == 1 && (more = kf_store_next_attempt(cursor, &attempt, error)) == 1)
+    while (more == 1 && (more = kf_store_next_attempt(cursor, &attempt, error)) == 1) {
+        attempt.created = kf_run_time_at(&w->time, attempt.created);
         if (!take(w, &attempt, error)) return false;
+    }
     return more == 0;
 }
 
@@ -105,16 +110,15 @@ static void print_wrapped(FILE *out, const char *name, const char *text, const s
     kf_text_wrap(out, text, strlen(text), s->width, 10, true);
 }
 
-static void draw_head(FILE *out, const kf_store_run *run, const kf_store_spent *spent,
-                      const screen *s)
+static void draw_head(FILE *out, const watcher *w, const kf_store_run *run,
+                      const kf_store_spent *spent, const screen *s)
 {
     char figure[KF_FIGURE], other[KF_FIGURE];
     kf_autobuffer text = {0};
     bool lives = run->status == KF_RUN_RUNNING && run->alive;
-    double end = lives ? (double)time(NULL) : isnan(run->ended) ? run->updated : run->ended;
     fprintf(out, s->color ? KF_STYLE_BOLD "%s" KF_STYLE_PLAIN "\n" : "%s\n", run->task_name);
     kf_buffer_format(&text, "%s, %s %s", run->id, kf_run_state(run),
-                     kf_figure_seconds(round(end - run->started), figure));
+                     kf_figure_seconds(lives ? round(w->time.seconds) : w->time.seconds, figure));
     print_wrapped(out, "run", text.data ? text.data : "", s);
     print_wrapped(out, "device", run->device, s);
     kf_buffer_clear(&text);
@@ -185,12 +189,11 @@ static int row_of(const axis *a, double value, int rows)
     return (int)lround(fmax(0, fmin(1, share)) * (rows - 1));
 }
 
-static void draw_chart(FILE *out, const watcher *w, const kf_store_run *run, const screen *s)
+static void draw_chart(FILE *out, const watcher *w, const screen *s)
 {
     char figure[KF_FIGURE];
     int columns = s->width - LABEL - 1;
-    bool lives = run->status == KF_RUN_RUNNING && run->alive;
-    double end = lives ? (double)time(NULL) : run->updated, span = fmax(end - run->started, 1e-3);
+    double span = fmax(w->time.seconds, 1e-3);
     axis a = axis_of(&w->best);
     int rows = is_short(s) ? SHORT_CHART_ROWS : CHART_ROWS;
     if (!w->best.step_count || columns < NARROWEST) return;
@@ -204,8 +207,7 @@ static void draw_chart(FILE *out, const watcher *w, const kf_store_run *run, con
         fprintf(out, "%*s ", LABEL,
                 labelled ? kf_figure_speedup((kf_interval){value, NAN, NAN}, figure) : "");
         for (int column = 0; column < columns; column++) {
-            double when = run->started + span * (column + 1) / columns;
-            const kf_best_step *step = step_at(&w->best, when);
+            const kf_best_step *step = step_at(&w->best, span * (column + 1) / columns);
             bool line = step && row_of(&a, step->speedup.value, rows) == row,
                  band = step && step->speedup.low > 0 &&
                         row_of(&a, step->speedup.low, rows) <= row &&
@@ -214,7 +216,8 @@ static void draw_chart(FILE *out, const watcher *w, const kf_store_run *run, con
         }
         fputc('\n', out);
     }
-    fprintf(out, "%*s 0%*s\n", LABEL, "", columns - 1, kf_figure_seconds(round(span), figure));
+    fprintf(out, "%*s 0%*s\n", LABEL, "", columns - 1,
+            kf_figure_seconds(span >= 1 ? round(span) : span, figure));
 }
 
 /* Draws a bar for each result, or one line on a short screen. */
@@ -322,8 +325,8 @@ static bool draw(watcher *w, const kf_store_run *run, const screen *s, char **te
     if (!kf_store_run_spent(w->store, w->run, &spent, error)) return false;
     FILE *out = open_memstream(text, &size);
     if (!out) return kf_fail_memory(error, "the view of a run");
-    draw_head(out, run, &spent, s);
-    draw_chart(out, w, run, s);
+    draw_head(out, w, run, &spent, s);
+    draw_chart(out, w, s);
     draw_results(out, w, s);
     bool drawn = draw_models(out, w, s, error);
     fflush(out);
@@ -358,7 +361,8 @@ static bool frame(watcher *w, const kf_invocation *invocation, bool *over, kf_er
     kf_autoresult kf_store_run run = {0};
     kf_autofree char *text = NULL;
     screen s = screen_of(invocation);
-    if (!kf_store_find_run(w->store, w->run, &run, error) || !read_attempts(w, error) ||
+    if (!kf_store_find_run(w->store, w->run, &run, error) ||
+        !kf_run_time_read(w->store, &run, &w->time, error) || !read_attempts(w, error) ||
         !draw(w, &run, &s, &text, error))
         return false;
     *over = !s.height || run.status != KF_RUN_RUNNING || !run.alive;

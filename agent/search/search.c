@@ -397,7 +397,7 @@ static bool note_start(kf_search *s, kf_error *error)
 {
     kf_autoresult kf_store_run found = {0};
     if (!kf_store_find_run(s->store, s->progress.run, &found, error)) return false;
-    s->notes.until = found.started;
+    s->notes.until = s->clock.began = found.started;
     return true;
 }
 
@@ -428,8 +428,10 @@ static bool begin_run(kf_search *s, const char *run, kf_error *error)
     if (run) {
         snprintf(s->progress.run, sizeof s->progress.run, "%s", run);
         return kf_store_resume_run(s->store, run, error) && note_start(s, error) &&
-               kf_state_restore(s, error) && kf_best_refresh(s, true, error);
+               kf_state_restore(s, error) && kf_state_add_start(s, error) &&
+               kf_best_refresh(s, true, error);
     }
+    if (!kf_search_add_start(s, error)) return false;
     kf_auto(cJSON) bundle = kf_task_bundle(s->task);
     kf_autofree char *text = bundle ? cJSON_PrintUnformatted(bundle) : NULL,
                      *options = kf_search_options_json(s->settings);
@@ -458,6 +460,7 @@ void kf_search_release(kf_search *s)
     kf_population_free(s->selection.population);
     for (size_t i = 0; i < s->sources.count; i++) kf_tunable_source_free(s->sources.items[i]);
     free(s->verification.tries);
+    free(s->clock.starts);
     free(s->environment_id);
 }
 
@@ -478,7 +481,7 @@ static bool run_all(kf_search *s, const char *run, kf_search_result *result, boo
         !kf_replay_read(s, error) || !await_others(s, error))
         return false;
     *begun = true;
-    s->clock.started = kf_now();
+    kf_search_start_clock(s);
     kf_search_notify(s, KF_SEARCH_STARTED, "%s", s->progress.run);
     kf_search_event_start(s, run != NULL);
     kf_search_event_worker(s, "connected");

@@ -189,9 +189,32 @@ bool kf_search_preview(kf_store *store, const kf_task *task, const char *run,
                        const kf_search_settings *settings, const char *hardware, const char *step,
                        kf_search_preview_text *text, kf_error *error);
 
-/* Reads the seconds that a run took, as --time counts them: the sum over its sessions. NaN if its
- * state has no such figure. */
-bool kf_search_run_seconds(kf_store *store, const char *run, double *seconds, kf_error *error);
+/* A start of a run: its first one, or a resume. */
+typedef struct kf_run_start {
+    /* seconds since the run began, pauses included */
+    double after;
+    /* seconds that the run took before this start */
+    double elapsed;
+} kf_run_start;
+
+/* How long a run took, as --time counts it: pauses before a resume do not count. */
+typedef struct kf_run_time {
+    /* seconds since 1970 */
+    double began;
+    /* seconds of the whole run, or until the time was read if the run goes on */
+    double seconds;
+    /* False for a run without a search: then `seconds` reaches from its start to its end. */
+    bool counted;
+    /* sorted; the first is at 0 */
+    kf_run_start *starts;
+    size_t start_count;
+} kf_run_time;
+
+bool kf_run_time_read(kf_store *store, const kf_store_run *run, kf_run_time *time, kf_error *error);
+/* Returns how many seconds of the run had passed at a moment (seconds since 1970). */
+double kf_run_time_at(const kf_run_time *time, double moment);
+void kf_run_time_clear(kf_run_time *time);
+#define kf_autotime __attribute__((cleanup(kf_run_time_clear)))
 
 /* True if a second measurement does not confirm the first one of a candidate: it failed, the two
  * measurements disagree, or the second figure is clearly lower. */

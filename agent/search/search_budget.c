@@ -5,8 +5,10 @@
  * than a first measurement. The search keeps a share of the time for it, once there is a candidate
  * to measure again. */
 #include <math.h>
+#include <time.h>
 
 #include "kforge/file.h"
+#include "kforge/list.h"
 #include "search_internal.h"
 
 /* largest share of the time that is kept for measuring again */
@@ -31,6 +33,30 @@ double kf_search_elapsed(const kf_search *s)
 {
     double now = s->clock.ended > 0 ? s->clock.ended : kf_now();
     return s->clock.elapsed_before + (s->clock.started > 0 ? now - s->clock.started : 0);
+}
+
+double kf_search_moment(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+bool kf_search_add_start(kf_search *s, kf_error *error)
+{
+    kf_run_clock *clock = &s->clock;
+    if (!kf_list_grow(&clock->starts, clock->start_count))
+        return kf_fail_memory(error, "the time of a run");
+    clock->starts[clock->start_count++] = (kf_run_start){
+        clock->began > 0 ? fmax(kf_search_moment() - clock->began, 0) : 0, clock->elapsed_before};
+    return true;
+}
+
+void kf_search_start_clock(kf_search *s)
+{
+    kf_run_clock *clock = &s->clock;
+    clock->started = kf_now();
+    clock->starts[clock->start_count - 1].after = fmax(kf_search_moment() - clock->began, 0);
 }
 
 int64_t kf_search_position(const kf_search *s)

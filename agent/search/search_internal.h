@@ -68,6 +68,12 @@ void kf_search_event_end(kf_search *s, const char *end, const char *reason);
 
 /* Returns the seconds that all sessions of the run took. */
 double kf_search_elapsed(const kf_search *s);
+/* Returns the seconds since 1970. */
+double kf_search_moment(void);
+/* Adds a start at clock.elapsed_before to those of the run. */
+bool kf_search_add_start(kf_search *s, kf_error *error);
+/* Starts the clock of the last start. */
+void kf_search_start_clock(kf_search *s);
 /* Returns how far the run is: the number of starts and ends of attempts and calls. Each of them has
  * its own number. Recorded replies are timed by it. */
 int64_t kf_search_position(const kf_search *s);
@@ -413,8 +419,12 @@ const kf_task_file *kf_search_baseline(const kf_search *s);
 char *kf_state_json(const kf_search *s);
 /* Stores the state and commits the open transaction. */
 bool kf_state_commit(kf_search *s, kf_error *error);
+/* Adds the starts of the run to its state. */
+void kf_search_starts_json(const kf_search *s, cJSON *json);
 /* Rebuilds the search of a resumed run from its attempts and its stored state. */
 bool kf_state_restore(kf_search *s, kf_error *error);
+/* Adds this start of a resumed run to its stored state. A reader then does not count the pause. */
+bool kf_state_add_start(kf_search *s, kf_error *error);
 
 /* ---- search_rebuild.c ------------------------------------------------------------------------ */
 

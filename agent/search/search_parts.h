@@ -351,6 +351,11 @@ typedef struct kf_run_clock {
     double ended;
     /* seconds of earlier sessions */
     double elapsed_before;
+    /* start of the run in seconds since 1970 */
+    double began;
+    /* of the whole run, this start last */
+    kf_run_start *starts;
+    size_t start_count;
     /* The user knows how many candidates an earlier run judged. */
     bool known_reported;
     /* Nothing is left to do except to wait for models: the position was `idle_mark` twice in a row.

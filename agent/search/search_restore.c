@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kforge/json.h"
+#include "kforge/list.h"
 #include "search_internal.h"
 
 #define STATE_BYTES (16u << 20)
@@ -232,6 +233,23 @@ static void read_round(kf_search *s, const cJSON *json)
     s->selection.round.repairs = (int64_t)number_of(round, "repairs");
 }
 
+/* Reads the starts of a run. Older states have no list: then all time follows the first start. */
+static bool read_starts(const cJSON *json, kf_run_start **starts, size_t *count, kf_error *error)
+{
+    const cJSON *entry;
+    cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(json, "starts"))
+    {
+        if (!kf_list_grow(starts, *count)) return kf_fail_memory(error, "the time of a run");
+        (*starts)[(*count)++] =
+            (kf_run_start){number_of(entry, "after"), number_of(entry, "elapsed")};
+    }
+    if (*count) return true;
+    if (!kf_list_grow(starts, 0)) return kf_fail_memory(error, "the time of a run");
+    **starts = (kf_run_start){0, 0};
+    *count = 1;
+    return true;
+}
+
 static bool read_state(kf_search *s, const cJSON *json, kf_error *error)
 {
     const char *schema = kf_json_get_text(json, "schema", "");
@@ -239,7 +257,9 @@ static bool read_state(kf_search *s, const cJSON *json, kf_error *error)
         return kf_fail(error, KF_ERROR_INPUT,
                        "run %s is from an incompatible version of kforge; start a new run",
                        s->progress.run);
-    if (!rebuild(s, json, error)) return false;
+    if (!rebuild(s, json, error) ||
+        !read_starts(json, &s->clock.starts, &s->clock.start_count, error))
+        return false;
     s->clock.elapsed_before = number_of(json, "elapsed");
     s->progress.cost_usd = number_of(json, "cost");
     s->progress.tokens = (int64_t)number_of(json, "tokens");
@@ -279,12 +299,60 @@ bool kf_state_restore(kf_search *s, kf_error *error)
     return json && read_state(s, json, error);
 }
 
-bool kf_search_run_seconds(kf_store *store, const char *run, double *seconds, kf_error *error)
+bool kf_state_add_start(kf_search *s, kf_error *error)
 {
     kf_autofree char *text = NULL;
     size_t size;
-    if (!kf_store_run_state(store, run, &text, &size, error)) return false;
+    if (!kf_search_add_start(s, error) ||
+        !kf_store_run_state(s->store, s->progress.run, &text, &size, error))
+        return false;
+    if (!size) return true;
+    kf_auto(cJSON) json = kf_json_parse(text, size, STATE_BYTES, "state of the run", error);
+    if (!json) return false;
+    cJSON_DeleteItemFromObjectCaseSensitive(json, "starts");
+    kf_search_starts_json(s, json);
+    kf_autofree char *more = cJSON_PrintUnformatted(json);
+    if (!more) return kf_fail_memory(error, "the state of a run");
+    return kf_store_save_state(s->store, s->progress.run, more, strlen(more), error);
+}
+
+/* ---- the time of a run ----------------------------------------------------------------------- */
+
+bool kf_run_time_read(kf_store *store, const kf_store_run *run, kf_run_time *time, kf_error *error)
+{
+    kf_autofree char *text = NULL;
+    size_t size;
+    kf_run_time_clear(time);
+    if (!kf_store_run_state(store, run->id, &text, &size, error)) return false;
     kf_auto(cJSON) state = size ? cJSON_ParseWithLength(text, size) : NULL;
-    *seconds = kf_json_get_number(state, "elapsed", NAN);
+    if (!read_starts(state, &time->starts, &time->start_count, error)) return false;
+    time->began = run->started;
+    time->seconds = kf_json_get_number(state, "elapsed", NAN);
+    time->counted = !isnan(time->seconds);
+    bool goes_on = run->status == KF_RUN_RUNNING && run->alive;
+    double end = isnan(run->ended) ? run->updated : run->ended;
+    if (goes_on) {
+        /* No time after the last start is over yet. */
+        time->seconds = INFINITY;
+        time->seconds = kf_run_time_at(time, kf_search_moment());
+    } else if (!time->counted) {
+        time->seconds = end - run->started;
+    }
     return true;
+}
+
+double kf_run_time_at(const kf_run_time *time, double moment)
+{
+    double after = fmax(moment - time->began, 0);
+    size_t i = time->start_count;
+    while (i > 1 && time->starts[i - 1].after > after) i--;
+    const kf_run_start *start = &time->starts[i - 1];
+    double most = i < time->start_count ? time->starts[i].elapsed : time->seconds;
+    return fmin(start->elapsed + after - start->after, most);
+}
+
+void kf_run_time_clear(kf_run_time *time)
+{
+    free(time->starts);
+    *time = (kf_run_time){0};
 }

@@ -149,11 +149,23 @@ static void add_round(const kf_search *s, cJSON *json)
     cJSON_AddNumberToObject(round, "repairs", (double)s->selection.round.repairs);
 }
 
+void kf_search_starts_json(const kf_search *s, cJSON *json)
+{
+    cJSON *starts = cJSON_AddArrayToObject(json, "starts");
+    for (size_t i = 0; i < s->clock.start_count; i++) {
+        cJSON *entry = cJSON_CreateObject();
+        cJSON_AddNumberToObject(entry, "after", s->clock.starts[i].after);
+        cJSON_AddNumberToObject(entry, "elapsed", s->clock.starts[i].elapsed);
+        cJSON_AddItemToArray(starts, entry);
+    }
+}
+
 char *kf_state_json(const kf_search *s)
 {
     kf_auto(cJSON) json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "schema", KF_STATE_SCHEMA);
     cJSON_AddNumberToObject(json, "elapsed", kf_search_elapsed(s));
+    kf_search_starts_json(s, json);
     cJSON_AddNumberToObject(json, "cost", s->progress.cost_usd);
     cJSON_AddNumberToObject(json, "tokens", (double)s->progress.tokens);
     cJSON_AddNumberToObject(json, "requests", (double)s->progress.requests);

@@ -170,8 +170,15 @@ static void print_errors(const kf_view *view, const kf_verdict *verdict)
 static void print_finding(const kf_view *view, const char *workload, const kf_finding *finding)
 {
     kf_autobuffer text = {0};
-    kf_buffer_format(&text, "%s%s%s (%s): %s", workload ? workload : "", workload ? ": " : "",
-                     kf_status_name(finding->status), finding->rule, finding->text);
+    size_t size = strlen(finding->text), said = view->said ? strlen(view->said) : 0;
+    /* A finding ends without a full stop. */
+    if (said && view->said[said - 1] == '.') said--;
+    if (said && size > said && strncmp(finding->text + size - said, view->said, said) == 0) {
+        size -= said;
+        while (size && strchr(". ", finding->text[size - 1])) size--;
+    }
+    kf_buffer_format(&text, "%s%s%s (%s): %.*s", workload ? workload : "", workload ? ": " : "",
+                     kf_status_name(finding->status), finding->rule, (int)size, finding->text);
     if (!isnan(finding->measured)) kf_buffer_format(&text, " [measured %.4g", finding->measured);
     if (!isnan(finding->measured) && !isnan(finding->limit))
         kf_buffer_format(&text, ", limit %.4g", finding->limit);

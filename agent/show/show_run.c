@@ -96,17 +96,15 @@ static bool print_head(const kf_view *view, kf_store *store, const kf_store_run 
                         : "Run %s of %s: %s\n\n",
             run->id, run->task_name, kf_run_state(run));
     fprintf(view->out, "device    %s on %s\n", run->device, run->host);
-    double end = isnan(run->ended) ? run->updated : run->ended;
     bool lives = run->status == KF_RUN_RUNNING && run->alive;
-    double took;
-    if (!kf_search_run_seconds(store, run->id, &took, error)) return false;
+    kf_autotime kf_run_time took = {0};
+    if (!kf_run_time_read(store, run, &took, error)) return false;
     fprintf(view->out, "started   %s (%s), %s %s%s\n", kf_figure_time(run->started, figure),
             kf_figure_age(run->started, (double)time(NULL), other),
-            lives         ? "running for"
-            : isnan(took) ? "ended"
-                          : "took",
-            kf_figure_seconds(lives || isnan(took) ? end - run->started : took, third),
-            lives || !isnan(took) ? "" : " later");
+            lives          ? "running for"
+            : took.counted ? "took"
+                           : "ended",
+            kf_figure_seconds(took.seconds, third), lives || took.counted ? "" : " later");
     if (run->best && !(run->best_speedup.value > 1))
         fprintf(view->out,
                 "best      no candidate is faster than the baseline; the fastest: c%lld, %s %s\n",
@@ -177,16 +175,19 @@ static bool print_best(const kf_view *view, kf_store *store, const kf_store_run 
             kf_add_embedded(row, "tunables", candidate.tunables);
             continue;
         }
-        kf_table_cell(&table, "c%lld", (long long)candidate.id);
-        kf_table_cell(&table, "%s", kf_figure_speedup(candidate.speedup, figure));
-        kf_table_cell(&table, "%s", kf_figure_interval(candidate.speedup, figure));
-        kf_table_cell(&table, "%lld", (long long)candidate.attempt);
         bool doubtful = kf_refuted_has(refuted, candidate.id);
-        kf_table_cell(&table, "%s%s%s", doubtful && view->color ? KF_STYLE_GREY : "",
+        const char *style = doubtful && view->color ? KF_STYLE_GREY : "",
+                   *plain = *style ? KF_STYLE_PLAIN : "";
+        kf_table_cell(&table, "%sc%lld%s", style, (long long)candidate.id, plain);
+        kf_table_cell(&table, "%s%s%s", style, kf_figure_speedup(candidate.speedup, figure), plain);
+        kf_table_cell(&table, "%s%s%s", style, kf_figure_interval(candidate.speedup, figure),
+                      plain);
+        kf_table_cell(&table, "%s%lld%s", style, (long long)candidate.attempt, plain);
+        kf_table_cell(&table, "%s%s%s", style,
                       doubtful               ? "not confirmed"
                       : candidate.reverified ? "twice"
                                              : "once",
-                      doubtful && view->color ? KF_STYLE_PLAIN : "");
+                      plain);
         kf_autobuffer flags = {0};
         kf_flags_text(candidate.flags, &flags);
         /* Shortens "-DROWS=4 -DLANES=32" to "ROWS=4 LANES=32" for a narrow column. */
@@ -317,12 +318,12 @@ static bool print_json(const kf_view *view, kf_store *store, const kf_store_run 
     kf_add_run(json, run);
     int64_t statuses[KF_STATUS_COUNT];
     kf_store_spent spent;
-    double took;
-    if (!kf_search_run_seconds(store, run->id, &took, error) ||
+    kf_autotime kf_run_time took = {0};
+    if (!kf_run_time_read(store, run, &took, error) ||
         !kf_store_count_statuses(store, run->id, statuses, error) ||
         !kf_store_run_spent(store, run->id, &spent, error))
         return false;
-    kf_add_figure(json, "seconds", took);
+    kf_add_figure(json, "seconds", took.counted ? took.seconds : NAN);
     cJSON *counts = cJSON_AddObjectToObject(json, "statuses");
     for (int s = 0; s < KF_STATUS_COUNT; s++)
         if (statuses[s]) kf_add_figure(counts, kf_status_name((kf_status)s), (double)statuses[s]);

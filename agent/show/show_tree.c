@@ -24,6 +24,8 @@ typedef struct node {
     int64_t candidate, attempt;
     char step[STEP_BYTES];
     bool judged, best, refuted;
+    /* The attempt measured the candidate again, and no other part than the candidate failed. */
+    bool again;
     kf_status status;
     kf_interval speedup;
     int parent, first, last, next; /* indices, or -1 */
@@ -83,6 +85,8 @@ static bool add_node(tree *t, const kf_store_attempt *a, int64_t best, kf_error 
                 .attempt = a->number,
                 .judged = a->verdict > 0,
                 .best = a->candidate == best,
+                .again = a->outcome == KF_ATTEMPT_REVERIFIED &&
+                         (a->blame == KF_BLAME_NOBODY || a->blame == KF_BLAME_CANDIDATE),
                 .status = a->status,
                 .speedup = a->verdict ? a->speedup : (kf_interval){NAN, NAN, NAN},
                 .parent = -1,
@@ -116,7 +120,7 @@ static bool read_nodes(tree *t, kf_store *store, const kf_store_run *run, kf_err
             t->by_candidate[kept++] = t->by_candidate[i];
             continue;
         }
-        if (n->judged && (!first->judged || strcmp(n->step, "verify") == 0)) {
+        if (n->judged && (!first->judged || n->again)) {
             first->judged = true;
             first->status = n->status;
             if (n->speedup.value > 0 || n->status != KF_CORRECT) first->speedup = n->speedup;

@@ -233,6 +233,18 @@ sed 's/\* gamma\[j\] + beta\[j\]/* (gamma[j] * 0.5f) + beta[j] * 0.5f/' "$layern
 expect 1 eval "$layernorm" half.cu --device cpu --no-keep -v
 says "(everywhere, 0.5 times the expected value)"
 says "next: Check divisors, scales and constants"
+# No sentence stands there twice, also with -v.
+for file in tail race half; do
+    "$program" eval "$layernorm" $file.cu --device cpu --no-keep -v >out 2>err
+    twice=$(python3 - out <<'END'
+import collections, re, sys
+text = re.sub(r"\s+", " ", open(sys.argv[1]).read())
+sentences = collections.Counter(s.strip() for s in re.split(r"(?<=[\w)])[.;] |: (?=[A-Z])|\bnext: | \[measured", text) if len(s.split()) >= 5)
+print(*(s for s, n in sentences.items() if n > 1), sep="\n")
+END
+    )
+    [ -z "$twice" ] || fail "$file.cu: twice: $twice"
+done
 sed 's/block_sum(squares) \/ cols/block_sum(squares) \/ (cols - 1)/' "$layernorm/baseline.cu" >divisor.cu
 expect 1 eval "$layernorm" divisor.cu --device cpu --no-keep -v
 case $out in *"formula is right"*) fail "a wrong divisor is no lack of bits: $out" ;; esac

@@ -40,6 +40,7 @@
  *   $FAKE_HARDWARE    the worker's hardware
  *   $FAKE_FREE        this many jobs are judged at once, of all workers with the same $FAKE_LOG.
  *                     Each later job begins and waits for the file $FAKE_GO
+ *   $FAKE_CEILINGS    the device's bytes and operations a second
  *   $FAKE_EVENTS      a file for --events
  *   $FAKE_READABLE    the watch's poll says that the input is readable, even if it is not
  *   $FAKE_FAULT       while this file exists, each verdict is the machine's fault
@@ -337,6 +338,12 @@ static void add_origin(kf_verdict *verdict, const kf_job *job)
     verdict->provenance = cJSON_CreateObject();
     cJSON *options = cJSON_AddObjectToObject(verdict->provenance, "options");
     cJSON_AddNumberToObject(options, "seconds", job->options.seconds);
+    const char *ceilings = getenv("FAKE_CEILINGS");
+    double bytes, flops;
+    if (!ceilings || sscanf(ceilings, "%lf %lf", &bytes, &flops) != 2) return;
+    cJSON *device = cJSON_AddObjectToObject(verdict->provenance, "device");
+    cJSON_AddNumberToObject(device, "copy_bytes_per_second", bytes);
+    cJSON_AddNumberToObject(device, "peak_flops_per_second", flops);
 }
 
 /* Adds device time of which so much is in the candidate's kernel, the rest in cuBLAS. */

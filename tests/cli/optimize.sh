@@ -57,23 +57,33 @@ expect 0 optimize "$task" --workers "$fake" --candidates 5 --store calm.db -q
 cat >answer.sh <<'END'
 cat >/dev/null
 sleep 0.2
+[ -e refused ] || { touch refused; echo '{"text": "Sorry.", "cost_usd": 0.25}'; exit; }
 printf '{"text": "```cuda\\n#pragma fake: note %s\\nvoid axpy() {}\\n```", "cost_usd": 0.25}' "$(date +%N)"
 END
-FAKE_SLEEP=0.1 python3 - "$program" optimize "$task" --workers "$fake" --model "exec:sh $work/answer.sh" --time 100s --candidates 900 --replies 800 --store terminal.db <<'END' || fail "the line of progress: $(cat terminal)"
-import os, pty, re, sys
-wanted = re.compile(r"\d+ of 900 judged, \d+ correct, best \d+\.\d+x\??(, \d+/min)?, \d+ of 800 replies( .\d+ without code.)?, \$\d+\.\d\d, \d+.* left")
+# A narrow terminal loses the least important parts first: 80 columns have both budgets, replies without code and money.
+while IFS='|' read -r columns pattern; do
+    rm -f refused terminal.db*
+    FAKE_SLEEP=0.1 python3 - "$columns" "$pattern" "$program" optimize "$task" --workers "$fake" --model "exec:sh $work/answer.sh" --time 100s --candidates 900 --replies 800 --store terminal.db <<'END' || fail "the line of progress, $columns columns: $(cat terminal)"
+import fcntl, os, pty, re, struct, sys, termios
+columns, wanted = int(sys.argv[1]), re.compile(sys.argv[2])
 shown, found = "", False
 def read(fd):
     global shown, found
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     data = os.read(fd, 4096)
     shown += data.decode(errors="replace")
-    if not found and any(map(wanted.search, shown.split("\r"))):
+    if not found and any(map(wanted.fullmatch, re.split(r"[\r\n]|\x1b\[K", shown))):
         found = True
         os.write(fd, b"\3") # Ctrl-C: it has shown what is wanted
     return data
-pty.spawn(sys.argv[1:], read, lambda fd: b"")
+pty.spawn(sys.argv[3:], read, lambda fd: b"")
 open("terminal", "w").write(shown)
 sys.exit(not found)
+END
+done <<'END'
+160|\d+ of 900 judged, \d+ correct, best \d+\.\d+x\??(, \d+/min)?, \d+ of 800 replies \(1 without code\), \$\d+\.\d\d, [\d.]+ s left
+80|\d+/900 judged, best \d+\.\d+x\??, \d+/800 replies \(1 without code\), \$\d+\.\d\d, [\d.]+ s left
+40|\d+/900 judged, best \d+\.\d+x\??, [\d.]+ s left
 END
 
 # Recorded replies, and a model that fails.
@@ -394,6 +404,11 @@ grep -q '^resume .* --time [0-9]' out || fail "no time to resume: $out"
     --candidates 8 --store throttled.db >out 2>err
 out=$(cat out)
 says "the GPU was too hot in 12 of 60 timed batches"
+# A baseline that disagrees with itself
+cp -r "$root/tasks/axpy" unequal
+sed -i '1i // fake: speed 1.7\n// fake: interval 0.6 6.2' unequal/baseline.cu
+expect 0 optimize unequal --workers "$fake" --candidates 2 --store unequal.db
+says "noise     timing is noisy: the baseline over itself is 1.7x [0.6, 6.2]; remedy: "
 # So was the baseline: that is said at the start, when it is measured.
 mkdir hot
 cp -r "$root/tasks/axpy" hot

@@ -64,11 +64,24 @@ def check_look(browser, address, name, folder, ready):
         # A cell that is cut off is no better than a page that scrolls.
         cut = browser.value("[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth + 1).length")
         assert cut == 0, (name, width, "tables that scroll to the side", cut)
+        misplaced = browser.value(MISPLACED)
+        assert misplaced == [], (name, width, misplaced)
         path = os.path.join(folder, f"{name}-{width}{'-dark' if dark else ''}.png")
         browser.screenshot(path)
         print(f"{name}, {width} px{', dark' if dark else ''}: {os.path.getsize(path)} bytes")
         assert os.path.getsize(path) > 10000
         assert browser.complaints() == [], browser.complaints()
+
+
+# Cells of a table that stand under no heading of their own.
+MISPLACED = """[...document.querySelectorAll('table')].flatMap(table => {
+  const shown = (row, name) => [...row.querySelectorAll(':scope > ' + name)].filter(e => getComputedStyle(e).display === 'table-cell');
+  const head = table.tHead && shown(table.tHead.rows[0], 'th');
+  if (!head || !head.length) return [];
+  return [...table.tBodies[0].rows].map(row => shown(row, 'td, :scope > th')).filter(cells => cells.every(c => c.colSpan === 1) && cells.length)
+      .flatMap(cells => cells.length !== head.length ? [head.length + ' headings, ' + cells.length + ' cells: ' + cells[0].textContent] :
+          cells.filter((c, i) => Math.abs(c.getBoundingClientRect().left - head[i].getBoundingClientRect().left) > 1).map(c => c.textContent));
+})"""
 
 
 def check_hostile(browser):
@@ -157,6 +170,12 @@ def check_tiles(browser):
 
 def check_labels(browser):
     """Points of a roofline at one place share a label, and those apart have their own."""
+    for width in (400, 1280):
+        browser.size(width)
+        roof = browser.value("[...document.querySelectorAll('#roofline svg text')].map(t => t.textContent)")
+        assert "memory 20.0 GB/s" in roof and "arithmetic 40.0 GFLOP/s" in roof, roof
+        touching = browser.value(TOUCHING % "#roofline svg text")
+        assert touching == [], (width, touching)
     browser.value("drawRoofline({c: 1, bandwidth: 2e10, points: [[1, 1], [1, 1.01], [1, 1.02], [1, 1.03], [1, 9]].map("
                   "([f, s], i) => ({name: 'w' + i, flops: 1e9 * f, bytes: 4e9, seconds: s}))})")
     labels = browser.value("[...document.querySelectorAll('#roofline text.point')].map(t => t.textContent)")
@@ -273,11 +292,12 @@ def check_terminal(store):
         subprocess.run([*tmux, "kill-server"], stderr=subprocess.DEVNULL)
 
 
-def check_bench(browser, folder):
+def check_bench(browser, folder, shots):
     fake, page, store = os.path.join(BIN, "../tests/fake_worker"), os.path.join(folder, "bench.html"), os.path.join(folder, "bench.db")
+    ENVIRONMENT["FAKE_CEILINGS"] = "2e10 4e10"
     kforge("bench", os.path.join(ROOT, "tasks"), "--only", "axpy", "--only", "transpose", "--samples", "2", "--model",
            f"replay:{ROOT}/tests/replay/{{task}}.jsonl", "--workers", fake, "--store", store, "--html", page)
-    check_look(browser, "file://" + page, "bench", folder, "document.querySelector('#problems td')")
+    check_look(browser, "file://" + page, "bench", shots, "document.querySelector('#problems td')")
     # The heads of the intervals' axis do not touch, nor do labels of a chart.
     for width in (400, 1280):
         browser.size(width)
@@ -286,6 +306,10 @@ def check_bench(browser, folder):
             touching = browser.value(TOUCHING % part)
             assert touching == [], (width, touching)
         check_tiles(browser)
+    # The roofline has both ceilings by name, within the picture.
+    roof = browser.value("[...document.querySelectorAll('figure svg')].map(s => [...s.querySelectorAll('text')].filter(t => "
+                         "t.getBBox().x >= 0 && t.getBBox().y >= 0).map(t => t.textContent)).find(all => all.some(t => t.startsWith('memory')))")
+    assert roof and "memory 20 GB/s" in roof and "arithmetic 40 GFLOP/s" in roof, roof
     browser.value("document.querySelectorAll('details').forEach(d => d.open = true)")
     text = browser.value("document.body.innerText")
     assert re.search(r"95 % \[\d+, \d+\]", text) and "```cuda" in text and "--- the baseline" in text
@@ -323,7 +347,7 @@ def main():
                 check_cut(browser)
                 check_labels(browser)
                 assert browser.complaints() == [], browser.complaints()
-            check_bench(browser, folder)
+            check_bench(browser, folder, shots)
             check_live(browser, folder, os.path.join(folder, "live.db"))
             check_frames(browser, os.path.join(folder, "many.db"))
     finally:

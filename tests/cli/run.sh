@@ -57,6 +57,17 @@ try 3
 case $err in *"this takes about 26 seconds on 8 idle processors"*) ;; *) fail "no estimate: $err" ;; esac
 rm tools/nproc
 
+# A word that is no command of ./run is one of kforge, under the name that its hints begin with.
+mkdir -p tree/build/release/bin
+touch tree/build/release/build.ninja
+play cmake 'exit 0'
+play ninja 'exit 0'
+printf '#!/bin/bash\necho "kforge $*"\n' >tree/build/release/bin/kforge
+chmod +x tree/build/release/bin/kforge
+[ "$(PATH=$work/tools:$PATH tree/run bench tasks --cost 20 2>err)" = "kforge bench tasks --cost 20" ] || fail "./run bench: $(cat err)"
+rm -r tree/build
+play cmake 'echo no CMakeLists.txt; exit 1'
+
 # An installation lists its files and the folders that it made. Files of another version are deleted.
 # Uninstalling deletes all listed files, and listed folders that are empty.
 mkdir -p tree/build/release tree/build/release/new

@@ -102,6 +102,32 @@ says "correct   3 of 6 candidates"
 says "results of 6 attempts"
 case $out in *" seed "* | *" judge "*) fail "a proposer that no reader knows: $out" ;; esac
 
+# A candidate has one figure in all views, that of its latest measurement. A refuted one is grey there.
+# make_run measures candidates again.
+"$bin/../tests/make_run" refuted.db "$root/tasks/axpy" 60 >/dev/null || fail make_run
+expect 0 show --store refuted.db --top 1000
+python3 - out >ranked <<'END'
+import re, sys
+rows = re.findall(r"(?m)^(c\d+) +([\d.]+x) +\[.*?\] +\d+  (once|twice|not confirmed)", open(sys.argv[1]).read())
+print(*(f"{c} {figure}{', not confirmed' * (how == 'not confirmed')}" for c, figure, how in rows), sep="\n")
+END
+refuted=$(grep -c 'not confirmed' ranked)
+[ "$refuted" -ge 2 ] && [ "$(wc -l <ranked)" -ge 20 ] || fail "candidates: $(cat ranked)"
+for form in --tree "--format dot"; do
+    # shellcheck disable=SC2086
+    expect 0 show $form --store refuted.db
+    grep -oE 'c[0-9]+ [a-z]+ [0-9.]+x(, not confirmed)?' out | sed -E 's/ [a-z]+ / /' >named
+    [ "$(sort ranked)" = "$(sort -u named)" ] || fail "$form: other figures: $(diff <(sort ranked) <(sort -u named))"
+done
+[ "$(grep -c 'not confirmed.*fillcolor="#dddddd"' out)" = "$refuted" ] || fail "not grey in a picture: $out"
+for view in "" --tree; do
+    script -qec "stty cols 120; '$program' show $view --store refuted.db --top 1000" /dev/null >screen </dev/null
+    [ "$(grep -cE $'\x1b\\[90mc[0-9]+.*not confirmed' screen)" = "$refuted" ] || fail "show $view: not grey: $(cat -v screen)"
+    # Colours take no columns.
+    sed $'s/\x1b\\[[0-9]*m//g; s/\r//' screen | sed -n '/^BEST/,/^$/p' >plain
+    COLUMNS=120 "$program" show $view --store refuted.db --top 1000 | sed -n '/^BEST/,/^$/p' | cmp - plain || fail "show $view: other columns: $(cat plain)"
+done
+
 # Candidates
 expect 0 show c3
 says "Candidate c3 of axpy"

@@ -16,6 +16,14 @@ says "tasks/row_softmax: good"
 expect 2 task lint --device tpu tasks/my-kernel
 complains "tpu"
 
+# It is found by its name: in tasks/, and its folder where it stands. Installed tasks are, too.
+expect 0 task show my-kernel --json
+json 'o["task"]["name"] == "my-kernel"'
+(cd tasks && "$program" task show my-kernel --json) >out || fail "in the working folder: $(cat out)"
+json 'o["task"]["name"] == "my-kernel"'
+expect 0 task show row_softmax --json
+json 'o["task"]["name"] == "row_softmax"'
+
 # Its seed compiles, too.
 for source in tasks/my-kernel/*.cu; do
     "$bin/kforge-cpucc" "$source" -o "$work/x.so" || fail "$source does not compile"

@@ -8,9 +8,11 @@ import os
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 
 BIN = os.path.abspath(sys.argv[1])
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -224,6 +226,70 @@ def terminal(folder):
     assert "no run zzz" in kforge(folder, "watch", "zzz", status=2)
 
 
+PAUSE = 1e6  # seconds
+
+
+def put_off(store):
+    """Moves all that happened in a store into the past."""
+    with sqlite3.connect(store) as c:
+        for table, columns in (("run", "started updated ended"), ("attempt", "created"), ("model_call", "created")):
+            c.execute(f"update {table} set " + ", ".join(f"{name} = {name} - {PAUSE}" for name in columns.split()))
+
+
+def printed_seconds(text):
+    """Reads "1 min 05 s", "6.20 s" or "35 ms"."""
+    return sum(float(value) * {"ms": 1e-3, "s": 1, "min": 60, "h": 3600}[unit] for value, unit in
+               re.findall(r"([0-9.]+) (ms|s|min|h)\b", text))
+
+
+def paused(folder):
+    """The time of a run has no pauses before it was resumed, wherever it is shown."""
+    store, fake = os.path.join(folder, "paused.db"), os.path.join(BIN, "../tests/fake_worker")
+
+    def go_on(*arguments):
+        return kforge(folder, "optimize", *arguments, "--workers", fake, store="paused.db")
+
+    go_on(os.path.join(ROOT, "tasks/axpy"), "-n", "4")
+    put_off(store)
+    run = kforge(folder, "list", "-q", store="paused.db").strip()
+    go_on("--resume", run, "-n", "8")
+    put_off(store)
+    # While it goes on: its jobs end when `go` is there.
+    command = [os.path.join(BIN, "kforge"), "optimize", "--resume", run, "-n", "12", "--workers", fake, "--store", store]
+    slow = dict(ENVIRONMENT, FAKE_FREE="0", FAKE_LOG=os.path.join(folder, "jobs"), FAKE_GO=os.path.join(folder, "go"))
+    living = subprocess.Popen(command, cwd=folder, env=slow, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    try:
+        while not os.path.exists(os.path.join(folder, "jobs")):
+            assert living.poll() is None, living.communicate()
+            time.sleep(0.05)
+        live = json.loads(kforge(folder, "show", "--json", store="paused.db"))
+        assert 0 < live["seconds"] < PAUSE, live["seconds"]
+        text = kforge(folder, "show", store="paused.db")
+        assert 0 <= printed_seconds(re.search(r" running for (.*)$", text, re.M)[1]) < PAUSE, text
+        view = kforge(folder, "watch", "--terminal", store="paused.db")
+        assert 0 <= printed_seconds(re.search(r"running (.*)", view)[1]) < PAUSE, view
+    finally:
+        open(os.path.join(folder, "go"), "w").close()
+        out, _ = living.communicate()
+    took = printed_seconds(re.search(r"^took +([^,]*)", out, re.M)[1])
+    shown = json.loads(kforge(folder, "show", "--json", store="paused.db"))
+    assert 0 < took < PAUSE and abs(shown["seconds"] - took) <= 0.01 * took, (shown["seconds"], took)
+    text = kforge(folder, "show", store="paused.db")
+    assert abs(printed_seconds(re.search(r" took (.*)$", text, re.M)[1]) - took) <= 0.01 * took, text
+    view = kforge(folder, "watch", "--terminal", store="paused.db")
+    assert abs(printed_seconds(re.search(r"finished (.*)", view)[1]) - took) <= 0.5 + 0.01 * took, view
+    assert abs(printed_seconds(re.search(r"^ +0 +(\d.*)$", view, re.M)[1]) - took) <= 0.5 + 0.01 * took, view
+    kforge(folder, "show", "--html", "paused.html", store="paused.db")
+    with open(os.path.join(folder, "paused.html"), encoding="utf-8") as f:
+        data = json.loads(Page(f.read()).parts["data"])
+    times = [a["t"] for a in data["attempts"]]
+    assert data["run"]["seconds"] == shown["seconds"], (data["run"], shown["seconds"])
+    assert times == sorted(times) and 0 <= times[0] and times[-1] <= shown["seconds"], (times, shown["seconds"])
+    # The dots of all three parts lie apart.
+    assert len(set(times)) == len(times) == shown["attempts"], times
+    assert all(0 <= call["t"] <= shown["seconds"] for call in data["calls"]), data["calls"]
+
+
 def main():
     folder = tempfile.mkdtemp(prefix="kforge-watch.")
     try:
@@ -233,6 +299,7 @@ def main():
         diff(folder)
         terminal(folder)
         finished(folder)
+        paused(folder)
         os.remove(store)
         subprocess.run([make + "run", store, task, "60"], check=True, stdout=subprocess.DEVNULL)
         file(folder)

@@ -122,6 +122,14 @@ def main():
         slow = on_terminal(run[:4] + ["--candidates", "50"], 80, busy, folder, b" judged")
         if "Ctrl-C again stops at once" not in slow:
             failures.append("Ctrl-C: %r" % slow[-500:])
+        # A line that is drawn again must not be broken, or its first part stays on the screen.
+        several = ["bench", os.path.join(ROOT, "tasks"), "--only", "row_softmax", "--only", "transpose",
+                   "--workers", FAKE + "*2", "--candidates", "4"]
+        for words in (run[:4] + ["--anew", "--candidates", "8"], several):
+            lines = re.findall("\x1b\\[K([^\r\n\x1b]+)(?=\r\x1b)", on_terminal(words, 40, busy, folder))
+            wide = [line for line in lines if width_of(line) > 39]
+            if wide or not lines:
+                failures.append("kforge %s: drawn again on 40 columns: %r" % (words[0], (wide or lines)[:3]))
     for line in failures:
         print(line)
     sys.exit(1 if failures else 0)

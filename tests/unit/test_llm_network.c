@@ -9,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -487,6 +489,51 @@ static void waiting_for_descriptors(void **state)
     kf_llm_reply_free(&reply);
 }
 
+/* errno of epoll_ctl if it adds a socket; 0: it adds it */
+static int no_watch;
+
+int __real_epoll_ctl(int epoll, int what, int fd, struct epoll_event *event);
+int __wrap_epoll_ctl(int epoll, int what, int fd, struct epoll_event *event);
+int __wrap_epoll_ctl(int epoll, int what, int fd, struct epoll_event *event)
+{
+    if (!no_watch || what != EPOLL_CTL_ADD) return __real_epoll_ctl(epoll, what, fd, event);
+    errno = no_watch;
+    return -1;
+}
+
+static void note_end(void *context, const kf_http_result *result)
+{
+    kf_http_result *got = context;
+    *got = *result;
+    model_server_done = true;
+}
+
+/* A request ends at once if epoll does not take its socket. It does not wait for its time limit. */
+static void a_socket_that_is_not_watched(void **state)
+{
+    (void)state;
+    char url[200];
+    kf_error error = {0};
+    kf_http_result result = {0};
+    kf_auto(kf_http) http = kf_http_new(&error);
+    snprintf(url, sizeof url, "http://127.0.0.1:%d/log/unwatched", server.port);
+    no_watch = ENOSPC;
+    model_server_done = false;
+    assert_non_null(kf_http_start(http,
+                                  &(kf_http_request){.url = url,
+                                                     .context = &result,
+                                                     .data = model_server_data,
+                                                     .done = note_end,
+                                                     .first_byte_seconds = 5,
+                                                     .connect_seconds = 5},
+                                  &error));
+    while (!model_server_done) kf_http_step(http, 1);
+    no_watch = 0;
+    assert_int_equal(result.fault, KF_HTTP_OTHER);
+    assert_non_null(strstr(result.error.text, "No space left on device"));
+    assert_non_null(strstr(result.error.text, "fs.epoll.max_user_watches"));
+}
+
 static void prices(void **state)
 {
     (void)state;
@@ -570,6 +617,7 @@ int test_program(void)
         cmocka_unit_test(budgets_hold_with_many_in_flight),
         cmocka_unit_test(what_is_cancelled_is_booked),
         cmocka_unit_test(waiting_for_descriptors),
+        cmocka_unit_test(a_socket_that_is_not_watched),
         cmocka_unit_test(prices),
         cmocka_unit_test(keys_are_kept_apart),
     };

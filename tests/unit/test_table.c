@@ -11,6 +11,7 @@
 
 #include "test_main.h"
 #include "table.h"
+#include "terminal.h"
 
 static char text[4096];
 
@@ -121,6 +122,8 @@ static void test_wrap(void **state)
     assert_int_equal(kf_text_width("日本", 6), 4);
     assert_int_equal(kf_text_width("e\xcc\x81", 3), 1);
     assert_int_equal(kf_text_width("\xff\xc3", 2), 2);
+    static const char grey[] = KF_STYLE_GREY "c1" KF_STYLE_PLAIN;
+    assert_int_equal(kf_text_width(grey, strlen(grey)), 2);
 }
 
 static void test_figures(void **state)

@@ -12,7 +12,7 @@ function coloursOf() {
 }
 
 /* Where a moment is on the chosen axis. */
-function placeOf(t) { return view.axis === "time" ? t - model.run.started : model.costAt(t); }
+function placeOf(t) { return view.axis === "time" ? t : model.costAt(t); }
 
 /* Steps of an axis: 1, 2 or 5 times a power of ten. */
 function stepsOf(high, most) {
@@ -52,8 +52,7 @@ function frameOf(canvas) {
   /* Slow candidates lie at the lower edge, so that they leave the fast ones their room. */
   low = Math.max(low, high / 12) / 1.06;
   high = Math.max(high * 1.06, low * 1.25);
-  const end = isLive() ? model.run.started + elapsed() : model.run.updated;
-  const widest = Math.max(placeOf(end), 1e-6), left = 48, right = box.width - 10, top = 8,
+  const widest = Math.max(placeOf(elapsed()), 1e-6), left = 48, right = box.width - 10, top = 8,
         bottom = box.height - 26;
   return {
     context,
@@ -289,16 +288,23 @@ function roofChart(roof) {
   if (roof.bandwidth) {
     const shift = Math.log10(roof.bandwidth), from = Math.max(lowX, lowY - shift),
           to = Math.min(ridge === null ? highX : Math.min(ridge, highX), highY - shift);
-    if (from < to)
+    if (from < to) {
+      /* Its name is to the left of the line, where no point is, or below it if there is no room. */
+      const high = from + (to - from) * 0.6, fits = x(high) - 56 > 130,
+            at = fits ? high : from + (to - from) * 0.12;
       svg.append(
           make("path", {
             class: "roof",
             d: "M" + x(from) + " " + y(from + shift) + "L" + x(to) + " " + y(to + shift)
           }),
           make(
-              "text",
-              {x: x(from + (to - from) * 0.12), y: y(from + (to - from) * 0.12 + shift) + 20},
+              "text", {
+                x: x(at) - (fits ? 8 : 0),
+                y: y(at + shift) + (fits ? 0 : 20),
+                "text-anchor": fits ? "end" : "start"
+              },
               "memory " + rate(roof.bandwidth, "B/s")));
+    }
   }
   if (roof.peak)
     svg.append(

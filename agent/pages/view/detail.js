@@ -190,7 +190,7 @@ function drawDetail(row, a, detail) {
   const call = model.callById.get(a.call);
   const facts = [
     "attempt " + a.n, words(a.step), ...(proposerOf(a) ? ["by " + visible(proposerOf(a))] : []),
-    "after " + seconds(Math.round(a.t - model.run.started))
+    "after " + seconds(Math.round(a.t))
   ];
   if (call) facts.push("call " + call.id + (call.cost ? " for " + money(call.cost) : ""));
   if (detail && detail.flags) facts.push(visible(detail.flags));

@@ -50,10 +50,10 @@ function draw() {
 
 function isLive() { return model.run.state === "running"; }
 
+/* The seconds of the run, without pauses before it was resumed. All times `t` count so, too. */
 function elapsed() {
-  const run = model.run,
-        end = run.ended || (isLive() ? run.now + (Date.now() / 1000 - run.seenAt) : run.updated);
-  return Math.max(0, end - run.started);
+  const run = model.run;
+  return run.seconds + (isLive() && !file ? Date.now() / 1000 - run.seenAt : 0);
 }
 
 function elapsedWords() { return isLive() ? seconds(Math.round(elapsed())) : seconds(elapsed()); }
