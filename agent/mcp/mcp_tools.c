@@ -31,11 +31,10 @@ kf_task *kf_mcp_task(const kf_mcp *server, const char *word, kf_error *error)
     bool found;
     kf_task *task = kf_served_task(&server->served, word, &found, error);
     if (found) return task;
-    kf_error reason = {0};
-    task = kf_service_task(server->jobs, word, &reason);
+    /* The service's reason has the words of its HTTP interface. */
+    task = kf_service_task(server->jobs, word, &(kf_error){0});
     if (!task)
-        kf_fail(error, KF_ERROR_INPUT, "%.128s: no such task; kforge_tasks lists them (%s)", word,
-                reason.text);
+        kf_fail(error, KF_ERROR_INPUT, "%.128s: no such task; kforge_tasks lists them", word);
     return task;
 }
 
