@@ -253,8 +253,9 @@ typedef struct kf_reward_choice {
 /* Returns the reward. NaN if the judgement blames machine, task or judge, or has no value. Pure.
  * Without a function and without a value in the shape, a failure is 0. */
 double kf_judgement_reward(const kf_judgement *judgement, const kf_reward_choice *choice);
-/* True if the choice gives a correct candidate no value in this mode: a time is missing. */
-bool kf_reward_needs_time(const kf_reward_choice *choice, kf_judge_mode mode);
+/* True if the choice gives no correct candidate a value in this mode: a time or the shape's
+ * "correct" is missing. */
+bool kf_reward_misses_correct(const kf_reward_choice *choice, kf_judge_mode mode);
 /* Returns "no_source" or the name of the status. */
 const char *kf_judgement_status(const kf_judgement *judgement);
 /* True if the judgement says something about the candidate: the candidate is at fault or

@@ -212,7 +212,8 @@ double kf_judgement_reward(const kf_judgement *judgement, const kf_reward_choice
     return correct_reward(judgement->speedup, choice);
 }
 
-bool kf_reward_needs_time(const kf_reward_choice *choice, kf_judge_mode mode)
+bool kf_reward_misses_correct(const kf_reward_choice *choice, kf_judge_mode mode)
 {
-    return mode == KF_MODE_CHECK && isnan(correct_reward((kf_interval){NAN, NAN, NAN}, choice));
+    double figure = mode == KF_MODE_CHECK ? NAN : 1;
+    return isnan(correct_reward((kf_interval){figure, figure, figure}, choice));
 }

@@ -138,7 +138,7 @@ def rewards(folder):
         assert reward(wrong, reward="kevin") == (True, 0, "wrong_result")
         assert reward(wrong, reward="kevin", shape=shape) == (True, 0.05, "wrong_result")
         assert reward(cheat, reward="kevin", shape=shape) == (True, -1, "cheating")
-        assert reward(cheat, shape={"failed": -2}) == (True, -2, "cheating")
+        assert reward(cheat, shape={"failed": -2, "correct": 1}) == (True, -2, "cheating")
         assert reward("fake: status crash", shape=shape) == (True, 0, "crash")
         assert reward("fake: speed 1.5", shape=shape) == (True, 0.3, "correct")
         assert reward("fake: speed 1.5", reward="speedup", shape=shape) == (True, 1.5, "correct")
@@ -148,6 +148,9 @@ def rewards(folder):
         # a check is no time
         error_of(s.post("/v1/judge", ask(mode="check", reward="speedup")), 400, "mode")
         error_of(s.post("/v1/judge", ask(mode="check", shape={"failed": 0})), 400, "correct")
+        # a shape alone that gives the best candidates nothing is a mistake
+        for mode in ("time", "verify"):
+            error_of(s.post("/v1/judge", ask(mode=mode, shape={"failed": 0})), 400, "shape.correct")
         assert reward("fake: speed 2", mode="check", shape=shape)[1] == 0.3
 
 
