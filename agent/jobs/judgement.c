@@ -104,7 +104,10 @@ kf_judgement *kf_judgement_new(kf_verdict *verdict, const kf_work_input *input, 
     judgement->build_seconds = verdict->build_seconds;
     judgement->judge_seconds = verdict->judge_seconds;
     snprintf(judgement->device, sizeof judgement->device, "%s", verdict->device);
-    return with_texts(judgement, kf_verdict_summary(verdict), kf_verdict_next(verdict));
+    /* Clients give both texts to models. */
+    kf_auto(kf_verdict) shown = kf_verdict_shown(verdict, input->task->task);
+    return with_texts(judgement, shown ? kf_verdict_summary(shown) : NULL,
+                      shown ? kf_verdict_next(shown) : NULL);
 }
 
 kf_judgement *kf_judgement_no_source(const char *why)

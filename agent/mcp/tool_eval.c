@@ -72,7 +72,7 @@ static cJSON *brief(kf_mcp_call *call, const kf_judgement *judgement, kf_error *
     kf_auto(kf_store) store = kf_mcp_store(call->server, KF_STORE_READ, NULL);
     kf_auto(kf_task) task = store ? kf_mcp_stored_task(store, judgement->task, NULL) : NULL;
     if (!task) task = kf_service_task(call->server->jobs, judgement->task, NULL);
-    kf_auto(kf_verdict) shown = kf_mcp_redacted(judgement->verdict, task);
+    kf_auto(kf_verdict) shown = kf_verdict_shown(judgement->verdict, task);
     cJSON *answer = shown ? kf_verdict_brief(shown, NULL) : NULL;
     if (!answer) {
         kf_fail_memory(error, "a verdict");

@@ -154,6 +154,24 @@ def rewards(folder):
         assert reward("fake: speed 2", mode="check", shape=shape)[1] == 0.3
 
 
+def hidden(folder):
+    """A model reads `summary` and `next`. Of a hidden workload they say only that it failed."""
+    got = subprocess.run([os.path.join(BIN, "kforge"), "task", "bundle", "axpy"], text=True, capture_output=True,
+                         env={**os.environ, "KFORGE_CONFIG": "none"})
+    bundle = json.loads(got.stdout)
+    with Server(BIN, folder) as s:
+        def summary():
+            request = {"bundle": bundle, "source": source("fake: status wrong_result")}
+            answer = expect(s.post("/v1/judge", request), 200, "wrong_result")
+            assert answer["next"] and answer["blame"] == "candidate", answer
+            return answer["summary"]
+        assert summary() == "wrong_result in workload main: as the test asked"
+        for workload in bundle["json"]["workloads"]:
+            workload["hidden"] = workload["name"] == "main"  # where simulated workers find faults
+        text = summary()
+        assert "main" not in text and "as the test asked" not in text and "not shown" in text, text
+
+
 def events(folder):
     """--events: one attempt a verdict, none for a stored answer."""
     path = os.path.join(folder, "events.jsonl")
@@ -711,7 +729,7 @@ def memory(folder):
         assert all(read_answer(c)[0] == 200 for c in held)
 
 
-CASES = [judge, keys, replies, rewards, events, faults, bad_input, tokens, slow_and_broken, batches, equal_work,
+CASES = [judge, keys, replies, rewards, hidden, events, faults, bad_input, tokens, slow_and_broken, batches, equal_work,
          queue_limit, jobs, reading, flashinfer, kernelgym, documents, real_judge, restarts, kill, sockets, memory]
 
 if __name__ == "__main__":
