@@ -1,4 +1,5 @@
 /* What clients and models may learn of a verdict: of a hidden workload that it failed. */
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
@@ -26,11 +27,20 @@ static bool hide(kf_workload_verdict *w)
     return true;
 }
 
+/* True if the text says "workload NAME" of a hidden one. A name alone may be any word, as "all". */
 static bool names_hidden(const char *text, const kf_task *task)
 {
-    for (int i = 0; task && i < kf_task_workload_count(task); i++) {
-        const char *name = kf_task_workload_name(task, i);
-        if (strstr(text, name) && kf_task_hides(task, name)) return true;
+    static const char before[] = "workload ";
+    for (const char *at = text; (at = strstr(at, before));) {
+        at += sizeof before - 1;
+        at += *at == '"';
+        for (int i = 0; task && i < kf_task_workload_count(task); i++) {
+            const char *name = kf_task_workload_name(task, i);
+            size_t size = strlen(name);
+            bool named = strncmp(at, name, size) == 0 && !isalnum((unsigned char)at[size]) &&
+                         at[size] != '_';
+            if (named && kf_task_hides(task, name)) return true;
+        }
     }
     return false;
 }

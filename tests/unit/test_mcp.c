@@ -727,6 +727,14 @@ static void hides_hidden_workloads(void **state)
     assert_null(strstr(text_of(named), "secretshape"));
     assert_non_null(strstr(text_of(named), "out_of_memory"));
     kf_verdict_free(f->service.verdict);
+    /* A name can be a part of another word: "all" of "call". */
+    f->service.verdict = new_verdict(KF_CORRECT, "main", "");
+    kf_verdict_add_finding(f->service.verdict, NULL, KF_CRASH, KF_BLAME_CANDIDATE, "runner.crashed",
+                           NAN, NAN, "the process crashed at secretshape_kernel");
+    kf_verdict_conclude(f->service.verdict);
+    kf_auto(cJSON) part = call(f, "kforge_eval", "{\"task\":\"hidden\",\"file\":\"mine.cu\"}");
+    if (!strstr(text_of(part), "crashed at")) fail_msg("%s", text_of(part));
+    kf_verdict_free(f->service.verdict);
     f->service.verdict =
         new_verdict(KF_WRONG_RESULT, "main", "output y: 5 of 31337 elements are wrong");
     kf_auto(cJSON) shown = call(f, "kforge_eval", "{\"task\":\"hidden\",\"file\":\"mine.cu\"}");
