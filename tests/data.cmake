@@ -25,7 +25,7 @@ kf_tier(full cli.datasets)
 kf_tier(plain cli.datasets)
 # The readers of the trainers, and TRL's trainers, from PyPI.
 add_test(NAME cli.dialects_real COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/dialects_real.sh ${CMAKE_BINARY_DIR}/bin)
-set_tests_properties(cli.dialects_real PROPERTIES TIMEOUT 1200 SKIP_RETURN_CODE 77)
+set_tests_properties(cli.dialects_real PROPERTIES TIMEOUT 1200 SKIP_RETURN_CODE 77 RESOURCE_LOCK python_adapters)
 kf_tier(pypi cli.dialects_real)
 kf_tier(plain cli.dialects_real)
 # It runs sources on the CPU device.

@@ -190,7 +190,8 @@ typedef struct kf_judgement {
     bool reverified;
     /* The mode that was judged. It may be stronger than the mode that was asked for. */
     kf_judge_mode mode;
-    /* One line each: the verdict, and the next step for the author of the candidate. */
+    /* One line each: the verdict, and the next step for the author of the candidate. They say of
+     * hidden workloads that one failed. */
     char *summary, *next;
     /* kf_store_candidate_hash of source and flags. */
     char candidate[KF_HASH_HEX], task[KF_HASH_HEX];
@@ -253,8 +254,12 @@ typedef struct kf_reward_choice {
 /* Returns the reward. NaN if the judgement blames machine, task or judge, or has no value. Pure.
  * Without a function and without a value in the shape, a failure is 0. */
 double kf_judgement_reward(const kf_judgement *judgement, const kf_reward_choice *choice);
-/* True if the choice gives a correct candidate no value in this mode: a time is missing. */
-bool kf_reward_needs_time(const kf_reward_choice *choice, kf_judge_mode mode);
+/* True if the choice gives no correct candidate a value in this mode: a time or the shape's
+ * "correct" is missing. */
+bool kf_reward_misses_correct(const kf_reward_choice *choice, kf_judge_mode mode);
+/* Returns a copy of the verdict in which hidden workloads have no name, values or places. `task`
+ * NULL: all are hidden. NULL without memory. Pure. */
+kf_verdict *kf_verdict_shown(const kf_verdict *verdict, const kf_task *task);
 /* Returns "no_source" or the name of the status. */
 const char *kf_judgement_status(const kf_judgement *judgement);
 /* True if the judgement says something about the candidate: the candidate is at fault or

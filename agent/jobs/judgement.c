@@ -104,7 +104,10 @@ kf_judgement *kf_judgement_new(kf_verdict *verdict, const kf_work_input *input, 
     judgement->build_seconds = verdict->build_seconds;
     judgement->judge_seconds = verdict->judge_seconds;
     snprintf(judgement->device, sizeof judgement->device, "%s", verdict->device);
-    return with_texts(judgement, kf_verdict_summary(verdict), kf_verdict_next(verdict));
+    /* Clients give both texts to models. */
+    kf_auto(kf_verdict) shown = kf_verdict_shown(verdict, input->task->task);
+    return with_texts(judgement, shown ? kf_verdict_summary(shown) : NULL,
+                      shown ? kf_verdict_next(shown) : NULL);
 }
 
 kf_judgement *kf_judgement_no_source(const char *why)
@@ -212,7 +215,8 @@ double kf_judgement_reward(const kf_judgement *judgement, const kf_reward_choice
     return correct_reward(judgement->speedup, choice);
 }
 
-bool kf_reward_needs_time(const kf_reward_choice *choice, kf_judge_mode mode)
+bool kf_reward_misses_correct(const kf_reward_choice *choice, kf_judge_mode mode)
 {
-    return mode == KF_MODE_CHECK && isnan(correct_reward((kf_interval){NAN, NAN, NAN}, choice));
+    double figure = mode == KF_MODE_CHECK ? NAN : 1;
+    return isnan(correct_reward((kf_interval){figure, figure, figure}, choice));
 }

@@ -50,7 +50,8 @@ KFORGE_API char *kforge_judge(kforge *handle, const char *request);
 KFORGE_API char *kforge_extract(kforge *handle, const char *request);
 
 /* Computes a reward: {"answer": an answer of kforge_judge, "reward": "kevin", "shape": {…}} gives
- * {"scorable","reward"}. The reward is null if the verdict blames machine, task or judge. */
+ * {"scorable","reward"}. They are false and null if the verdict blames machine, task or judge, or
+ * if the reward of a correct candidate has no value. */
 KFORGE_API char *kforge_reward(kforge *handle, const char *request);
 
 /* Releases a text of the functions above. NULL is allowed. */

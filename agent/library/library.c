@@ -216,7 +216,7 @@ char *kforge_reward(kforge *handle, const char *request)
     kf_judgement judgement = {0};
     kf_json_reader reader = kf_json_object(json, "request", "", &why);
     const cJSON *answer = kf_json_object_or_null(&reader, "answer");
-    if (!kf_judge_choice_read(&reader, KF_MODE_TIME, &wish) || !kf_json_finish(&reader) ||
+    if (!kf_judge_choice_read(&reader, &wish) || !kf_json_finish(&reader) ||
         !read_judgement(answer, &judgement, &why))
         return print_error(400, &why, todo_request);
     if (!wish.has_choice) {
@@ -225,7 +225,7 @@ char *kforge_reward(kforge *handle, const char *request)
     }
     double reward = kf_judgement_reward(&judgement, &wish.choice);
     cJSON *result = cJSON_CreateObject();
-    bool made = cJSON_AddBoolToObject(result, "scorable", kf_judgement_counts(&judgement)) &&
+    bool made = cJSON_AddBoolToObject(result, "scorable", !isnan(reward)) &&
                 (isnan(reward) ? cJSON_AddNullToObject(result, "reward")
                                : cJSON_AddNumberToObject(result, "reward", reward));
     if (made) return print(result);

@@ -34,10 +34,6 @@ void kf_mcp_add_candidate(cJSON *object, const char *key, int64_t id);
 bool kf_mcp_best(const kf_mcp *server, kf_store *store, const char *task,
                  kf_store_candidate *candidate, bool *found, kf_error *error);
 
-/* Returns a copy of the verdict in which hidden workloads have no name, values or places. `task`
- * NULL: all are hidden. NULL without memory. */
-kf_verdict *kf_mcp_redacted(const kf_verdict *verdict, const kf_task *task);
-
 /* Adds the first `most` findings of a scan of the source. Returns the number of all. */
 int kf_mcp_scan(cJSON *rows, int most, const char *text, size_t size, bool python);
 

@@ -44,6 +44,26 @@ static cJSON *brief_loss(const kf_judgement *judgement)
     return brief;
 }
 
+/* Returns the step for a client of the tools where the verdict's own step names an option or a
+ * command of kforge. NULL if it names none. */
+static const char *step_with_tools(const kf_verdict *verdict, kf_judge_mode mode, const char *step)
+{
+    switch (kf_verdict_next_action(verdict)) {
+    case KF_NEXT_TIME: return "Time it with mode time: its results are right.";
+    case KF_NEXT_LONGER:
+        return mode == KF_MODE_VERIFY
+                   ? "Measure it again with kforge_submit: the figure is too uncertain."
+                   : "Measure it again with mode verify: the figure is too uncertain.";
+    default: break;
+    }
+    if (!strstr(step, "--") && !strstr(step, "`kforge task")) return NULL;
+    if (verdict->blame != KF_BLAME_CANDIDATE) return "Judge the same source again later.";
+    if (verdict->status == KF_TIMEOUT) return "Make it faster, or look for an endless loop.";
+    if (verdict->status == KF_COMPILE_ERROR)
+        return "Define the entry exactly as the prototype that kforge_task shows.";
+    return "Check the bounds of every access.";
+}
+
 static cJSON *brief(kf_mcp_call *call, const kf_judgement *judgement, kf_error *error)
 {
     if (!judgement->verdict)
@@ -52,12 +72,15 @@ static cJSON *brief(kf_mcp_call *call, const kf_judgement *judgement, kf_error *
     kf_auto(kf_store) store = kf_mcp_store(call->server, KF_STORE_READ, NULL);
     kf_auto(kf_task) task = store ? kf_mcp_stored_task(store, judgement->task, NULL) : NULL;
     if (!task) task = kf_service_task(call->server->jobs, judgement->task, NULL);
-    kf_auto(kf_verdict) shown = kf_mcp_redacted(judgement->verdict, task);
+    kf_auto(kf_verdict) shown = kf_verdict_shown(judgement->verdict, task);
     cJSON *answer = shown ? kf_verdict_brief(shown, NULL) : NULL;
     if (!answer) {
         kf_fail_memory(error, "a verdict");
         return NULL;
     }
+    const char *step = step_with_tools(shown, judgement->mode,
+                                       cJSON_GetStringValue(cJSON_GetObjectItem(answer, "next")));
+    if (step) cJSON_SetValuestring(cJSON_GetObjectItem(answer, "next"), step);
     int64_t id = find_candidate(store, judgement);
     cJSON_DeleteItemFromObject(answer, "candidate");
     if (id)

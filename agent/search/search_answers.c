@@ -1,5 +1,6 @@
 /* What an agent learns of a verdict: the brief verdict, and a text with as much as a prompt says.
  * It learns nothing of hidden workloads but that one failed. */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,12 +23,19 @@ static bool fails_hidden(const kf_search *s, const kf_verdict *verdict)
     return false;
 }
 
-/* True if the text names a hidden workload. */
+/* True if the text says "workload NAME" of a hidden one. A name alone may be any word, as "all". */
 static bool names_hidden(const kf_search *s, const kf_verdict *verdict, const cJSON *text)
 {
-    for (size_t i = 0; i < verdict->workload_count; i++) {
-        const char *name = verdict->workloads[i].workload;
-        if (kf_task_hides(s->task, name) && strstr(text->valuestring, name)) return true;
+    static const char before[] = "workload ";
+    for (const char *at = text->valuestring; (at = strstr(at, before));) {
+        at += sizeof before - 1;
+        for (size_t i = 0; i < verdict->workload_count; i++) {
+            const char *name = verdict->workloads[i].workload;
+            size_t size = strlen(name);
+            bool named = strncmp(at, name, size) == 0 && !isalnum((unsigned char)at[size]) &&
+                         at[size] != '_';
+            if (named && kf_task_hides(s->task, name)) return true;
+        }
     }
     return false;
 }

@@ -88,7 +88,7 @@ static bool read_flags(kf_json_reader *reader, const char *flags[KF_JOB_FLAGS], 
     return true;
 }
 
-bool kf_judge_choice_read(kf_json_reader *reader, kf_judge_mode mode, kf_judge_wish *wish)
+bool kf_judge_choice_read(kf_json_reader *reader, kf_judge_wish *wish)
 {
     const char *name = kf_json_string_or(reader, "reward", NULL);
     const cJSON *shape = kf_json_object_or_null(reader, "shape");
@@ -98,14 +98,21 @@ bool kf_judge_choice_read(kf_json_reader *reader, kf_judge_mode mode, kf_judge_w
         return kf_json_complain(
             reader, "reward",
             "there is no \"%.40s\"; expected speedup, cuda_l1, kevin, milestones or log", name);
-    if (shape && !kf_shape_parse(shape, &wish->choice.shape, reader->error)) return false;
-    if (wish->has_choice && kf_reward_needs_time(&wish->choice, mode))
-        return kf_json_complain(reader, name ? "reward" : "shape",
-                                "mode \"check\" gives a correct candidate no value: %s",
-                                name ? "the reward needs a time; use mode \"time\", or give "
-                                       "shape.correct"
-                                     : "shape.correct is missing");
-    return true;
+    return !shape || kf_shape_parse(shape, &wish->choice.shape, reader->error);
+}
+
+/* Refuses a choice that gives even a correct candidate no reward: a trainer would leave out its
+ * best samples. */
+static bool check_choice(kf_json_reader *reader, kf_judge_mode mode, const kf_judge_wish *wish)
+{
+    const kf_reward_choice *choice = &wish->choice;
+    if (!wish->has_choice || !kf_reward_misses_correct(choice, mode)) return true;
+    if (!choice->named)
+        return kf_json_complain(reader, "shape",
+                                "a correct candidate gets no value; give shape.correct or reward");
+    return kf_json_complain(reader, "reward",
+                            "mode \"check\" gives a correct candidate no value: the reward needs a "
+                            "time; use mode \"time\", or give shape.correct");
 }
 
 static bool read_submission(kf_json_reader *reader, kf_submission *s, kf_judge_wish *wish,
@@ -139,7 +146,8 @@ static bool read_submission(kf_json_reader *reader, kf_submission *s, kf_judge_w
         return kf_json_complain(reader, "source", "expected exactly one of source and reply");
     if (s->source) s->source_size = strlen(s->source);
     if (s->reply) s->reply_size = strlen(s->reply);
-    return kf_judge_choice_read(reader, s->mode, wish) && kf_json_finish(reader);
+    return kf_judge_choice_read(reader, wish) && check_choice(reader, s->mode, wish) &&
+           kf_json_finish(reader);
 }
 
 static const char *todo_of(kf_refusal refusal)

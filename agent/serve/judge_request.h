@@ -25,7 +25,7 @@ typedef struct kf_judge_wish {
 void kf_judge_wish_free(void *wish);
 
 /* Reads "reward" and "shape" into the wish. */
-bool kf_judge_choice_read(kf_json_reader *reader, kf_judge_mode mode, kf_judge_wish *wish);
+bool kf_judge_choice_read(kf_json_reader *reader, kf_judge_wish *wish);
 /* Parses a request and submits it. `wish` is made in both cases, as far as the request has one; the
  * caller frees it. `base` has the fields that the request does not set: deadline, done, kept. With
  * `base->kept` the ticket takes the wish over. NULL with *failure. */

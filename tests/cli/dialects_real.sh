@@ -1,7 +1,8 @@
 #!/bin/bash
 # The rows of --dialect through the trainers' own code: LLaMA-Factory's converters, axolotl's strategies, verl's data sets, OpenAI's types,
-# and one step of TRL's trainers with a tiny random model. Needs PyPI once; the virtual environments stay in the build folder.
+# and one step of TRL's trainers with a tiny random model. Needs PyPI once. TRL has the environment of its adapter's test.
 # Status 77: a package could not be installed.
+home=$HOME cache=${XDG_CACHE_HOME:-$HOME/.cache}
 source "$(dirname "$0")/lib.sh"
 skipped=
 tests=$bin/../tests
@@ -35,17 +36,13 @@ else
     skip "the readers" "no packages from PyPI"
 fi
 
-trainers=$tests/trainers-venv
-if [ ! -e "$trainers/ready" ]; then
-    python3 -m venv "$trainers" >/dev/null 2>&1 && install "$trainers" torch && install "$trainers" trl && touch "$trainers/ready"
-fi
-if [ -e "$trainers/ready" ]; then
-    for format in sft dpo kto grpo; do expect 0 export --format $format --dialect trl --as jsonl --least-group 1 -o trl-$format; done
-    HF_HUB_OFFLINE=1 CUDA_VISIBLE_DEVICES='' "$trainers/bin/python" "$root/tests/python/train_dialects.py" "$work" >py.log 2>&1 ||
-        fail "$(tail -n 15 py.log | cut -c 1-300)"
-else
-    rm -rf "$trainers" # several gigabytes
-    skip "TRL's trainers" "no packages from PyPI"
-fi
+for format in sft dpo kto grpo; do expect 0 export --format $format --dialect trl --as jsonl --least-group 1 -o trl-$format; done
+HOME=$home XDG_CACHE_HOME=$cache HF_HUB_OFFLINE=1 CUDA_VISIBLE_DEVICES='' bash "$root/tests/python/adapters.sh" "$bin" trl \
+    "$root/tests/python/train_dialects.py" "$work" >py.log 2>&1
+case $? in
+0) ;;
+77) cp py.log pip.log && skip "TRL's trainers" "no packages from PyPI" ;;
+*) fail "$(tail -n 15 py.log | cut -c 1-300)" ;;
+esac
 [ $failures -gt 0 ] || [ -z "$skipped" ] || exit 77
 finish

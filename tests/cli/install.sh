@@ -115,6 +115,7 @@ assert again["cached"] and again["candidate"] == answers[2]["candidate"] and aga
 assert call("reward", {"answer": again, "reward": "kevin"}) == {"scorable": True, "reward": answers[2]["reward"]}
 assert call("reward", {"answer": dict(again, blame="machine", status="interference"), "reward": "kevin"}) == {"scorable": False, "reward": None}
 assert call("reward", {"answer": {"status": "no_source"}, "shape": {"no_source": -0.5}})["reward"] == -0.5
+assert call("reward", {"answer": dict(again, speedup=None), "reward": "speedup"}) == {"scorable": False, "reward": None}
 assert call("reward", {"answer": again})["error"]["status"] == 400
 assert call("extract", {"task": "axpy", "reply": block % (1, "x")})["source"].startswith("// fake: speed 1\n")
 assert call("extract", {"task": "axpy", "reply": "no"})["error"]["status"] == 422

@@ -138,7 +138,7 @@ def rewards(folder):
         assert reward(wrong, reward="kevin") == (True, 0, "wrong_result")
         assert reward(wrong, reward="kevin", shape=shape) == (True, 0.05, "wrong_result")
         assert reward(cheat, reward="kevin", shape=shape) == (True, -1, "cheating")
-        assert reward(cheat, shape={"failed": -2}) == (True, -2, "cheating")
+        assert reward(cheat, shape={"failed": -2, "correct": 1}) == (True, -2, "cheating")
         assert reward("fake: status crash", shape=shape) == (True, 0, "crash")
         assert reward("fake: speed 1.5", shape=shape) == (True, 0.3, "correct")
         assert reward("fake: speed 1.5", reward="speedup", shape=shape) == (True, 1.5, "correct")
@@ -148,7 +148,28 @@ def rewards(folder):
         # a check is no time
         error_of(s.post("/v1/judge", ask(mode="check", reward="speedup")), 400, "mode")
         error_of(s.post("/v1/judge", ask(mode="check", shape={"failed": 0})), 400, "correct")
+        # a shape alone that gives the best candidates nothing is a mistake
+        for mode in ("time", "verify"):
+            error_of(s.post("/v1/judge", ask(mode=mode, shape={"failed": 0})), 400, "shape.correct")
         assert reward("fake: speed 2", mode="check", shape=shape)[1] == 0.3
+
+
+def hidden(folder):
+    """A model reads `summary` and `next`. Of a hidden workload they say only that it failed."""
+    got = subprocess.run([os.path.join(BIN, "kforge"), "task", "bundle", "axpy"], text=True, capture_output=True,
+                         env={**os.environ, "KFORGE_CONFIG": "none"})
+    bundle = json.loads(got.stdout)
+    with Server(BIN, folder) as s:
+        def summary():
+            request = {"bundle": bundle, "source": source("fake: status wrong_result")}
+            answer = expect(s.post("/v1/judge", request), 200, "wrong_result")
+            assert answer["next"] and answer["blame"] == "candidate", answer
+            return answer["summary"]
+        assert summary() == "wrong_result in workload main: as the test asked"
+        for workload in bundle["json"]["workloads"]:
+            workload["hidden"] = workload["name"] == "main"  # where simulated workers find faults
+        text = summary()
+        assert "main" not in text and "as the test asked" not in text and "not shown" in text, text
 
 
 def events(folder):
@@ -708,7 +729,7 @@ def memory(folder):
         assert all(read_answer(c)[0] == 200 for c in held)
 
 
-CASES = [judge, keys, replies, rewards, events, faults, bad_input, tokens, slow_and_broken, batches, equal_work,
+CASES = [judge, keys, replies, rewards, hidden, events, faults, bad_input, tokens, slow_and_broken, batches, equal_work,
          queue_limit, jobs, reading, flashinfer, kernelgym, documents, real_judge, restarts, kill, sockets, memory]
 
 if __name__ == "__main__":

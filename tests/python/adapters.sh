@@ -1,5 +1,6 @@
 #!/bin/bash
-# adapters.sh BIN NAME: runs adapter_NAME.py with the real package in a virtual environment.
+# adapters.sh BIN NAME [SCRIPT ARGUMENT…]: runs adapter_NAME.py, or a script, with the real package in
+# a virtual environment.
 #
 # The environments stay in ~/.cache/kforge/adapters, outside of the sources and of the build. Status
 # 77 means that the test was skipped: no network, no fitting Python, or an installation that takes
@@ -74,4 +75,5 @@ flock -u 9
 
 for variable in $(env | sed -n 's/^\(KFORGE_[A-Z_]*\)=.*/\1/p'); do unset "$variable"; done
 export JUDGE_BIN=$bin PYTHONDONTWRITEBYTECODE=1
-exec timeout 500 "$venv/bin/python" "$root/tests/python/adapter_$name.py"
+[ $# -gt 2 ] || set -- "$bin" "$name" "$root/tests/python/adapter_$name.py"
+exec timeout 500 "$venv/bin/python" "${@:3}"

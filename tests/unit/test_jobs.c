@@ -257,8 +257,9 @@ static void rewards_have_no_value_for_faults(void **state)
     assert_true(kf_judgement_reward(&correct, &choice) == 2);
     choice.function = KF_REWARD_SPEEDUP;
     assert_true(isnan(kf_judgement_reward(&untimed, &choice)));
-    assert_true(kf_reward_needs_time(&choice, KF_MODE_CHECK));
-    assert_false(kf_reward_needs_time(&choice, KF_MODE_TIME));
+    assert_true(kf_reward_misses_correct(&choice, KF_MODE_CHECK));
+    assert_false(kf_reward_misses_correct(&choice, KF_MODE_TIME));
+    assert_true(kf_reward_misses_correct(&(kf_reward_choice){0}, KF_MODE_VERIFY));
     cJSON *json = cJSON_Parse("{\"correct\":0.5,\"failed\":-2,\"no_source\":-3}");
     assert_true(kf_shape_parse(json, &choice.shape, &error));
     cJSON_Delete(json);

@@ -84,6 +84,7 @@ kf_ticket *kf_service_submit(kf_service *service, const kf_submission *submissio
     ticket->judgement.summary = (char *)"lost";
     ticket->judgement.next = (char *)"again";
     snprintf(ticket->judgement.task, KF_HASH_HEX, "%s", kf_task_hash(submission->loaded));
+    ticket->judgement.mode = submission->mode;
     atomic_store(&ticket->state, (int)service->outcome);
     atomic_fetch_add(&service->count, 1);
     return ticket;
@@ -623,6 +624,46 @@ static void evaluates_a_file(void **state)
     assert_false(f->service.python);
 }
 
+/* A next step names a tool's argument where `kforge eval` has an option. */
+static void names_tools_in_the_next_step(void **state)
+{
+    static const struct {
+        kf_status status;
+        const char *rule, *text, *next;
+    } rows[] = {
+        {KF_CORRECT, NULL, NULL, "Time it with mode time"},
+        {KF_CORRECT, "wide", NULL, "mode verify"},
+        {KF_CORRECT, "verified", NULL, "kforge_submit"},
+        {KF_TIMEOUT, "time.limit", "the time limit passed", "endless loop"},
+        {KF_CRASH, "runner.crashed", "the process crashed", "bounds"},
+        {KF_COMPILE_ERROR, "build.failed", "mine.cu does not define f", "kforge_task shows"},
+    };
+    fixture *f = *state;
+    initialize(f, "2025-11-25");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kf_verdict *verdict = new_verdict(KF_CORRECT, "main", "");
+        bool fails = rows[i].status != KF_CORRECT;
+        if (fails)
+            kf_verdict_add_finding(verdict, NULL, rows[i].status, KF_BLAME_CANDIDATE, rows[i].rule,
+                                   NAN, NAN, "%s", rows[i].text);
+        kf_verdict_conclude(verdict);
+        if (!fails && rows[i].rule) {
+            verdict->speedup = verdict->workloads[0].speedup = (kf_interval){2, 0.5, 5};
+            verdict->workloads[0].pairs = 1;
+        }
+        kf_verdict_free(f->service.verdict);
+        f->service.verdict = verdict;
+        bool verified = rows[i].rule && strcmp(rows[i].rule, "verified") == 0;
+        kf_auto(cJSON) answer =
+            call_good(f, "kforge_eval",
+                      verified ? "{\"task\":\"hidden\",\"file\":\"mine.cu\",\"mode\":\"verify\"}"
+                               : "{\"task\":\"hidden\",\"file\":\"mine.cu\"}");
+        const char *next = cJSON_GetObjectItem(answer, "next")->valuestring;
+        if (!strstr(next, rows[i].next) || strstr(next, "--") || strstr(next, "kforge task"))
+            fail_msg("%s: %s", kf_status_name(rows[i].status), next);
+    }
+}
+
 static void returns_a_job_when_time_is_over(void **state)
 {
     fixture *f = *state;
@@ -650,7 +691,8 @@ static void says_what_is_wrong_with_arguments(void **state)
     call_fails(f, "kforge_eval", "{\"task\":\"hidden\"}", "either file or source");
     call_fails(f, "kforge_eval", "{\"task\":\"hidden\",\"file\":\"a\",\"source\":\"b\"}",
                "either file or source");
-    call_fails(f, "kforge_eval", "{\"task\":\"nowhere\",\"file\":\"mine.cu\"}", "kforge_tasks");
+    kf_auto(cJSON) unknown = call(f, "kforge_eval", "{\"task\":\"nowhere\",\"file\":\"mine.cu\"}");
+    assert_string_equal(text_of(unknown), "nowhere: no such task; kforge_tasks lists them");
     call_fails(f, "kforge_eval", "{\"task\":\"hidden\",\"file\":\"none.cu\"}", "none.cu");
     call_fails(f, "kforge_eval", "{\"task\":\"hidden\",\"file\":\"mine.cu\",\"mode\":\"fast\"}",
                "\"verify\"");
@@ -684,6 +726,14 @@ static void hides_hidden_workloads(void **state)
     kf_auto(cJSON) named = call(f, "kforge_eval", "{\"task\":\"hidden\",\"file\":\"mine.cu\"}");
     assert_null(strstr(text_of(named), "secretshape"));
     assert_non_null(strstr(text_of(named), "out_of_memory"));
+    kf_verdict_free(f->service.verdict);
+    /* A name can be a part of another word: "all" of "call". */
+    f->service.verdict = new_verdict(KF_CORRECT, "main", "");
+    kf_verdict_add_finding(f->service.verdict, NULL, KF_CRASH, KF_BLAME_CANDIDATE, "runner.crashed",
+                           NAN, NAN, "the process crashed at secretshape_kernel");
+    kf_verdict_conclude(f->service.verdict);
+    kf_auto(cJSON) part = call(f, "kforge_eval", "{\"task\":\"hidden\",\"file\":\"mine.cu\"}");
+    if (!strstr(text_of(part), "crashed at")) fail_msg("%s", text_of(part));
     kf_verdict_free(f->service.verdict);
     f->service.verdict =
         new_verdict(KF_WRONG_RESULT, "main", "output y: 5 of 31337 elements are wrong");
@@ -1213,6 +1263,7 @@ int test_program(void)
         CASE(notifies_of_progress),
         CASE(refuses_too_many_calls),
         CASE(evaluates_a_file),
+        CASE(names_tools_in_the_next_step),
         CASE(returns_a_job_when_time_is_over),
         CASE(says_what_is_wrong_with_arguments),
         CASE(hides_hidden_workloads),

@@ -4,6 +4,7 @@
  * kf_now is wrapped. Each job takes f->seconds on this clock, however fast the machine is. */
 #include "test_search_common.h"
 
+#include "kforge/json.h"
 #include "optimize_result.h"
 #include "progress.h"
 #include "search_internal.h"
@@ -514,6 +515,42 @@ static void the_roofline_ends_a_run_in_words(void **state)
     free(s);
 }
 
+/* "a call" has the name of the hidden workload "all" in it. */
+static void an_agent_reads_words_with_a_hidden_name(void **state)
+{
+    fixture *f = *state;
+    make_task(f, (const char *const[]){NULL});
+    kf_autofree char *json = kf_path_join(f->task_folder, "task.json"),
+                     *old = kf_file_read(json, 1 << 20, NULL, NULL);
+    const char *at = strstr(old, "{\"name\": \"main\"}");
+    kf_autobuffer text = {0};
+    kf_buffer_format(&text, "%.*s{\"name\": \"all\", \"hidden\": true, \"timed\": false}, %s",
+                     (int)(at - old), old, at);
+    write_text(f->task_folder, "task.json", text.data);
+    kf_task_free(f->task);
+    f->task = kf_task_load(f->task_folder, &f->error);
+    if (!f->task) fail_msg("%s", f->error.text);
+    kf_search *s = calloc(1, sizeof *s);
+    s->task = f->task;
+    static const struct {
+        const char *finding;
+        bool shown;
+    } rows[] = {{"the process crashed in a call", true}, {"no memory in workload all", false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kf_auto(kf_verdict) verdict = kf_verdict_new("job", "toy", "cpu:0");
+        kf_verdict_add_workload(verdict, "main", true)->status = KF_CORRECT;
+        kf_verdict_add_workload(verdict, "all", false)->status = KF_CORRECT;
+        kf_verdict_add_finding(verdict, NULL, KF_CRASH, KF_BLAME_CANDIDATE, "runner.crashed", NAN,
+                               NAN, "%s", rows[i].finding);
+        kf_verdict_conclude(verdict);
+        kf_autofree char *answer = kf_answer_json(s, (kf_llm_wish)0, verdict, "0123456789ab");
+        kf_auto(cJSON) brief = cJSON_Parse(answer);
+        const char *summary = cJSON_GetStringValue(cJSON_GetObjectItem(brief, "summary"));
+        if (!strstr(summary, rows[i].finding) == rows[i].shown) fail_msg("%s", answer);
+    }
+    free(s);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 int test_program(void)
 {
@@ -534,6 +571,7 @@ int test_program(void)
         TEST(replies_end_a_run),
         TEST(a_run_stops_at_the_roofline),
         TEST(the_roofline_ends_a_run_in_words),
+        TEST(an_agent_reads_words_with_a_hidden_name),
     };
     return TEST_GROUP(tests, NULL, NULL);
 }
