@@ -14,6 +14,8 @@ set_tests_properties(unit.search_resume PROPERTIES TIMEOUT 900) # some hundred s
 kf_tier(full unit.search_resume) # unit.search has some of the same searches
 kf_tier(plain unit.search_resume)
 target_link_options(test_search_resume PRIVATE -Wl,--wrap=kf_store_commit)
+target_link_options(test_search_levers PRIVATE
+  -Wl,--wrap=kf_workers_capacity,--wrap=kf_workers_devices)
 target_link_options(test_search_ends PRIVATE -Wl,--wrap=kf_now)
 target_link_options(test_workers PRIVATE -Wl,--wrap=read)
 foreach(name eval files optimize strategies worker)

@@ -142,7 +142,7 @@ run_stage() {
     asan-full)
         build_now asan-full
         build_ahead tsan fuzz
-        UBSAN_OPTIONS=print_stacktrace=1 run_ctest asan-full asan -j $((jobs + 1)) -L '^full$'
+        UBSAN_OPTIONS=print_stacktrace=1 run_ctest asan-full asan -j $((3 * jobs)) -L '^full$'
         ;;
     packages)
         build_now packages

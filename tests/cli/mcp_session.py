@@ -6,8 +6,10 @@ import threading
 
 
 def environment(folder):
-    """Surroundings of their own: no settings of the user, a store in the folder."""
-    clean = {k: v for k, v in os.environ.items() if not k.startswith(("KFORGE_", "XDG_"))}
+    """Surroundings of their own: no settings of the user, a store in the folder. ctest names the
+    cache, which has baselines and oracles."""
+    clean = {k: v for k, v in os.environ.items()
+             if not k.startswith(("KFORGE_", "XDG_")) or k == "XDG_CACHE_HOME"}
     return clean | {"HOME": folder, "KFORGE_STORE": os.path.join(folder, "kforge.db"), "KFORGE_CONFIG": "none"}
 
 

@@ -13,7 +13,8 @@
 # BIN names the folder of the programs (default: build/release/bin), WAIT the most seconds between
 # two signals, SEED the start of the random numbers. WAIT is by default four times as long as a build
 # takes at the start of the run, and at least 3 s: a busy machine that ends every build before its
-# time has no verdicts. The runs and the store stay in LOGS, if that names a folder.
+# time has no verdicts. CANDIDATES (12) is the number of a run. The runs and the
+# store stay in LOGS, if that names a folder.
 # Exit status: 0, 1 for a false label, a lost attempt or an unended run, 2 for wrong usage, 130 after
 # Ctrl-C, which also prints the table.
 set -u
@@ -180,7 +181,7 @@ def start():
     log = open("log", "a")
     return subprocess.Popen(
         [program, "optimize", os.environ["TASK"], "--device", "cpu", "--model", "exec:./model.sh",
-         "--strategy", "sample", "--candidates", "12", "--seconds", "0.1", "--store", "store.db",
+         "--strategy", "sample", "--candidates", os.environ.get("CANDIDATES", "12"), "--seconds", "0.1", "--store", "store.db",
          "--timeout", "300",
          "-o", "best.cu"], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 

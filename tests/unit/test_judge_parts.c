@@ -11,6 +11,7 @@
 #include <glob.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -20,6 +21,7 @@
 #include "device.h"
 #include "device_cpu.h"
 #include "digest.h"
+#include "judge_internal.h"
 #include "libraries.h"
 #include "parallel.h"
 #include "paths.h"
@@ -983,6 +985,39 @@ static void damaged_binaries_are_refused(void **state)
     free(self);
 }
 
+/* ---- jobs -------------------------------------------------------------------------------------
+ */
+
+/* Processors of a simulated machine, or 0. */
+static long processors;
+
+long __real_sysconf(int name);
+long __wrap_sysconf(int name);
+long __wrap_sysconf(int name)
+{
+    return processors && name == _SC_NPROCESSORS_ONLN ? processors : __real_sysconf(name);
+}
+
+/* Beside the job that is measured, every second processor builds one, and 8 at most. */
+static void builds_leave_processors_to_the_judge(void **state)
+{
+    (void)state;
+    static const struct {
+        long processors;
+        size_t jobs;
+    } rows[] = {{1, 2}, {2, 2}, {3, 2}, {4, 3}, {15, 8}, {16, 9}, {18, 9}, {256, 9}};
+    kf_device device = {.slow_start = true};
+    kf_judge some = {.device = &device};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        processors = rows[i].processors;
+        assert_int_equal(kf_judge_jobs(&some), rows[i].jobs);
+    }
+    /* The CPU device measures on the processors that would build. */
+    device.slow_start = false;
+    assert_int_equal(kf_judge_jobs(&some), 1);
+    processors = 0;
+}
+
 int test_program(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1013,6 +1048,7 @@ int test_program(void)
         cmocka_unit_test(a_shim_is_compiled_after_a_failure),
         cmocka_unit_test(too_large_a_problem_is_refused),
         cmocka_unit_test(damaged_binaries_are_refused),
+        cmocka_unit_test(builds_leave_processors_to_the_judge),
     };
     return TEST_GROUP(tests, NULL, NULL);
 }

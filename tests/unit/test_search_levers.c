@@ -318,6 +318,48 @@ static void critics_are_shown_flags_and_coders_are_not(void **state)
     assert_null(strstr(coder, "static scan"));
 }
 
+/* ---- jobs ------------------------------------------------------------------------------------ */
+
+/* What simulated workers take, or 0. */
+static size_t places, devices;
+
+size_t __real_kf_workers_capacity(const kf_workers *workers);
+size_t __wrap_kf_workers_capacity(const kf_workers *workers);
+size_t __wrap_kf_workers_capacity(const kf_workers *workers)
+{
+    return places ? places : __real_kf_workers_capacity(workers);
+}
+
+size_t __real_kf_workers_devices(const kf_workers *workers);
+size_t __wrap_kf_workers_devices(const kf_workers *workers);
+size_t __wrap_kf_workers_devices(const kf_workers *workers)
+{
+    return devices ? devices : __real_kf_workers_devices(workers);
+}
+
+/* Workers that take more than 5 jobs a device do not get them, so that each job is chosen with the
+ * results of earlier ones. */
+static void a_device_gets_five_jobs(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t places, devices, in_flight, room;
+    } rows[] = {{1, 1, 0, 1},  {5, 1, 0, 5},   {6, 1, 0, 5}, {9, 1, 4, 1},
+                {9, 1, 5, 0},  {9, 1, 7, 0},   {9, 2, 0, 9}, {18, 2, 0, 10},
+                {18, 2, 9, 1}, {72, 8, 0, 40}, {2, 2, 3, 0}};
+    kf_proposal proposals[16];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kf_search s = {0};
+        for (size_t k = 0; k < rows[i].in_flight; k++) {
+            proposals[k] = (kf_proposal){.next = s.jobs.in_flight};
+            s.jobs.in_flight = &proposals[k];
+        }
+        places = rows[i].places, devices = rows[i].devices;
+        assert_int_equal(kf_free_capacity(&s), rows[i].room);
+    }
+    places = devices = 0;
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int test_program(void)
@@ -332,6 +374,7 @@ int test_program(void)
         TEST(notes_are_summarised),
         TEST(a_summary_that_is_none_is_told),
         TEST(critics_are_shown_flags_and_coders_are_not),
+        cmocka_unit_test(a_device_gets_five_jobs),
     };
     return TEST_GROUP(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* Signals from outside to compilers and runners. A thread plays the scheduler: it looks for
- * descendants of this process by name and signals them. */
+ * descendants of this process by name and signals them. Signals to stopped runners are sent where
+ * the judge has just stopped one, or is about to continue it. */
 #include <ctype.h>
 #include <dirent.h>
 #include <pthread.h>
@@ -7,6 +8,7 @@
 #include <unistd.h>
 
 #include "build_common.h"
+#include "kforge/sandbox.h"
 #include "measure.h"
 #include "test_judge_common.h"
 #include "test_main.h"
@@ -14,19 +16,23 @@
 #define MOST_SEEN 64
 #define FLAG_SECONDS 0.2
 
+/* The instant of a signal: while the process runs, after it was stopped, before it continues. */
+typedef enum instant { RUNNING, STOPPED, CONTINUING } instant;
+
 typedef struct sender {
     const char *name;
     /* Of the processes of that name, in order: `first`, and each `step`-th after it, `count` in
      * all. */
     int first, step, count;
     int signal;
-    /* True: waits until the process is stopped. */
-    bool stopped;
+    instant instant;
+    /* Such instants of each process that pass before its signal. */
+    int pass;
     /* NULL, or a flag that is set FLAG_SECONDS after the first signal. */
     volatile int *flag;
     /* Results and state. */
     double first_sent;
-    int sent, seen_count;
+    int sent, seen_count, passed;
     pid_t seen[MOST_SEEN];
     volatile int end;
     pthread_t thread;
@@ -69,23 +75,61 @@ static int number_of(sender *s, pid_t pid)
     return s->seen_count++;
 }
 
+static void signal_if_wanted(sender *s, pid_t pid)
+{
+    int number = number_of(s, pid);
+    if (number != s->first + s->sent * s->step || s->sent == s->count) return;
+    if (s->passed++ < s->pass || kill(pid, s->signal) != 0) return;
+    s->passed = 0;
+    if (!s->sent) s->first_sent = kf_now();
+    s->sent++;
+}
+
+/* Others' processes are looked at once in a judgement, since there may be hundreds of them. */
+static bool is_others[1 << 22];
+
 static void look(sender *s, pid_t pid)
 {
     process p;
-    if (!read_process(pid, &p) || strcmp(p.name, s->name) != 0 || p.state == 'Z' || !descends(pid))
-        return;
-    int number = number_of(s, pid);
-    if (number != s->first + s->sent * s->step || s->sent == s->count) return;
-    if (s->stopped && p.state != 'T') return;
-    if (kill(pid, s->signal) != 0) return;
-    if (!s->sent++) s->first_sent = kf_now();
+    if (pid >= (pid_t)sizeof is_others || is_others[pid] || !read_process(pid, &p)) return;
+    is_others[pid] = !descends(pid);
+    if (!is_others[pid] && strcmp(p.name, s->name) == 0 && p.state != 'Z') signal_if_wanted(s, pid);
+}
+
+/* The sender of the judgement that goes on. */
+static sender *sending;
+
+static void at_instant(instant now, const kf_sandbox *sandbox)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    if (!sending || sending->instant != now) return;
+    pthread_mutex_lock(&lock);
+    signal_if_wanted(sending, kf_sandbox_pid(sandbox));
+    pthread_mutex_unlock(&lock);
+}
+
+bool __real_kf_sandbox_freeze(kf_sandbox *sandbox, kf_error *error);
+bool __wrap_kf_sandbox_freeze(kf_sandbox *sandbox, kf_error *error);
+bool __wrap_kf_sandbox_freeze(kf_sandbox *sandbox, kf_error *error)
+{
+    bool stopped = __real_kf_sandbox_freeze(sandbox, error);
+    if (stopped) at_instant(STOPPED, sandbox);
+    return stopped;
+}
+
+bool __real_kf_sandbox_thaw(kf_sandbox *sandbox, kf_error *error);
+bool __wrap_kf_sandbox_thaw(kf_sandbox *sandbox, kf_error *error);
+bool __wrap_kf_sandbox_thaw(kf_sandbox *sandbox, kf_error *error)
+{
+    at_instant(CONTINUING, sandbox);
+    return __real_kf_sandbox_thaw(sandbox, error);
 }
 
 static void *send_signals(void *argument)
 {
     sender *s = argument;
     while (!s->end) {
-        DIR *all = opendir("/proc");
+        DIR *all = s->instant == RUNNING ? opendir("/proc") : NULL;
         for (struct dirent *entry; all && (entry = readdir(all));)
             if (isdigit((unsigned char)entry->d_name[0])) look(s, (pid_t)atoi(entry->d_name));
         if (all) closedir(all);
@@ -101,9 +145,12 @@ static kf_verdict *judged_under(sender *s, const volatile int *stop)
     kf_error error = {0};
     kf_job *job = job_of(KFORGE_SOURCE_DIR "/tests/selftest/scale", NULL);
     job->options.check_only = true;
+    memset(is_others, 0, sizeof is_others);
+    sending = s;
     assert_int_equal(pthread_create(&s->thread, NULL, send_signals, s), 0);
     kf_verdict *verdict = kf_judge_run(judge, job, stop, &error);
     s->end = 1;
+    sending = NULL;
     pthread_join(s->thread, NULL);
     kf_job_free(job);
     if (!verdict && error.code != KF_ERROR_BUSY) fail_msg("%s", error.text);
@@ -157,9 +204,12 @@ static void a_killed_runner_is_started_again(void **state)
                     .count = 1,
                     .step = 1,
                     .signal = SIGKILL,
-                    .stopped = true};
+                    .instant = STOPPED};
+        expect(s, KF_CORRECT, KF_BLAME_NOBODY);
+        s.instant = CONTINUING;
         expect(s, KF_CORRECT, KF_BLAME_NOBODY);
         s.signal = SIGCONT;
+        s.instant = first % 2 ? STOPPED : CONTINUING;
         expect(s, KF_CORRECT, KF_BLAME_NOBODY);
     }
     expect((sender){.name = "kforge-runner", .count = 1, .step = 1, .signal = SIGKILL}, KF_CORRECT,
@@ -168,16 +218,17 @@ static void a_killed_runner_is_started_again(void **state)
 
 /* A candidate that meets the same in each round did it. Its own signals cannot kill it where it has
  * a namespace of processes, so the test sends them. A runner that dies before it has loaded the
- * candidate does not count, so this tries again if that leaves the candidate right. */
+ * candidate does not count, so this tries later stops if that leaves the candidate right. */
 static void expect_in_each_round(int signal, const char *status)
 {
-    for (int turn = 0; turn < 60; turn++) {
+    for (int pass = 0; pass < 60; pass++) {
         sender s = {.name = "kforge-runner",
                     .first = 2,
                     .count = KF_OUTSIDE_ROUNDS,
                     .step = 3,
                     .signal = signal,
-                    .stopped = true};
+                    .instant = CONTINUING,
+                    .pass = pass};
         kf_auto(kf_verdict) verdict = judged_under(&s, NULL);
         if (verdict->status == KF_CORRECT) continue;
         if (verdict->status == KF_JUDGE_ERROR && verdict->blame == KF_BLAME_MACHINE) continue;
@@ -237,7 +288,7 @@ static void the_judge_waits_for_its_own_stop(void **state)
                                 .count = 1,
                                 .step = 1,
                                 .signal = SIGCONT,
-                                .stopped = true});
+                                .instant = CONTINUING});
     expect_interrupted(
         (sender){.name = "kforge-cpucc", .count = KF_BUILDS_KILLED, .step = 1, .signal = SIGKILL});
 }

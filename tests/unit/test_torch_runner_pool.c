@@ -176,15 +176,26 @@ static void a_check_starts_one_for_the_solution(void **state)
     assert_int_equal(started(), before + 1);
 }
 
+/* Judges again while other programs had the processors for too long. */
+static kf_verdict *judge_undisturbed(const char *lines, const char *solution, double timeout)
+{
+    kf_verdict *verdict = judge_with(lines, solution, timeout);
+    for (int again = 0; again < 5 && verdict->blame == KF_BLAME_MACHINE; again++) {
+        kf_verdict_free(verdict);
+        verdict = judge_with(lines, solution, timeout);
+    }
+    return verdict;
+}
+
 /* The time in which the task's own modules are constructed is nobody's: VGG's weights take a minute
  * to be drawn. A solution that does not end is to blame. */
 static void who_has_the_time_is_told(void **state)
 {
     (void)state;
-    kf_auto(kf_verdict) slow = judge_with("import time\ntime.sleep(3)", clamp, 7);
+    kf_auto(kf_verdict) slow = judge_undisturbed("import time\ntime.sleep(3)", clamp, 7);
     assert_string_equal(kf_status_name(slow->status), "correct");
     kf_auto(kf_verdict) hangs =
-        judge_with("", "import time\nclass ModelNew:\n    pass\ntime.sleep(100)\n", 16);
+        judge_undisturbed("", "import time\nclass ModelNew:\n    pass\ntime.sleep(100)\n", 16);
     assert_string_equal(kf_status_name(hangs->status), "timeout");
 }
 
