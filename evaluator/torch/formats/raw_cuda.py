@@ -156,7 +156,8 @@ def write(bundle, driver, constants, inputs, drawing, init, compute, modules):
         "",
         "import torch as python_torch",
         "import torch.nn as python_nn",
-        "from formats.libtorch import F, div, index, module_to, nn, set_data, std_get, to, torch",
+        "from formats.libtorch import F, div, index, module_to, nn, on_processor, set_data, std_get",
+        "from formats.libtorch import to, torch",
         "",
     ]
     lines += ["%s = %s" % item for item in constants.items()]
@@ -178,7 +179,8 @@ def write(bundle, driver, constants, inputs, drawing, init, compute, modules):
         else:
             lines.append("        %s" % check(statement.code, statement.line))
     lines += ["        self.%s = %s" % (m, m) for m in sorted(modules)]
-    lines += ["", "    def forward(self, %s):" % ", ".join(s.target for s in inputs)]
+    lines += ["", "    @on_processor"]
+    lines += ["    def forward(self, %s):" % ", ".join(s.target for s in inputs)]
     lines += ["        %s = self.%s" % (m, m) for m in sorted(modules)]
     for statement in compute:
         code = check(statement.code, statement.line)

@@ -688,6 +688,45 @@ class Raw(unittest.TestCase):
         self.assertIn('self.register_buffer("add", torch.randn([8]))', made)
         self.assertIn("return x * self.by + self.add", made)
 
+    def test_methods_that_a_processor_lacks_in_half_precision(self):
+        torch = libtorch.python_torch
+        self.addCleanup(libtorch.WIDENED.clear)
+
+        class Own:
+            @libtorch.on_processor
+            def forward(self, x):
+                y = x.clone()
+                y.clamp_(-1, 1)
+                y += 1
+                return torch.norm(x), (x * x).sqrt(), y
+
+        x = torch.full((8192,), 2.0).half()
+        with mock.patch.object(libtorch, "lacks_half", lambda: True):
+            norm, root, changed = Own().forward(x)
+        self.assertAlmostEqual(norm.item(), 181, delta=0.1)
+        for result in (root, changed):
+            self.assertTrue(torch.equal(result, x))
+        self.assertEqual({norm.dtype, root.dtype, changed.dtype}, {torch.float16})
+        self.assertEqual(x[0].item(), 2)
+        wide = Own().forward(x.double())  # the oracle
+        self.assertEqual({each.dtype for each in wide}, {torch.float64})
+
+    def test_operations_in_place_that_a_processor_lacks(self):
+        torch = libtorch.python_torch
+
+        self.addCleanup(libtorch.WIDENED.clear)
+
+        def add_(x, y, out=None):
+            if x.dtype is torch.float16:
+                raise RuntimeError("\"own\" not implemented for 'Half'")
+            return x.add_(y)
+
+        x = torch.ones(2).half()
+        self.assertIs(libtorch.rounded(add_, [x, 1], {}), x)
+        self.assertEqual(x.tolist(), [2, 2])
+        with self.assertRaises(RuntimeError):
+            libtorch.rounded(add_, [x, 1], {"out": x})
+
     def test_half_precision_that_a_processor_lacks(self):
         torch = libtorch.python_torch
         self.addCleanup(libtorch.WIDENED.clear)
