@@ -177,8 +177,8 @@ def changes_first(function):
 
 @functools.lru_cache(maxsize=None)
 def lacks_half():
-    """True if this PyTorch lacks operations in half precision on the processor, or sums a norm in
-    half precision."""
+    """True if this PyTorch lacks operations in half precision on the processor, or adds up
+    in half precision."""
     ones = python_torch.ones(4096).half()
     try:
         return ones.sqrt().norm().item() != 64
@@ -186,16 +186,20 @@ def lacks_half():
         return True
 
 
+# Operations that older versions of PyTorch add up in half precision, which a GPU does not.
+SUMS = re.compile(r"norm|mean|(?:nan)?sum|var|std|\w+_loss")
+
+
 class HalfOnProcessor(TorchFunctionMode):
-    """Computes each operation that the processor lacks in half precision as `rounded` does. A norm
-    is always computed so: older versions of PyTorch add up its squares in half precision, which a
-    GPU does not."""
+    """Computes each operation that the processor lacks in half precision as `rounded` does, and
+    sums always."""
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         narrow = getattr(args[0], "dtype", None) if args else None
-        if getattr(function, "__name__", "") == "norm" and narrow is python_torch.float16:
-            WIDENED.add("norm")
+        name = getattr(function, "__name__", "")
+        if SUMS.fullmatch(name) and narrow is python_torch.float16:
+            WIDENED.add(name)
             return widened(function, args, kwargs, narrow)
         return rounded(function, args, kwargs)
 
