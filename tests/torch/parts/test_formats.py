@@ -848,6 +848,27 @@ class Solve(unittest.TestCase):
 
 
 class Workloads(unittest.TestCase):
+    def test_says_why_a_workload_is_left_out(self):
+        torch = libtorch.python_torch
+        x, mask = torch.ones(2, 3), torch.ones(2)
+
+        def workload(name, case, *inputs):
+            size = meta.Size(list(inputs), {}, [x])
+            return workloads.Workload(name, True, {"n": 2, "case": case}, size)
+
+        base = workload("b3", 2, x, mask.long())
+        names = ["x", "mask"], []
+        other = workload("b4", 2, torch.ones(4, 3), torch.ones(4).long())
+        self.assertEqual(workloads.difference(other, base, *names), "")
+        left = [workload("b1", 0, x, mask), workload("b2", 1, x, mask)]
+        self.assertEqual(
+            workloads.note_of_others(left, base, *names),
+            "left out: b1, b2 (input mask is float32 with 1 axes there, int64 with 1 axes in b3); "
+            "--patch case=0 and another --output make a task with those of b1",
+        )
+        shorter = workload("b5", 2, x)
+        self.assertIn("input mask is absent there", workloads.difference(shorter, base, *names))
+
     def test_equal_rows_share_a_param(self):
         params = workloads.Params(3)
         self.assertEqual(params.name("n", [1, 2, 3], describe.c_name), "n")
