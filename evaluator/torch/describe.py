@@ -44,6 +44,7 @@ try:
     from formats import translate
     from formats.this_device import OnThisDevice
     from problem_measure import Arguments, Unfit, dtype_name, measure, one_line
+    from remedies import with_remedy
 except ImportError as torch_missing_reason:
     torch, torch_missing = None, torch_missing_reason
 
@@ -273,7 +274,7 @@ def describe_at(path, patches, options, keep_state, times, tried):
     if (size is None or size.outputs is None) and small is not problem:
         raise Unfit(
             "size.unknown",
-            "too large to run here, and PyTorch %s can't tell its shapes without running it: give --max-elements"
+            "too large to run here, and PyTorch %s can't tell its shapes without running it"
             % torch.__version__,
         )
     measured = measure(args)
@@ -476,13 +477,17 @@ def run(path, patches, options, how=describe):
                     "rule": "model.raises",
                     "reason": "%s%s: %s%s"
                     % (
-                        "line %d: " % line if line else "",
+                        "%s:%d: " % (os.path.basename(str(path)), line) if line else "",
                         type(reason).__name__,
                         text,
                         too_old(text),
                     ),
                 }
             }
+    unfit = result.get("unfit")
+    if unfit:
+        given = unfit["rule"], unfit["reason"], path, how is describe_bundle
+        unfit["reason"] = with_remedy(*given)
     result["seconds"] = round(time.monotonic() - started, 3)
     return result
 

@@ -19,6 +19,7 @@ MOST_STEPS = 200
 WORTH = 0.99
 REAL_ELEMENTS = 1 << 22  # below this a forward is run for real where there are no shape rules
 REAL_SECONDS = 0.5  # of processor time for it
+MOST_KEPT = 8  # constants that are tried as the only one to keep its value
 
 
 class Found:
@@ -73,7 +74,34 @@ def _state(size):
     return [tuple(t.shape) for t in size.state.values()]
 
 
-def shrink(
+def shrink(path, patches, options, *limits, **choices):
+    """Returns what `searched` finds. If a real call fails there, since shape rules do not know each
+    condition (an output padding below the stride), keeps one of the halved constants that makes it
+    work, smallest first."""
+    found = searched(path, patches, options, *limits, **choices)
+    if found.patches == patches or _runs(path, found, options):
+        return found
+    numbers = load.Problem.read(path, patches, options.class_name).numbers()
+    changed = [n for n, v in found.patches.items() if patches.get(n) != v and n in numbers]
+    for name in sorted(changed, key=lambda n: patches.get(n, numbers[n]))[:MOST_KEPT]:
+        other = searched(path, patches, options, *limits, **choices, kept=(name,))
+        if _runs(path, other, options):
+            return other
+    return found
+
+
+def _runs(path, found, options):
+    """False if a call at a size that is quick fails."""
+    if not found.elements or found.elements > REAL_ELEMENTS:
+        return True
+    problem = load.Problem.read(path, found.patches, options.class_name)
+    try:
+        return meta.run_for_real(problem, options, meta.Size([], {}), REAL_SECONDS)
+    except meta.TooSlow:
+        return True
+
+
+def searched(
     path,
     patches,
     options,
@@ -82,15 +110,16 @@ def shrink(
     keep_state=False,
     keep_names=False,
     literals=False,
+    kept=(),
 ):
     """Returns the patches that make the problem as large as allowed, beginning with the given ones.
     `keep_state`: keeps the shapes of its weights. `keep_names`: keeps the set of weights, which may
     depend on the number of layers, or on channels that differ. `literals`: halves numbers without a
-    name, too. Never fails: the rest stays as it is."""
+    name, too. `kept`: names of constants that stay. Never fails: the rest stays as it is."""
     problem = load.Problem.read(path, patches, options.class_name)
     numbers = problem.numbers() if literals else problem.constants()
     numbers.update((n, v) for n, v in patches.items() if n in numbers)
-    constants = {name: value for name, value in numbers.items() if value >= 2}
+    constants = {name: value for name, value in numbers.items() if value >= 2 and name not in kept}
     size = _size(path, patches, options)
     current = dict(patches)
     # unworthy: locked constants that work, and the step before which halving was not worth it

@@ -5,9 +5,12 @@ torch::TensorOptions().dtype(torch::kHalf). Here `Options` collects them, and ea
 apart into keywords.
 """
 
+import functools
 import inspect
+import re
 
 import torch as python_torch
+from torch.overrides import TorchFunctionMode
 
 DTYPES = {
     "kFloat16": "float16",
@@ -146,13 +149,73 @@ def rounded(function, arguments, keywords):
         return function(*arguments, **keywords)
     except (NotImplementedError, RuntimeError) as error:
         found = next((d for d in ("Half", "BFloat16") if "for '%s'" % d in str(error)), None)
-        if found is None or "not implemented" not in str(error):
+        if found is None or "not implemented" not in str(error) or "out" in keywords:
             raise
     WIDENED.add(getattr(function, "__name__", type(function).__name__))
     narrow = getattr(python_torch, DTYPES["k" + found])
-    wide = [converted(list(arguments), (narrow,), python_torch.float32)]
+    result = widened(function, arguments, keywords, narrow)
+    if not changes_first(function):
+        return result
+    arguments[0].copy_(result)
+    return arguments[0]
+
+
+def widened(function, arguments, keywords, narrow):
+    """Returns a function's result, computed in float32 and rounded to `narrow`."""
+    wide = converted(list(arguments), (narrow,), python_torch.float32)
     named = {k: converted(v, (narrow,), python_torch.float32) for k, v in keywords.items()}
-    return converted(function(*wide[0], **named), (python_torch.float32,), narrow)
+    result = function(*wide, **named)
+    asked = keywords.get("dtype")
+    return result if asked else converted(result, (python_torch.float32,), narrow)
+
+
+def changes_first(function):
+    """True if a function changes its first argument: x.clamp_(…), x += y."""
+    name = getattr(function, "__name__", "")
+    return re.fullmatch(r"[a-z]\w*[^_]_|__i(add|sub|mul|truediv|floordiv|pow)__", name) is not None
+
+
+@functools.lru_cache(maxsize=None)
+def lacks_half():
+    """True if this PyTorch lacks operations in half precision on the processor, or adds up
+    in half precision."""
+    ones = python_torch.ones(4096).half()
+    try:
+        return ones.sqrt().norm().item() != 64
+    except RuntimeError:
+        return True
+
+
+# Operations that older versions of PyTorch add up in half precision, which a GPU does not.
+SUMS = re.compile(r"norm|mean|(?:nan)?sum|var|std|\w+_loss")
+
+
+class HalfOnProcessor(TorchFunctionMode):
+    """Computes each operation that the processor lacks in half precision as `rounded` does, and
+    sums always."""
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        narrow = getattr(args[0], "dtype", None) if args else None
+        name = getattr(function, "__name__", "")
+        if SUMS.fullmatch(name) and narrow is python_torch.float16:
+            WIDENED.add(name)
+            return widened(function, args, kwargs, narrow)
+        return rounded(function, args, kwargs)
+
+
+def on_processor(forward):
+    """Returns forward with half precision as on a GPU, if it runs on a processor."""
+
+    @functools.wraps(forward)
+    def call(self, *given):
+        places = {v.device.type for v in given if isinstance(v, python_torch.Tensor)}
+        if places == {"cpu"} and lacks_half():
+            with HalfOnProcessor():
+                return forward(self, *given)
+        return forward(self, *given)
+
+    return call
 
 
 def rounded_module(kind, module, arguments, keywords):

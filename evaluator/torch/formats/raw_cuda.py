@@ -16,8 +16,9 @@ is refused with its line.
 import re
 
 import load
-from formats.cpp_driver import Driver
+from formats.cpp_driver import GIVEN, Driver
 from formats.cpp_expressions import NAME, names_in, resolve
+from formats.cpp_loops import may_change
 from formats.cpp_statements import check, refuse
 from formats.raw_cuda_seed import seed_of
 
@@ -34,6 +35,14 @@ def translate(bundle):
     driver = Driver(files["driver.cpp"])
     driver.finish()
     needed, chosen = names_in(driver.reference), []
+    codes = [(s.code, s.line) for s in driver.statements]
+    for code, line in codes + [(code, 0) for code in driver.constants.values()]:
+        if any(may_change(code, name) for name in driver.lists):
+            refuse(
+                "a statement may change the modules of a list",
+                line,
+                "fill the list in one loop, call forward in another, and set weights in neither",
+            )
     for statement in reversed(driver.statements):
         if statement.kind == "block":
             if changes(statement.code, needed):
@@ -65,6 +74,8 @@ def translate(bundle):
     before = driver.statements[: driver.called_after]
     fills = [s for s in compute if s in before and filled(s) in drawn]
     inputs_with_fills = inputs + with_values(fills, compute, drawn)
+    fills = set(fills) | set(changed_inputs(driver, inputs, compute))
+    inputs_with_fills += [s for s in compute if s in fills and s not in inputs_with_fills]
     compute = leading_to(driver.reference, [s for s in compute if s not in fills])
     constants = {n: c for n, c in driver.constants.items()}
     inputs_with_fills.sort(key=driver.statements.index)
@@ -126,6 +137,31 @@ def filled(statement):
     return (found.group(1) or found.group(2)) if found and not statement.target else None
 
 
+def changed_inputs(driver, inputs, compute):
+    """Returns the statements that give an input of the kernel other numbers before the call:
+    A = (A + A.t()) / 2. Both the kernel and the reference get these."""
+    drawn, before = {s.target for s in inputs}, driver.statements[: driver.called_after]
+    known = drawn | set(driver.constants) | GIVEN
+    known |= {s.target for s in driver.statements if s.kind == "setup"}
+    found = []
+    for statement in compute:
+        name = statement.target
+        if name not in drawn & set(driver.pointers) or statement not in before:
+            continue
+        if statement.code == "None":
+            continue
+        earlier = before[: before.index(statement)]
+        read = [s for s in earlier if s in compute and name in s.names and s.target != name]
+        if read or not statement.names <= known:
+            refuse(
+                "the input %s gets other numbers than the reference had" % name,
+                statement.line,
+                "compute the reference from the tensors that the kernel gets",
+            )
+        found.append(statement)
+    return found
+
+
 def with_values(init, compute, drawn):
     """Returns the statements of the constructor with those that compute values for them, without
     inputs: weight = bn.weight.clone() of bn.weight.set_data(weight)."""
@@ -156,7 +192,8 @@ def write(bundle, driver, constants, inputs, drawing, init, compute, modules):
         "",
         "import torch as python_torch",
         "import torch.nn as python_nn",
-        "from formats.libtorch import F, div, index, module_to, nn, set_data, std_get, to, torch",
+        "from formats.libtorch import F, div, index, module_to, nn, on_processor, set_data, std_get",
+        "from formats.libtorch import to, torch",
         "",
     ]
     lines += ["%s = %s" % item for item in constants.items()]
@@ -178,7 +215,8 @@ def write(bundle, driver, constants, inputs, drawing, init, compute, modules):
         else:
             lines.append("        %s" % check(statement.code, statement.line))
     lines += ["        self.%s = %s" % (m, m) for m in sorted(modules)]
-    lines += ["", "    def forward(self, %s):" % ", ".join(s.target for s in inputs)]
+    lines += ["", "    @on_processor"]
+    lines += ["    def forward(self, %s):" % ", ".join(s.target for s in inputs)]
     lines += ["        %s = self.%s" % (m, m) for m in sorted(modules)]
     for statement in compute:
         code = check(statement.code, statement.line)

@@ -17,6 +17,8 @@ import shrink
 from problem_measure import Unfit, draw_inputs, flatten_outputs, make_model
 
 MOST_WORKLOADS = 64
+# The constant that chooses among arguments that are no numbers (gpu_mode.py)
+CASE = "case"
 MOST_MEASURED = 3
 MOST_PARAMS = 60
 MOST_REAL_ELEMENTS = 1 << 26  # of a workload that needs a call of forward for its shapes
@@ -176,15 +178,51 @@ def numbers_of(workload):
     return [v for v in workload.size.inputs if not hasattr(v, "dtype")]
 
 
-def alike(workload, base, state_names):
-    """True if a workload has the arguments of another one, in other sizes."""
+def kinds_of(workload, names, state_names):
+    """Returns {argument: its dtype and number of axes, or the type of its number}."""
+    size, found = workload.size, {}
+    for i, value in enumerate(size.inputs):
+        found["input %s" % (names[i] if i < len(names) else i)] = kind_of(value)
+    for name in state_names:
+        found[name] = kind_of(size.state[name]) if name in size.state else "absent"
+    for i, output in enumerate(size.outputs):
+        found["output %d" % i] = kind_of(output)
+    return found
 
-    def kinds(w):
-        tensors = tensors_of(w) + [w.size.state[n] for n in state_names if n in w.size.state]
-        tensors += w.size.outputs
-        return [(t.dim(), str(t.dtype)) for t in tensors] + [type(v) for v in numbers_of(w)]
 
-    return set(state_names) <= set(workload.size.state) and kinds(workload) == kinds(base)
+def kind_of(value):
+    if not hasattr(value, "dtype"):
+        return type(value).__name__
+    return "%s with %d axes" % (str(value.dtype).replace("torch.", ""), value.dim())
+
+
+def difference(workload, base, *names):
+    """Returns how the arguments of a workload differ from those of another one, but for their
+    extents; "" if they do not."""
+    here, there = kinds_of(workload, *names), kinds_of(base, *names)
+    for name in list(there) + list(here):
+        if here.get(name, "absent") != there.get(name, "absent"):
+            return "%s is %s there, %s in %s" % (
+                name,
+                here.get(name, "absent"),
+                there.get(name, "absent"),
+                base.name,
+            )
+    return ""
+
+
+def note_of_others(others, base, *names):
+    """Returns a note about workloads with other arguments, and how to make a task of them."""
+    first = others[0]
+    todo = ""
+    if CASE in first.patches:
+        todo = "; --patch %s=%d and another --output make a task with those of %s" % (
+            CASE,
+            first.patches[CASE],
+            first.name,
+        )
+    left = ", ".join(w.name for w in others)
+    return "left out: %s (%s)%s" % (left, difference(first, base, *names), todo)
 
 
 class Params:
@@ -301,10 +339,11 @@ def describe(path, patches, options, describe_one, c_name):
     chosen = choose(path, patches, options, entries, notes)
     base, description = measured(path, chosen, describe_one)
     state_names = [a["name"] for a in description["state"]]
-    others = [w.name for w in chosen if not alike(w, base, state_names)]
+    names = description["order"], state_names
+    others = [w for w in chosen if difference(w, base, *names)]
     if others:
-        notes.append("other arguments than %s, left out: %s" % (base.name, ", ".join(others)))
-        chosen = [w for w in chosen if w.name not in others]
+        notes.append(note_of_others(others, base, *names))
+        chosen = [w for w in chosen if w not in others]
     chosen = look_at_distributions(path, options, chosen, base, description, notes)
     if not any(w.timed for w in chosen):
         for workload in chosen:

@@ -499,6 +499,24 @@ def get_inputs():
     return [torch.randn(rows, steps, 2048)]
 """
 
+    def test_keeps_a_constant_that_only_a_real_call_needs(self):
+        text = (
+            "import torch\nrows, columns, stride = 32, 32, 64\n"
+            "class Model(torch.nn.Module):\n    def forward(self, x):\n"
+            "        if x.device.type != 'meta' and stride < 64:\n"
+            "            raise RuntimeError('padding must be smaller than the stride')\n"
+            "        return x + 1\n"
+            "def get_inputs():\n    return [torch.randn(rows, columns, stride)]\n"
+        )
+        options = types.SimpleNamespace(class_name="Model", mode="train", max_elements=0)
+        with tempfile.TemporaryDirectory() as folder:
+            path = folder + "/problem.py"
+            with open(path, "w") as file:
+                file.write(text)
+            found = shrink.shrink(path, {}, options, 1000, 1 << 28)
+        self.assertNotIn("stride", found.patches)
+        self.assertLessEqual(found.elements, 1000)
+
     def test_shrinks_in_large_steps(self):
         options = types.SimpleNamespace(class_name="Model", mode="train", max_elements=1 << 20)
         with tempfile.TemporaryDirectory() as folder:
@@ -688,6 +706,111 @@ class Raw(unittest.TestCase):
         self.assertIn('self.register_buffer("add", torch.randn([8]))', made)
         self.assertIn("return x * self.by + self.add", made)
 
+    def test_inputs_that_change_before_the_call(self):
+        made = driver("x = torch::softmax(x, 0); auto ref = x + 1;")["text"]
+        inputs = made[made.index("def get_inputs") :]
+        self.assertIn("x = torch.softmax(x, 0)", inputs)
+        self.assertEqual(made.count("softmax"), 1)
+        for line in (
+            "auto ref = x + 1; auto y = ref * 2; x = x * 2; ref = ref + x;",
+            "auto own = torch::nn::Linear(8, 8); x = own->forward(x); auto ref = x + 1;",
+        ):
+            with self.assertRaises(load.LoadError, msg=line) as caught:
+                driver(line)
+            self.assertIn("driver.cpp:6", str(caught.exception))
+            self.assertIn("other numbers", str(caught.exception))
+
+    LIST = """
+    std::vector<torch::nn::Linear> layers;
+    for (int i = 0; i < 2; ++i) {
+        auto layer = torch::nn::Linear(8, static_cast<int64_t>(n * 1.0f));
+        layer->to(torch::kHalf);
+        layers.push_back(layer);
+    }
+    auto ref = x + 1;
+    %s
+    for (auto& layer : layers) { ref = layer->forward(ref); }
+    std::vector<void*> pointers(2);
+    for (int i = 0; i < 2; ++i) {
+        auto& layer = layers[i];
+        pointers[i] = layer->weight.data_ptr();
+    }
+    """
+
+    def test_loops_over_a_list_of_modules(self):
+        made = driver(self.LIST % "")["text"]
+        for line in (
+            "layer_1 = nn.Linear(8, int(n * 1.0))",
+            "to(layer_0, torch.kHalf)",
+            "self.layer_1 = layer_1",
+            "        ref = layer_0(ref)\n        ref = layer_1(ref)\n",
+        ):
+            self.assertIn(line, made)
+        for turn, other in (
+            ("ref = layer->forward(ref);", "ref = layer->forward(ref); if (n > 4) break;"),
+            ("ref = layer->forward(ref);", "ref = ref + layer->forward(ref);"),
+            ("i < 2; ++i) {\n        auto layer", "i < more; ++i) {\n        auto layer"),
+            ("layers.push_back(layer);", "if (i) layers.push_back(layer);"),
+            ("layers;", "layers = {first};"),
+        ):
+            with self.assertRaises(load.LoadError, msg=other) as caught:
+                driver((self.LIST % "").replace(turn, other))
+            self.assertIn("driver.cpp:", str(caught.exception))
+        for line in (
+            "layers.push_back(torch::nn::Linear(8, 8));",
+            "layers[0] = torch::nn::Linear(8, 8);",
+            "layers[0]->weight.fill_(1);",
+            "auto first = layers[0]; first->weight.fill_(1);",
+            "int layer_0 = 1;",
+            "for (auto& layer : layers) { torch::nn::init::ones_(layer->weight); }",
+            "for (auto& layer : layers) { layer->weight.fill_(1); }",
+            "for (int k = 0; k < 2; ++k) { layers[k]->weight.data().zero_(); }",
+            "for (int k = 0; k < 2; ++k) { auto& own = layers[k]; own->weight.fill_(0); }",
+        ):
+            with self.assertRaises(load.LoadError, msg=line):
+                driver(self.LIST % line)
+
+    def test_methods_that_a_processor_lacks_in_half_precision(self):
+        torch = libtorch.python_torch
+        self.addCleanup(libtorch.WIDENED.clear)
+
+        class Own:
+            @libtorch.on_processor
+            def forward(self, x):
+                y = x.clone()
+                y.clamp_(-1, 1)
+                y += 1
+                mean = (x * 20).mean(), torch.nn.functional.mse_loss(x * 20, x)
+                return torch.norm(x), (x * x).sqrt(), y, mean
+
+        x = torch.full((8192,), 2.0).half()
+        with mock.patch.object(libtorch, "lacks_half", lambda: True):
+            norm, root, changed, means = Own().forward(x)
+        self.assertEqual([m.item() for m in means], [40, 38 * 38])
+        self.assertAlmostEqual(norm.item(), 181, delta=0.1)
+        for result in (root, changed):
+            self.assertTrue(torch.equal(result, x))
+        self.assertEqual({norm.dtype, root.dtype, changed.dtype}, {torch.float16})
+        self.assertEqual(x[0].item(), 2)
+        wide = Own().forward(x.double())  # the oracle
+        self.assertEqual({each.dtype for each in wide[:3]}, {torch.float64})
+
+    def test_operations_in_place_that_a_processor_lacks(self):
+        torch = libtorch.python_torch
+
+        self.addCleanup(libtorch.WIDENED.clear)
+
+        def add_(x, y, out=None):
+            if x.dtype is torch.float16:
+                raise RuntimeError("\"own\" not implemented for 'Half'")
+            return x.add_(y)
+
+        x = torch.ones(2).half()
+        self.assertIs(libtorch.rounded(add_, [x, 1], {}), x)
+        self.assertEqual(x.tolist(), [2, 2])
+        with self.assertRaises(RuntimeError):
+            libtorch.rounded(add_, [x, 1], {"out": x})
+
     def test_half_precision_that_a_processor_lacks(self):
         torch = libtorch.python_torch
         self.addCleanup(libtorch.WIDENED.clear)
@@ -789,6 +912,27 @@ class Solve(unittest.TestCase):
 
 
 class Workloads(unittest.TestCase):
+    def test_says_why_a_workload_is_left_out(self):
+        torch = libtorch.python_torch
+        x, mask = torch.ones(2, 3), torch.ones(2)
+
+        def workload(name, case, *inputs):
+            size = meta.Size(list(inputs), {}, [x])
+            return workloads.Workload(name, True, {"n": 2, "case": case}, size)
+
+        base = workload("b3", 2, x, mask.long())
+        names = ["x", "mask"], []
+        other = workload("b4", 2, torch.ones(4, 3), torch.ones(4).long())
+        self.assertEqual(workloads.difference(other, base, *names), "")
+        left = [workload("b1", 0, x, mask), workload("b2", 1, x, mask)]
+        self.assertEqual(
+            workloads.note_of_others(left, base, *names),
+            "left out: b1, b2 (input mask is float32 with 1 axes there, int64 with 1 axes in b3); "
+            "--patch case=0 and another --output make a task with those of b1",
+        )
+        shorter = workload("b5", 2, x)
+        self.assertIn("input mask is absent there", workloads.difference(shorter, base, *names))
+
     def test_equal_rows_share_a_param(self):
         params = workloads.Params(3)
         self.assertEqual(params.name("n", [1, 2, 3], describe.c_name), "n")
