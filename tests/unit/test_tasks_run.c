@@ -47,6 +47,8 @@ static const struct mistake {
     {"rope", "second * c + first * s", "second * c + __bfloat162float(*a) * s"},
     /* the tree stops early */
     {"residual_rms_norm", "half > 0;", "half > 1;"},
+    /* small rows are blown up */
+    {"residual_rms_norm", "cols + epsilon)", "cols)"},
     /* one clamp is missing */
     {"swiglu", "fmaxf(fminf(u, limit), -limit)", "fminf(u, limit)"},
     /* exponentials of large logits overflow */
