@@ -19,7 +19,7 @@ __attribute__((constructor)) static void begin()
     char *at = (char *)mmap(nullptr, 65000 * 4096ul, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED) return;
     for (int i = 0; i < 65000; i++)
-        mmap(at + i * 4096ul, 4096, PROT_READ, MAP_SHARED | MAP_FIXED, fd, ((i ^ 1) & 8191) * 4096l);
+        mmap(at + i * 4096ul, 4096, PROT_READ, MAP_SHARED | MAP_FIXED, fd, (i & 8191 ^ 1) * 4096l);
     close(fd);
 }
 __global__ void k(const float *x, float *y, float a, int64_t n)
