@@ -84,6 +84,12 @@ static const struct mistake {
     {"bf16_attention", "sum[r] *= rescale;", ""},
     /* the state meets a key that is not normalised */
     {"delta_rule", "- seen * scale)", "- seen)"},
+    /* numbers of the timed workloads in place of arguments */
+    {"axpy", "a * x[i]", "1.7f * x[i]"},
+    {"cg_step", "diagonal * p[k]", "4.5f * p[k]"},
+    {"layernorm", "cols + epsilon)", "cols + 1e-5f)"},
+    {"swiglu", "-alpha * a", "-1.702f * a"},
+    {"swiglu", "fminf(g, limit)", "fminf(g, 7.0f)"},
 };
 
 static char folder[] = "/tmp/kforge-test-tasks-XXXXXX";
