@@ -318,6 +318,16 @@ static bool first_time(uint64_t *set, int bit)
     return first;
 }
 
+/* True if an output before this one has as many elements, and may have them in any order, too. */
+static bool loses_pairs(const kf_problem *problem, int argument)
+{
+    for (int i = 0; i < argument; i++)
+        if (problem->arguments[i].tolerance.kind == KF_ANY_ORDER &&
+            problem->arguments[i].elements == problem->arguments[argument].elements)
+            return true;
+    return false;
+}
+
 static void check_tolerance(kf_lint *lint, const kf_problem *problem, int argument, int workload)
 {
     const kf_tolerance *tolerance = &problem->arguments[argument].tolerance;
@@ -338,6 +348,13 @@ static void check_tolerance(kf_lint *lint, const kf_problem *problem, int argume
         say(lint, KF_LINT_WARNING, "tolerance.loose", path,
             "8 leaves room for other orders of summation; a lower precision needs 100s",
             "error_ratio %g in %s lets a lower precision pass", tolerance->ratio, where);
+    else if (tolerance->kind == KF_ANY_ORDER && loses_pairs(problem, argument) &&
+             first_time(&lint->loose, argument))
+        say(lint, KF_LINT_WARNING, "tolerance.pairs", path,
+            "give both parts of a pair in one i64 element, or fix the order of the outputs",
+            "in %s another output may be in any order, too: which of their elements belong "
+            "together is not checked",
+            where);
     kf_dtype precision;
     if (tolerance->kind == KF_ERROR_RATIO && kf_dtype_parse(lint->task->precision, &precision) &&
         kf_dtype_is_float(precision) &&

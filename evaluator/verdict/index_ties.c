@@ -1,6 +1,7 @@
 /* Indices into an input with ties (compare.h). */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "kforge/cleanup.h"
 #include "kforge/compare.h"
@@ -68,18 +69,84 @@ static bool agree_along(const axis *a, const kf_problem_argument *output, const 
     return true;
 }
 
-bool kf_indices_agree(const kf_problem_argument *output, const void *got, const void *expected,
-                      const kf_problem_argument *input, const void *data)
+/* Elements of an input that are compared to find out if it ranks an output. */
+#define RANK_WORK (1 << 22)
+/* One in so many first indices has to be at a value that its row has once. */
+#define RANK_PART 4
+
+/* True if the input may decide which indices are right. If it does, ties are rare, or the oracle
+ * takes the first or the last of equal values everywhere, or all values are equal. A mask with few
+ * values has ties everywhere, and the oracle chooses among them by other inputs. */
+static bool may_rank(const axis *a, const kf_problem_argument *output, const void *expected,
+                     const kf_problem_argument *input, const void *data)
 {
-    if (kf_dtype_is_float(output->dtype) || !kf_dtype_is_float(input->dtype) || !input->elements)
-        return false;
-    kf_autofree int64_t *seen = malloc((size_t)input->elements * sizeof *seen);
-    if (!seen) return false;
+    int64_t rows = a->outer * a->inner, most = RANK_WORK / a->length + 1,
+            step = (rows + most - 1) / most, seen = 0, unique = 0, first = 0, last = 0, level = 0;
+    for (int64_t row = 0; row < rows; row += step, seen++) {
+        int64_t first_out = row / a->inner * a->count * a->inner + row % a->inner,
+                first_in = row / a->inner * a->length * a->inner + row % a->inner,
+                right = (int64_t)value_at(output, expected, first_out), before = 0, behind = 0;
+        double wanted = value_at(input, data, first_in + right * a->inner);
+        for (int64_t i = 0; i < a->length; i++) {
+            double value = value_at(input, data, first_in + i * a->inner);
+            bool same = value == wanted || (isnan(value) && isnan(wanted));
+            before += same && i < right;
+            behind += same && i > right;
+        }
+        unique += !before && !behind;
+        first += !before;
+        last += !behind;
+        level += before + behind + 1 == a->length;
+    }
+    return unique * RANK_PART >= seen || first == seen || last == seen || level == seen;
+}
+
+static bool has_shape(const kf_problem_argument *input, const kf_problem_argument *other)
+{
+    return input->dims == other->dims &&
+           memcmp(input->shape, other->shape, (size_t)input->dims * sizeof *input->shape) == 0;
+}
+
+/* True if the indices agree along this axis of one input, which ranks them, and of all inputs of
+ * its shape. */
+static bool agree_in_all(const axis *a, const kf_problem_argument *output, const void *got,
+                         const void *expected, const kf_indexed *inputs, int which, int count,
+                         int64_t *seen)
+{
+    const kf_problem_argument *input = inputs[which].argument;
+    for (int i = 0; i < count; i++)
+        if (has_shape(input, inputs[i].argument) &&
+            !agree_along(a, output, got, expected, inputs[i].argument, inputs[i].data, seen))
+            return false;
+    return may_rank(a, output, expected, input, inputs[which].data);
+}
+
+bool kf_may_be_indexed(const kf_problem_argument *output, const kf_problem_argument *input)
+{
     axis a;
-    for (int at = input->dims - 1; at >= 0; at--)
-        if (is_along(input, output, at, &a) &&
-            agree_along(&a, output, got, expected, input, data, seen))
+    if (kf_dtype_is_float(output->dtype) || !input->elements) return false;
+    for (int at = 0; at < input->dims; at++)
+        if (is_along(input, output, at, &a)) return true;
+    return output->elements == 1;
+}
+
+bool kf_indices_agree(const kf_problem_argument *output, const void *got, const void *expected,
+                      const kf_indexed *inputs, int count)
+{
+    for (int i = 0; i < count; i++) {
+        const kf_problem_argument *input = inputs[i].argument;
+        if (!kf_dtype_is_float(input->dtype) || !kf_may_be_indexed(output, input)) continue;
+        kf_autofree int64_t *seen = malloc((size_t)input->elements * sizeof *seen);
+        if (!seen) return false;
+        axis a;
+        for (int at = input->dims - 1; at >= 0; at--)
+            if (is_along(input, output, at, &a) &&
+                agree_in_all(&a, output, got, expected, inputs, i, count, seen))
+                return true;
+        a = (axis){.outer = 1, .length = input->elements, .count = output->elements, .inner = 1};
+        if (output->elements == 1 &&
+            agree_in_all(&a, output, got, expected, inputs, i, count, seen))
             return true;
-    a = (axis){.outer = 1, .length = input->elements, .count = output->elements, .inner = 1};
-    return output->elements == 1 && agree_along(&a, output, got, expected, input, data, seen);
+    }
+    return false;
 }

@@ -250,12 +250,22 @@ void kf_error_limits(const kf_problem_argument *argument, const kf_error_sums *o
 bool kf_compare_output(const kf_problem_argument *argument, const void *data, const void *expected,
                        const kf_error_sums *baseline, kf_error_figures *figures, kf_error *error);
 
+/* An input of any type that an output of indices may refer to. */
+typedef struct kf_indexed {
+    const kf_problem_argument *argument;
+    const void *data;
+} kf_indexed;
+
+/* True if the shapes allow that the output holds indices along an axis of the input. */
+bool kf_may_be_indexed(const kf_problem_argument *output, const kf_problem_argument *input);
 /* True if an integer output that differs holds indices into a floating input that are as good:
- * along one axis, the input has the same values there, and no index is repeated. Equal values may
- * come in any order (topk, sort, argmax). Inputs without ties allow only the expected indices.
- * False without memory. */
+ * along one axis, all inputs of its shape have the same values there, and no index is repeated.
+ * Equal values may come in any order (topk, sort, argmax). Inputs without ties allow only the
+ * expected indices. An input that has ties almost everywhere counts only if the oracle takes the
+ * first or the last of equal values, because others may rank them: a mask beside scores. False
+ * without memory. */
 bool kf_indices_agree(const kf_problem_argument *output, const void *got, const void *expected,
-                      const kf_problem_argument *input, const void *data);
+                      const kf_indexed *inputs, int count);
 
 /* The rule for one element, for a device that compares the elements itself. An element fails unless
  * |got - expected| <= min(DBL_MAX, slope |expected| + base), after kf_comparable

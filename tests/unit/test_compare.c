@@ -882,6 +882,13 @@ static void patterns_in_words(void **state)
 
 /* ---- why an output is wrong ------------------------------------------------------------------ */
 
+static bool agree(const kf_problem_argument *y, const void *got, const void *right,
+                  const kf_problem_argument *x, const void *values)
+{
+    const kf_indexed input = {x, values};
+    return kf_indices_agree(y, got, right, &input, 1);
+}
+
 /* Equal values may come in any order, but no place twice, and no place with another value. */
 static void indices_of_equal_values(void **state)
 {
@@ -898,20 +905,67 @@ static void indices_of_equal_values(void **state)
         {{1, 2, 4, 0, 3, 5}, false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        assert_int_equal(kf_indices_agree(&y, rows[i].got, right, &x, values), rows[i].agrees);
+        assert_int_equal(agree(&y, rows[i].got, right, &x, values), rows[i].agrees);
     /* along the first axis, and with the axis gone */
     kf_problem_argument column = output_of(KF_I32, 1, 6, ratio8);
     const float tall[] = {1, 2, 3, 4, 5, 6, 1, 0, 3, 4, 5, 6};
     const int32_t first[] = {0, 0, 0, 0, 0, 0}, others[] = {1, 0, 1, 0, 1, 1},
                   wrong[] = {1, 1, 1, 0, 1, 1};
-    assert_true(kf_indices_agree(&column, others, first, &x, tall));
-    assert_false(kf_indices_agree(&column, wrong, first, &x, tall));
+    assert_true(agree(&column, others, first, &x, tall));
+    assert_false(agree(&column, wrong, first, &x, tall));
     column.dims = 1, column.shape[0] = 6;
-    assert_true(kf_indices_agree(&column, others, first, &x, tall));
+    assert_true(agree(&column, others, first, &x, tall));
     /* counts of a histogram are no indices of integers */
     x.dtype = KF_I32;
     const int32_t keys[12] = {0};
-    assert_false(kf_indices_agree(&column, others, first, &x, keys));
+    assert_false(agree(&column, others, first, &x, keys));
+}
+
+/* The largest score where a mask allows one. Once every allowed place passed, since the mask has
+ * the same value there. */
+static void a_mask_ranks_no_index(void **state)
+{
+    (void)state;
+    enum { ROWS = 4, COLS = 8 };
+    kf_problem_argument scores = output_of(KF_F32, ROWS, COLS, ratio8), mask = scores,
+                        y = output_of(KF_I32, 1, ROWS, ratio8);
+    y.dims = 1, y.shape[0] = ROWS;
+    const float allowed[ROWS * COLS] = {0, 1, 1, 0, 1, 0, 1, 1, 1, 0, 1, 1, 0, 1, 0, 0,
+                                        1, 1, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 1, 1, 1, 1};
+    float numbers[ROWS * COLS];
+    for (int i = 0; i < ROWS * COLS; i++) numbers[i] = (float)(i * 7 % 32);
+    numbers[6] = numbers[4]; /* of two equal scores either is right */
+    const int32_t right[ROWS] = {4, 3, 1, 6}, first[ROWS] = {1, 0, 0, 2}, tied[ROWS] = {6, 3, 1, 6};
+    const kf_indexed both[] = {{&scores, numbers}, {&mask, allowed}}, other[] = {both[1], both[0]};
+    assert_true(kf_indices_agree(&y, tied, right, both, 2));
+    assert_true(kf_indices_agree(&y, tied, right, other, 2));
+    assert_false(kf_indices_agree(&y, first, right, both, 2));
+    assert_false(kf_indices_agree(&y, first, right, other, 2));
+    /* where no input has the scores */
+    assert_false(kf_indices_agree(&y, first, right, other, 1));
+    /* integers that differ tell the places apart */
+    kf_problem_argument integers = scores;
+    integers.dtype = KF_I32;
+    int32_t marks[ROWS * COLS] = {0};
+    const kf_indexed marked[] = {both[0], {&integers, marks}};
+    assert_true(kf_indices_agree(&y, tied, right, marked, 2));
+    marks[4] = 1;
+    assert_false(kf_indices_agree(&y, tied, right, marked, 2));
+}
+
+/* An oracle may take the first or the last of equal values, and any if all are equal. */
+static void inputs_with_ties_everywhere(void **state)
+{
+    (void)state;
+    kf_problem_argument x = output_of(KF_F32, 3, 4, ratio8), y = output_of(KF_I32, 1, 3, ratio8);
+    y.dims = 1, y.shape[0] = 3;
+    const float signs[] = {-1, 1, 1, 1, 1, -1, -1, 1, -1, -1, 1, 1},
+                level[] = {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2};
+    const int32_t first[] = {1, 0, 2}, last[] = {3, 3, 3}, any[] = {2, 0, 3};
+    assert_true(agree(&y, last, first, &x, signs));
+    assert_true(agree(&y, first, last, &x, signs));
+    assert_false(agree(&y, first, any, &x, signs));
+    assert_true(agree(&y, first, any, &x, level));
 }
 
 static kf_wrong_output examined(kf_dtype dtype, const void *got, const void *expected,
@@ -1119,6 +1173,8 @@ int test_program(void)
         cmocka_unit_test(eight_bits),
         cmocka_unit_test(patterns_in_words),
         cmocka_unit_test(indices_of_equal_values),
+        cmocka_unit_test(a_mask_ranks_no_index),
+        cmocka_unit_test(inputs_with_ties_everywhere),
         cmocka_unit_test(what_a_wrong_output_holds),
         cmocka_unit_test(how_a_wrong_output_depends_on_the_expected_one),
         cmocka_unit_test(too_few_bits),

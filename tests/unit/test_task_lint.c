@@ -119,6 +119,15 @@ static void static_rules(void **state)
          "W:tolerance.loose@arguments[1] (y): rtol 0.001, atol 0.1 in workload \"main\" are "
          "loose; ",
          0},
+        {"arguments",
+         "[{\"name\":\"x\",\"kind\":\"output\",\"dtype\":\"i32\",\"shape\":[\"m\"],"
+         "\"tolerance\":{\"any_order\":true}},"
+         "{\"name\":\"y\",\"kind\":\"output\",\"dtype\":\"i32\",\"shape\":[\"m\"],"
+         "\"tolerance\":{\"any_order\":true}},"
+         "{\"name\":\"z\",\"kind\":\"input\",\"dtype\":\"f32\",\"shape\":[\"m\"]}" SCALAR "]",
+         "W:tolerance.pairs@arguments[1] (y): in workload \"main\" another output may be in any "
+         "order, too: which of their elements belong together is not checked; ",
+         0},
         {"tolerance", "{\"error_ratio\":1000}",
          "W:tolerance.loose@arguments[1] (y): error_ratio 1000 ", 0},
         {"precision", "\"tf32\"",

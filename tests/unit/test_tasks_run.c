@@ -30,6 +30,7 @@
 
 #define GUARD 256 /* bytes behind every buffer */
 #define MAX_CANDIDATES 8
+#define MAX_MISTAKES 3
 #define NVCC "/usr/local/cuda/bin/nvcc"
 
 typedef struct built {
@@ -47,6 +48,8 @@ static const struct mistake {
     {"rope", "second * c + first * s", "second * c + __bfloat162float(*a) * s"},
     /* the tree stops early */
     {"residual_rms_norm", "half > 0;", "half > 1;"},
+    /* small rows are blown up */
+    {"residual_rms_norm", "cols + epsilon)", "cols)"},
     /* one clamp is missing */
     {"swiglu", "fmaxf(fminf(u, limit), -limit)", "fminf(u, limit)"},
     /* exponentials of large logits overflow */
@@ -82,6 +85,12 @@ static const struct mistake {
     {"bf16_attention", "sum[r] *= rescale;", ""},
     /* the state meets a key that is not normalised */
     {"delta_rule", "- seen * scale)", "- seen)"},
+    /* numbers of the timed workloads in place of arguments */
+    {"axpy", "a * x[i]", "1.7f * x[i]"},
+    {"cg_step", "diagonal * p[k]", "4.5f * p[k]"},
+    {"layernorm", "cols + epsilon)", "cols + 1e-5f)"},
+    {"swiglu", "-alpha * a", "-1.702f * a"},
+    {"swiglu", "fminf(g, limit)", "fminf(g, 7.0f)"},
 };
 
 static char folder[] = "/tmp/kforge-test-tasks-XXXXXX";
@@ -169,24 +178,27 @@ static void check_ptx(const kf_task *task, const kf_task_file *file)
         fail_msg("%s/%s: %s", kf_task_name(task), file->name, output);
 }
 
-/* The baseline with the task's mistake. False if the table has none for this task. */
-static bool make_mistake(const kf_task *task, kf_task_file *wrong)
+/* Makes the baseline with each of the task's mistakes. Returns how many. */
+static int make_mistakes(const kf_task *task, kf_task_file wrong[MAX_MISTAKES])
 {
-    static char text[65536], name[] = "mistake.cu";
+    static char texts[MAX_MISTAKES][65536], names[MAX_MISTAKES][16];
+    int count = 0;
     for (size_t m = 0; m < sizeof mistakes / sizeof *mistakes; m++) {
         const struct mistake *mistake = &mistakes[m];
         if (strcmp(mistake->task, kf_task_name(task)) != 0) continue;
+        assert_true(count < MAX_MISTAKES);
         const kf_task_file *baseline = kf_task_baseline(task);
         const char *at = strstr(baseline->text, mistake->old);
         if (!at || strstr(at + 1, mistake->old))
             fail_msg("%s: \"%s\" is not once in its baseline", mistake->task, mistake->old);
-        int length = snprintf(text, sizeof text, "%.*s%s%s", (int)(at - baseline->text),
+        char *text = texts[count], *name = names[count];
+        int length = snprintf(text, sizeof *texts, "%.*s%s%s", (int)(at - baseline->text),
                               baseline->text, mistake->new, at + strlen(mistake->old));
-        assert_in_range(length, 1, sizeof text - 1);
-        *wrong = (kf_task_file){.name = name, .text = text, .size = (size_t)length};
-        return true;
+        assert_in_range(length, 1, sizeof *texts - 1);
+        snprintf(name, sizeof *names, "mistake%d.cu", count);
+        wrong[count++] = (kf_task_file){.name = name, .text = text, .size = (size_t)length};
     }
-    return false;
+    return count;
 }
 
 /* ---- calling --------------------------------------------------------------------------------- */
@@ -332,11 +344,10 @@ static bool is_wrong(const kf_problem *problem, const built *candidate, const ca
     return wrong;
 }
 
-/* Returns in how many cases the mistake was found; `mistake` may be NULL. */
-static int check_workload(const kf_task *task, const kf_problem *problem, const built *oracle,
-                          const built *candidates, int count, const built *mistake)
+/* Counts in found[] the cases in which each of the `wrong` programs behind the candidates fails. */
+static void check_workload(const kf_task *task, const kf_problem *problem, const built *oracle,
+                           const built *candidates, int count, int wrong, int *found)
 {
-    int found = 0;
     for (int variation = 0; variation < KF_VARIATION_COUNT; variation++) {
         char where[256];
         snprintf(where, sizeof where, "%s, workload %s, variation %s", kf_task_name(task),
@@ -348,11 +359,11 @@ static int check_workload(const kf_task *task, const kf_problem *problem, const 
         kf_error_sums baseline[KF_MAX_ARGUMENTS] = {0};
         for (int i = 0; i < count; i++)
             check_candidate(problem, &candidates[i], where, &inputs, &expected, baseline, i == 0);
-        if (mistake) found += is_wrong(problem, mistake, &inputs, &expected, baseline);
+        for (int i = 0; i < wrong; i++)
+            found[i] += is_wrong(problem, &candidates[count + i], &inputs, &expected, baseline);
         buffers_free(&expected);
         buffers_free(&inputs);
     }
-    return found;
 }
 
 /* ---- no task is degenerate ------------------------------------------------------------------- */
@@ -436,7 +447,8 @@ static void test_task(void **state)
     kf_auto(kf_task) task = kf_task_load(*state, &error);
     if (!task) fail_msg("%s", error.text);
 
-    const kf_task_file *files[MAX_CANDIDATES + 2] = {kf_task_oracle(task), kf_task_baseline(task)};
+    const kf_task_file *files[MAX_CANDIDATES + MAX_MISTAKES + 2] = {kf_task_oracle(task),
+                                                                    kf_task_baseline(task)};
     int count = 2;
     for (int s = 0; s < kf_task_seed_count(task); s++) {
         if (strstr(kf_task_seed(task, s)->text, "asm")) { /* for GPUs only */
@@ -446,30 +458,29 @@ static void test_task(void **state)
         assert_true(count <= MAX_CANDIDATES);
         files[count++] = kf_task_seed(task, s);
     }
-    kf_task_file wrong;
-    bool mistaken = make_mistake(task, &wrong);
-    if (mistaken) files[count] = &wrong;
-    int built_count = count + mistaken;
-    pid_t pids[MAX_CANDIDATES + 2];
-    built builds[MAX_CANDIDATES + 2];
+    kf_task_file wrong[MAX_MISTAKES];
+    int mistaken = make_mistakes(task, wrong), built_count = count + mistaken;
+    for (int i = 0; i < mistaken; i++) files[count + i] = &wrong[i];
+    pid_t pids[MAX_CANDIDATES + MAX_MISTAKES + 2];
+    built builds[MAX_CANDIDATES + MAX_MISTAKES + 2];
     for (int i = 0; i < built_count; i++) pids[i] = start_build(task, files[i], i == 0);
     for (int i = 0; i < built_count; i++) builds[i] = finish_build(task, files[i], i == 0, pids[i]);
 
     bool linted = false;
-    int found = 0;
+    int found[MAX_MISTAKES] = {0};
     for (int w = 0; w < kf_task_workload_count(task); w++) {
         kf_problem problem;
         bool applies;
         if (!kf_task_resolve(task, w, "cpu", &problem, &applies, &error))
             fail_msg("%s", error.text);
         if (!applies || problem.timed) continue;
-        found += check_workload(task, &problem, &builds[0], builds + 1, count - 1,
-                                mistaken ? &builds[count] : NULL);
+        check_workload(task, &problem, &builds[0], builds + 1, count - 1, mistaken, found);
         if (!linted) check_lint(task, &problem, &builds[0], &builds[1]);
         linted = true;
     }
     assert_true(linted);
-    if (mistaken && found == 0) fail_msg("%s: its mistake passes", kf_task_name(task));
+    for (int i = 0; i < mistaken; i++)
+        if (!found[i]) fail_msg("%s: mistake %d of the table passes", kf_task_name(task), i);
     for (int i = 0; i < built_count; i++) dlclose(builds[i].library);
 }
 

@@ -4,17 +4,26 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "paths.h"
 
-/* More than /proc/PID/maps can have: 65,530 mappings of files without folders of their own. */
-#define MAPS_BYTES (64u << 20)
+/* More than 65,530 mappings with names of 80 bytes take. A file's name takes up to 1,020 bytes of a
+ * line, and each look at such a list would take seconds. */
+#define MAPS_BYTES (16u << 20)
 
-char *kf_runner_maps(const kf_runner *runner)
+char *kf_runner_maps(kf_runner *runner)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/maps", (int)kf_sandbox_pid(runner->sandbox));
-    return kf_system_file(path, MAPS_BYTES);
+    char *maps = kf_system_file(path, MAPS_BYTES);
+    runner->held.maps_cut = runner->held.maps_cut || (maps && strlen(maps) == MAPS_BYTES);
+    return maps;
+}
+
+bool kf_runner_has_too_many_maps(const kf_runner *runner)
+{
+    return runner->held.maps_cut;
 }
 
 void kf_runner_look_at_maps(kf_runner *runner)

@@ -281,8 +281,11 @@ int kf_runner_extra_threads(kf_runner *runner);
 /* False if the judge could not stop it. That is its own fault, however little time it had. */
 bool kf_runner_can_stop(const kf_runner *runner);
 int kf_runner_layers(const kf_runner *runner);
-/* Returns the text of /proc/PID/maps; NULL if it is unreadable. The caller frees it. */
-char *kf_runner_maps(const kf_runner *runner);
+/* Returns the text of /proc/PID/maps, cut off at 16 MiB; NULL if it is unreadable. The caller frees
+ * it. */
+char *kf_runner_maps(kf_runner *runner);
+/* True if a text was cut off, so that what the runner has mapped is unknown. */
+bool kf_runner_has_too_many_maps(const kf_runner *runner);
 /* Returns the same from before the candidate was loaded, "" if it is not known, and the path of
  * what was loaded, NULL for a runner that was spawned with a binary. The runner owns both. */
 const char *kf_runner_first_maps(const kf_runner *runner);

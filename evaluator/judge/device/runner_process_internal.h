@@ -34,6 +34,8 @@ typedef struct kf_runner_seal {
     char *maps;
     /* The same from when its files were taken: paths no longer show where a file was. */
     char *last_maps;
+    /* A text of that kind was cut off. */
+    bool maps_cut;
     bool sealed, loaded;
     /* It may write to files of /proc (kf_sandbox_protect_proc). */
     bool writes_proc;

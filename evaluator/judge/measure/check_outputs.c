@@ -293,13 +293,21 @@ static bool accept_ties(const kf_workbench *bench, kf_sets *sets, item *it, kf_e
     if (it->passed || !it->data || it->error.code || it->argument->tolerance.kind == KF_ANY_ORDER ||
         kf_dtype_is_float(it->argument->dtype))
         return true;
-    for (int i = 0; i < problem->argument_count && !it->passed; i++) {
+    kf_indexed inputs[KF_MAX_ARGUMENTS];
+    int count = 0;
+    bool ranked = false;
+    for (int i = 0; i < problem->argument_count && !ranked; i++)
+        ranked = problem->arguments[i].kind == KF_INPUT &&
+                 kf_dtype_is_float(problem->arguments[i].dtype) &&
+                 kf_may_be_indexed(it->argument, &problem->arguments[i]);
+    for (int i = 0; i < problem->argument_count && ranked; i++) {
         const kf_problem_argument *input = &problem->arguments[i];
-        if (input->kind != KF_INPUT || !kf_dtype_is_float(input->dtype)) continue;
-        const void *data = bench->device->operations->buffers.input(sets, it->set, i, error);
-        if (!data) return false;
-        it->passed = kf_indices_agree(it->argument, it->data, it->truth, input, data);
+        if (input->kind != KF_INPUT || !kf_may_be_indexed(it->argument, input)) continue;
+        inputs[count] =
+            (kf_indexed){input, bench->device->operations->buffers.input(sets, it->set, i, error)};
+        if (!inputs[count++].data) return false;
     }
+    it->passed = kf_indices_agree(it->argument, it->data, it->truth, inputs, count);
     if (it->passed) forget_figures(it);
     return true;
 }

@@ -365,11 +365,24 @@ static bool judge_maps(kf_measurement *r, kf_runner *candidate, char *maps, kf_e
            kf_fail_memory(error, "a measurement");
 }
 
+/* Adds a finding if the list of a candidate's mappings was cut off. */
+static bool judge_size(kf_measurement *r, const kf_runner *candidate, kf_error *error)
+{
+    if (r->over || !kf_runner_has_too_many_maps(candidate)) return true;
+    r->over = true;
+    return kf_verdict_add_finding(r->bench->verdict, r->bench->result, KF_OUT_OF_MEMORY,
+                                  KF_BLAME_CANDIDATE, "memory.limit", NAN, NAN,
+                                  "the list of what the process has mapped (/proc/PID/maps) is "
+                                  "longer than the judge reads. Map fewer regions") ||
+           kf_fail_memory(error, "a measurement");
+}
+
 bool kf_measurement_audit(kf_measurement *r, kf_runner *candidate, kf_error *error)
 {
-    char *maps = kf_runner_maps(candidate);
-    return is_python(candidate) ? judge_python_maps(r, candidate, maps, error)
-                                : judge_maps(r, candidate, maps, error);
+    kf_autofree char *maps = kf_runner_maps(candidate);
+    if (!judge_size(r, candidate, error)) return false;
+    return is_python(candidate) ? judge_python_maps(r, candidate, kf_steal(&maps), error)
+                                : judge_maps(r, candidate, kf_steal(&maps), error);
 }
 
 void kf_measurement_plan_look(kf_measurement *r, kf_side side, int pair, kf_batch *batch)
@@ -397,6 +410,7 @@ bool kf_measurement_look(kf_measurement *r, kf_side side, kf_batch *batch, bool 
         return true;
     }
     if (maps && !judge_maps(r, candidate, maps, error)) return false;
+    if (!judge_size(r, candidate, error)) return false;
     int number = (int)(kf_runner_calls(candidate) & 0x7fffffff);
     bool looks = kf_runner_calls(candidate) <= batch->count ||
                  kf_measurement_draw(r, "stopped looks", number) % LOOKS_STOPPED == 0;
