@@ -93,6 +93,8 @@ typedef struct kf_watching {
     int changes;
     /* batches in which calls used inputs of later ones (measure_read_ahead.c) */
     int read_ahead;
+    /* batches that followed because of that */
+    int more;
 } kf_watching;
 
 typedef struct kf_measurement {

@@ -4,11 +4,14 @@
  * used, be it by a prefetch instruction, and the kernel shows the marks for each mapping.
  *
  * A mark may have another cause: a processor that guesses which call comes next, a kernel that
- * looks for memory to give away. So half of a buffer has to be marked, in several batches. */
+ * looks for memory to give away. Such marks are few. So a buffer counts if half of it is marked,
+ * and a batch if so many pages of such buffers are. */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "measure_internal.h"
 
+#define PAGES 4
 /* Batches that convict. */
 #define BATCHES 3
 
@@ -22,6 +25,8 @@ struct kf_read_ahead {
     kf_measurement *r;
     size_t count;
     uint32_t calls;
+    /* marked, of inputs of calls that had not begun */
+    uint64_t bytes;
     bool found;
     uint32_t (*begun)(void *context);
     void *context;
@@ -67,7 +72,9 @@ static bool see(void *context, const kf_runner_use *use)
     const input key = {.offset = use->offset};
     const input *found = bsearch(&key, ahead->inputs, ahead->count, sizeof key, compare_offsets);
     uint32_t begun = ahead->begun(ahead->context);
-    if (found && found->place >= begun && 2 * use->bytes >= found->bytes) ahead->found = true;
+    if (found && found->place >= begun && 2 * use->bytes >= found->bytes)
+        ahead->bytes += use->bytes;
+    ahead->found = ahead->bytes >= PAGES * (uint64_t)sysconf(_SC_PAGESIZE);
     return begun < ahead->calls && !ahead->found;
 }
 

@@ -27,10 +27,13 @@
 #define LOOKS 16
 /* times the usual time: the last look, at most */
 #define LATEST 16.0
-/* On a busy machine the judge often misses a batch, and tries so many. If one shows that a call
- * reads ahead, as many follow in any case. */
+/* On a busy machine the judge often misses a batch, and tries so many. */
 #define TRIES 3
-/* The look at pages takes longer than the others. It comes once, after one of the first. */
+/* Once one has shown that calls use inputs of later ones, so many more follow at most. */
+#define MORE_TRIES 12
+#define ALL_TRIES (TRIES + MORE_TRIES)
+/* The look at pages takes longer than the others. It comes once, after one of the first at which a
+ * call has begun. */
 #define PAGE_LOOKS 4
 /* bytes that the judge overwrites at a time, at most */
 #define MOST_BYTES 4096
@@ -71,10 +74,10 @@ typedef struct kf_watch {
     /* the largest number of calls begun that was seen; a smaller one followed */
     uint32_t most;
     bool fell;
-    /* NULL without, and after which look its own look comes */
+    /* The look at pages, NULL without, and after which other look it comes. Once a batch has shown
+     * something, it comes after each. */
     kf_read_ahead *ahead;
     int ahead_at;
-    bool read_ahead;
     bool failed;
     kf_error *error;
 } kf_watch;
@@ -264,7 +267,9 @@ static void look_on(void *context)
     for (int i = 0; i < LOOKS && !w->failed; i++) {
         if (is_over_before(w, started + w->moments[i])) return;
         w->failed = !change_later_call(w) || !copy_ended_call(w);
-        if (i == w->ahead_at && w->ahead) kf_read_ahead_look(w->ahead, begun_of, w);
+        if (i < w->ahead_at || !w->ahead || begun(w) == 0) continue;
+        w->ahead_at = w->r->watching.read_ahead ? 0 : LOOKS;
+        kf_read_ahead_look(w->ahead, begun_of, w);
     }
 }
 
@@ -481,7 +486,6 @@ static bool run(kf_measurement *r, kf_error *error)
     if (!put_all(r, true, error) || !kf_measurement_check_side(r, CANDIDATE, compared, error))
         return false;
     if (r->over) return explain_mismatch(r, error);
-    w->read_ahead = reads_ahead;
     return !reads_ahead || kf_measurement_convict_read_ahead(r, error);
 }
 
@@ -513,9 +517,9 @@ bool kf_measurement_watch(kf_measurement *r, const kf_pair_plan *plan, kf_error 
     r->watching.watch = w;
     r->watching.look_on = look_on;
     r->watching.repeat = repeat;
-    bool telling = false;
-    for (int i = 0; i < TRIES && !telling && done && !r->over; i++) {
-        int number = plan->serial * TRIES + i;
+    bool again = true;
+    for (int i = 0; again && done && !r->over; i++) {
+        int number = plan->serial * ALL_TRIES + i;
         *w = (kf_watch){.r = r,
                         .choices.state = kf_measurement_draw(r, "watched", number),
                         .calls = r->schedule.calls[CANDIDATE],
@@ -524,7 +528,8 @@ bool kf_measurement_watch(kf_measurement *r, const kf_pair_plan *plan, kf_error 
         r->watching.first_look = w->moments[0];
         done = kf_measurement_empty_batches(r, plan, plan->watched_empties, error) &&
                (r->over || (prepare(r, number, error) && run(r, error)));
-        telling = w->telling && !w->read_ahead;
+        again = (i + 1 < TRIES && !w->telling) ||
+                (r->watching.read_ahead && ++r->watching.more <= MORE_TRIES);
     }
     r->watching.watch = NULL;
     return done;
