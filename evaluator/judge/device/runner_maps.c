@@ -69,8 +69,8 @@ void kf_runner_see_use(const kf_runner *runner, kf_runner_use_seen *seen, void *
         if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %*s %n", &first, &end,
                    &use.offset, &name) == 3) {
             shared = name > 0 && strncmp(line + name, "/memfd:", strlen("/memfd:")) == 0;
-        } else if (shared && sscanf(line, "Referenced: %" SCNu64, &kilobytes) == 1) {
-            use.bytes = kilobytes << 10;
+        } else if (sscanf(line, "Referenced: %" SCNu64, &kilobytes) == 1) {
+            use.bytes = shared ? kilobytes << 10 : 0;
             if (!seen(context, &use)) return;
         }
     }
