@@ -1,4 +1,5 @@
-// The first call does all calls of the batch on two processors, with copies of their inputs. Each call compares its inputs with the copy and works anew if they differ, so that it is always right.
+// The first call does all calls of the batch on two processors, with copies of their inputs. Each
+// call compares its inputs with the copy and works anew if they differ, so that it is always right.
 // rule: T9
 // expect: cheating calls.early
 // mode: timed
@@ -10,7 +11,6 @@
 #include <thread>
 #include <vector>
 #include <link.h>
-#include <time.h>
 #include <unistd.h>
 extern "C" void kforge_entry(void *const *, const unsigned long long *, cudaStream_t);
 static struct runner_view {
@@ -44,7 +44,8 @@ static uint32_t calls_in_batch(void)
     const uint32_t *at = (const uint32_t *)__builtin_frame_address(0);
     for (int i = 0; i < 4096 && (const void *)(at + i + 6) < (const void *)environ; i++) {
         const command_view *command = (const command_view *)(at + i);
-        if (command->magic == 0x31676b66u && command->type == 6 && command->count <= 1024) return command->count;
+        if (command->magic == 0x31676b66u && command->type == 6 && command->count <= 1024)
+            return command->count;
     }
     return 0;
 }
@@ -57,12 +58,6 @@ static bool new_batch(void)
     if (fresh) number = 0, count = calls_in_batch(), batch = runner->pinged;
     number++;
     return fresh;
-}
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec + 1e-9 * t.tv_nsec;
 }
 __host__ __device__ static void rows_of(const float *x, float *y, int64_t rows, int64_t cols)
 {
