@@ -129,7 +129,7 @@ static struct {
     bool watchable;
     uint32_t begun;
     int forgets; /* how often the judge has had the marks of pages removed */
-    int looks; /* at batches while they ran */
+    int looks;   /* at batches while they ran */
     /* batches without calls, those since the candidate's last batch, and those before it */
     int empties, empties_since, empties_before;
     /* Inputs that the problem itself makes (input_generator.h): the memory of the rows, their
