@@ -220,7 +220,8 @@ static bool run_cases(lint_run *run, kf_error *error)
                 !(is_generated(run, i) && is_generated(run, run->cases[c].changed)) &&
                 !device->buffers.copy_input(run->sets, (uint32_t)run->cases[c].base, c, i, error))
                 return false;
-    if (!device->buffers.poison(run->sets, kf_secret_draw(&secret, "poison", 0, 0), error) ||
+    if (!device->buffers.poison(run->sets, KF_ROLE_BASELINE,
+                                kf_secret_draw(&secret, "poison", 0, 0), error) ||
         !device->buffers.prepare_truth(run->sets, order, run->count, error))
         return false;
     for (uint32_t c = 0; c < run->count; c++) {

@@ -120,7 +120,7 @@ static void check_poison(fixture *f)
     add_argument(f, KF_OUTPUT, KF_U8, 0, 3, 5000001);
     if (!make(f, 3, false)) return;
     if (!o->buffers.fill(f->sets, 7, f->variations, &error) ||
-        !o->buffers.poison(f->sets, 99, &error))
+        !o->buffers.poison(f->sets, KF_ROLE_BASELINE, 99, &error))
         fail(f, "poison", error.text);
     for (uint32_t s = 0; s < 3; s++)
         for (int i = 1; i < 3; i++) {
@@ -144,7 +144,7 @@ static void damage_one(fixture *f, uint32_t set, int argument, int64_t byte, con
     kf_error error = {0};
     kf_damage damage;
     if (!o->buffers.fill(f->sets, 5, f->variations, &error) ||
-        !o->buffers.poison(f->sets, 6, &error))
+        !o->buffers.poison(f->sets, KF_ROLE_BASELINE, 6, &error))
         fail(f, "damage", error.text);
     if (!o->buffers.inspect(f->sets, chosen, &damage, &error) || damage.kind != KF_DAMAGE_NONE)
         fail(f, "damage", "found where there is none");
@@ -212,7 +212,7 @@ static void check_device_compares(fixture *f, kf_dtype dtype, kf_compare_kind ki
             (kf_tolerance){.kind = kind, .ratio = 8, .rtol = 0.5, .atol = 1e-3};
     if (!make(f, 2, true)) return;
     if (!o->buffers.fill(f->sets, 11, f->variations, &error) ||
-        !o->buffers.poison(f->sets, 12, &error) ||
+        !o->buffers.poison(f->sets, KF_ROLE_BASELINE, 12, &error) ||
         !o->buffers.prepare_truth(f->sets, list, 2, &error) ||
         !o->buffers.device_compare(f->sets, list, 2, comparisons, &error))
         fail(f, "survey", error.text);
@@ -260,7 +260,8 @@ static void check_snapshots(fixture *f)
     add_argument(f, KF_OUTPUT, KF_F32, 0, 1, 100000);
     if (!make(f, 3, false)) return;
     const kf_cuda_sets *sets = (const kf_cuda_sets *)f->sets;
-    if (!o->buffers.poison(f->sets, 3, &error) || !o->buffers.snapshot(f->sets, list, 2, &error) ||
+    if (!o->buffers.poison(f->sets, KF_ROLE_BASELINE, 3, &error) ||
+        !o->buffers.snapshot(f->sets, list, 2, &error) ||
         !o->buffers.settled(f->sets, &damage, &error))
         fail(f, "snapshot", error.text);
     if (damage.kind != KF_DAMAGE_NONE)
@@ -289,7 +290,8 @@ static void check_occupation(fixture *f)
     /* The first turn makes the judge's memory as large as it has to be. */
     for (int turn = 0; turn < 2; turn++)
         if (!o->buffers.occupy(f->sets, &error) || !o->buffers.fill(f->sets, 7, none, &error) ||
-            !o->buffers.poison(f->sets, 8, &error) || !o->buffers.withhold(f->sets, &error) ||
+            !o->buffers.poison(f->sets, KF_ROLE_BASELINE, 8, &error) ||
+            !o->buffers.withhold(f->sets, &error) ||
             !o->buffers.inspect(f->sets, chosen, &damage, &error) ||
             (o->buffers.vacate(f->sets), false) ||
             !o->buffers.interruption(f->sets, &seconds, &error) ||
@@ -340,7 +342,7 @@ static void check_sides(fixture *f)
         if (turn == 4) done = o->buffers.nudge_input(f->sets, 1, 0, 5, 1, &error);
         if (turn == 5) done = kf_cuda_redraw(sets, list, 1, &error);
         if (!done || !has_inputs(f, side)) fail(f, "sides", "an input is not there");
-        if (!o->buffers.poison(f->sets, 30 + (uint64_t)turn, &error) ||
+        if (!o->buffers.poison(f->sets, side, 30 + (uint64_t)turn, &error) ||
             !o->buffers.inspect(f->sets, chosen, &damage, &error))
             fail(f, "sides", error.text);
         if (damage.kind != KF_DAMAGE_NONE)
@@ -379,8 +381,7 @@ static void check_shared_sides(fixture *f)
     if (!o->buffers.fill(f->sets, 21, f->variations, &error)) fail(f, "shared sides", error.text);
     for (int turn = 0; turn < 4; turn++) {
         kf_damage damage = {.kind = KF_DAMAGE_NONE};
-        if (!o->buffers.turn_to(f->sets, roles[turn % 2], &error) ||
-            !o->buffers.poison(f->sets, 30 + (uint64_t)turn, &error))
+        if (!o->buffers.poison(f->sets, roles[turn % 2], 30 + (uint64_t)turn, &error))
             fail(f, "shared sides", error.text);
         for (int side = 0; side < 2; side++)
             if (!o->buffers.turn_to(f->sets, roles[side], &error) ||

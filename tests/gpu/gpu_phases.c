@@ -291,9 +291,9 @@ static bool fill(kf_sets *s, uint64_t k, const kf_set_variation *v, kf_error *e)
 {
     CLOCKED(FILL, bool, clocks.real->buffers.fill(s, k, v, e));
 }
-static bool poison(kf_sets *s, uint64_t k, kf_error *e)
+static bool poison(kf_sets *s, kf_role r, uint64_t k, kf_error *e)
 {
-    CLOCKED(POISON, bool, clocks.real->buffers.poison(s, k, e));
+    CLOCKED(POISON, bool, clocks.real->buffers.poison(s, r, k, e));
 }
 static void cache_flush(kf_sets *s, const uint32_t *l, uint32_t n)
 {

@@ -90,7 +90,7 @@ double plain_seconds(kf_judge *judge, plain_entry entry, const kf_problem *probl
     kf_problem_scalars(problem, scalars);
     kf_sets *sets = device->operations->buffers.sets_new(device, problem, count, false, &error);
     if (!sets || !device->operations->buffers.fill(sets, 1, variations, &error) ||
-        !device->operations->buffers.poison(sets, 2, &error) ||
+        !device->operations->buffers.poison(sets, KF_ROLE_BASELINE, 2, &error) ||
         !kf_cuda_wait(gpu, "filling", &error)) {
         printf("  %s\n", error.text);
         if (sets) device->operations->buffers.sets_free(sets);

@@ -82,9 +82,9 @@ static bool fill(kf_sets *s, uint64_t k, const kf_set_variation *v, kf_error *e)
 {
     TIMED(FILL, real->buffers.fill(s, k, v, e));
 }
-static bool poison(kf_sets *s, uint64_t k, kf_error *e)
+static bool poison(kf_sets *s, kf_role r, uint64_t k, kf_error *e)
 {
-    TIMED(POISON, real->buffers.poison(s, k, e));
+    TIMED(POISON, real->buffers.poison(s, r, k, e));
 }
 static void cache_flush(kf_sets *s, const uint32_t *l, uint32_t n)
 {

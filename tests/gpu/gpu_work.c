@@ -34,7 +34,7 @@ static bool run(bench *b, work what, int turn, kf_error *error)
     kf_damage damage;
     switch (what) {
     case FILL: return o->buffers.fill(b->sets, (uint64_t)turn + 1, b->variations, error);
-    case POISON: return o->buffers.poison(b->sets, (uint64_t)turn + 100, error);
+    case POISON: return o->buffers.poison(b->sets, KF_ROLE_BASELINE, (uint64_t)turn + 100, error);
     case INSPECT: return o->buffers.inspect(b->sets, b->chosen, &damage, error);
     case TRUTH: return o->buffers.prepare_truth(b->sets, b->list, b->count, error);
     default: return o->buffers.device_compare(b->sets, b->list, b->count, b->comparisons, error);

@@ -486,7 +486,7 @@ static void damage_is_found(void **state)
     open_bench(&b, KFORGE_SOURCE_DIR "/tasks/axpy", 3);
     const kf_device_operations *device = b.device->operations;
     assert_true(device->buffers.fill(b.sets, 7, none, NULL) &&
-                device->buffers.poison(b.sets, 8, NULL));
+                device->buffers.poison(b.sets, KF_ROLE_BASELINE, 8, NULL));
     assert_int_equal(inspect(&b, chosen).kind, KF_DAMAGE_NONE);
     for (uint32_t set = 0; set < 3; set++)
         for (int argument = 0; argument < 2; argument++) {
@@ -593,7 +593,7 @@ static void sets_hold_what_the_secret_says(void **state)
     const kf_device_operations *device = b.device->operations;
     const kf_problem_argument *y = &b.problem->arguments[1];
     assert_true(device->buffers.fill(b.sets, 7, variations, NULL) &&
-                device->buffers.poison(b.sets, 8, NULL) &&
+                device->buffers.poison(b.sets, KF_ROLE_BASELINE, 8, NULL) &&
                 device->buffers.prepare_truth(b.sets, list, 3, NULL));
     float *expected = malloc(y->bytes);
     for (uint32_t set = 0; set < 3; set++)
@@ -610,7 +610,7 @@ static void sets_hold_what_the_secret_says(void **state)
         }
     /* Copies survive poisoning. */
     assert_true(device->buffers.copy_input(b.sets, 0, 2, 1, NULL) &&
-                device->buffers.poison(b.sets, 9, NULL) &&
+                device->buffers.poison(b.sets, KF_ROLE_BASELINE, 9, NULL) &&
                 device->buffers.prepare_truth(b.sets, list, 3, NULL));
     assert_memory_equal(device->buffers.input(b.sets, 2, 1, NULL),
                         device->buffers.input(b.sets, 0, 1, NULL), y->bytes);

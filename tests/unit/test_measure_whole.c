@@ -852,9 +852,10 @@ static bool accept_input(kf_sets *sets, uint32_t set, int argument, kf_error *er
     return set < sets->count && argument == 0;
 }
 
-static bool poison(kf_sets *sets, uint64_t secret, kf_error *error)
+static bool poison(kf_sets *sets, kf_role side, uint64_t secret, kf_error *error)
 {
-    (void)secret, (void)error;
+    (void)secret;
+    turn_to(sets, side, error);
     forget_snapshot();
     world.now += sets->count * world.set_seconds;
     world.samples = 0;

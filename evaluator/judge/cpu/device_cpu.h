@@ -58,7 +58,7 @@ void kf_cpu_sets_free(kf_sets *sets);
 kf_runner_event kf_cpu_hand_over(kf_sets *sets, kf_runner *runner, kf_role role);
 bool kf_cpu_fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variations,
                  kf_error *error);
-bool kf_cpu_poison(kf_sets *sets, uint64_t secret, kf_error *error);
+bool kf_cpu_poison(kf_sets *sets, kf_role side, uint64_t secret, kf_error *error);
 void kf_cpu_cache_flush(kf_sets *sets, const uint32_t *list, uint32_t count);
 bool kf_cpu_turn_to(kf_sets *sets, kf_role side, kf_error *error);
 bool kf_cpu_inspect(kf_sets *sets, const bool *chosen, kf_damage *damage, kf_error *error);

@@ -110,7 +110,7 @@ kf_runner_event kf_cuda_hand_over(kf_sets *sets, kf_runner *runner, kf_role role
 bool kf_cuda_turn_to(kf_sets *sets, kf_role side, kf_error *error);
 bool kf_cuda_fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variations,
                   kf_error *error);
-bool kf_cuda_poison(kf_sets *sets, uint64_t secret, kf_error *error);
+bool kf_cuda_poison(kf_sets *sets, kf_role side, uint64_t secret, kf_error *error);
 uint32_t kf_cuda_truth_room(const kf_sets *sets);
 void kf_cuda_cache_flush(kf_sets *sets, const uint32_t *list, uint32_t count);
 bool kf_cuda_prepare_truth(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);

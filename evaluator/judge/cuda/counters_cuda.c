@@ -234,7 +234,7 @@ static bool fill(counter_run *run, kf_error *error)
         return kf_fail(error, KF_ERROR_MACHINE, "the kernel's random source (getrandom) refuses");
     run->sets = device->buffers.sets_new(run->device, run->counting->problem, SETS, false, error);
     return run->sets && device->buffers.fill(run->sets, secrets[0], variations, error) &&
-           device->buffers.poison(run->sets, secrets[1], error);
+           device->buffers.poison(run->sets, KF_ROLE_BASELINE, secrets[1], error);
 }
 
 static void drop_sets(counter_run *run)

@@ -551,8 +551,9 @@ bool kf_cuda_turn_to(kf_sets *handle, kf_role side, kf_error *error)
     return side != KF_ROLE_CANDIDATE || kf_cuda_sides_share(handle) || give_inputs(sets, error);
 }
 
-bool kf_cuda_poison(kf_sets *handle, uint64_t secret, kf_error *error)
+bool kf_cuda_poison(kf_sets *handle, kf_role role, uint64_t secret, kf_error *error)
 {
+    if (!kf_cuda_turn_to(handle, role, error)) return false;
     kf_cuda_sets *sets = (kf_cuda_sets *)handle;
     size_t arguments = (size_t)sets->problem->argument_count,
            entries = (size_t)sets->count * arguments;

@@ -128,9 +128,9 @@ typedef struct kf_buffer_operations {
      * of inouts, which `poison` writes. `variations` has one entry for each set. */
     bool (*fill)(kf_sets *sets, uint64_t secret, const kf_set_variation *variations,
                  kf_error *error);
-    /* Fills outputs and workspace of every set with random bits, and inouts with their initial
-     * values. */
-    bool (*poison)(kf_sets *sets, uint64_t secret, kf_error *error);
+    /* Selects a side like turn_to. Fills its outputs and workspace of every set with random bits,
+     * and inouts with their initial values. */
+    bool (*poison)(kf_sets *sets, kf_role side, uint64_t secret, kf_error *error);
     /* Removes the listed sets from the device's caches. */
     void (*cache_flush)(kf_sets *sets, const uint32_t *list, uint32_t count);
     /* For devices on which a stopped runner does not stop its work (NULL on others). `occupy` keeps

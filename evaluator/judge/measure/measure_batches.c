@@ -308,10 +308,14 @@ void kf_measurement_memory_settle(kf_measurement *r)
     r->settling.given_up = r->settling.seconds > fmax(MAX_SETTLE_SECONDS, r->bench->seconds);
 }
 
+static kf_role role_of(kf_side side)
+{
+    return side == CANDIDATE ? KF_ROLE_CANDIDATE : KF_ROLE_BASELINE;
+}
+
 bool kf_measurement_turn_to(kf_measurement *r, kf_side side, kf_error *error)
 {
-    return r->device->buffers.turn_to(
-        r->sets, side == CANDIDATE ? KF_ROLE_CANDIDATE : KF_ROLE_BASELINE, error);
+    return r->device->buffers.turn_to(r->sets, role_of(side), error);
 }
 
 /* Comes before batches that are timed. Others need no empty caches. */
@@ -326,8 +330,8 @@ bool kf_measurement_refresh(kf_measurement *r, int number, kf_side side, uint32_
     char purpose[32];
     snprintf(purpose, sizeof purpose, "poison%d", (int)side);
     if (!kf_measurement_occupies(r)) kf_runner_pool_resume(r->bench->pool);
-    if (!kf_measurement_turn_to(r, side, error)) return false;
-    if (!r->device->buffers.poison(r->sets, kf_measurement_draw(r, purpose, number), error))
+    if (!r->device->buffers.poison(r->sets, role_of(side), kf_measurement_draw(r, purpose, number),
+                                   error))
         return false;
     empty_caches(r, called);
     memset(r->lists.chosen, 0, r->set_count * sizeof *r->lists.chosen);

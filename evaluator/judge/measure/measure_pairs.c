@@ -189,9 +189,8 @@ static bool check_settled(kf_measurement *r, kf_error *error)
     return kf_checker_damage(r->checker, &damage) || kf_fail_memory(error, "a finding");
 }
 
-bool kf_measurement_check_side(kf_measurement *r, kf_side side, uint32_t called, kf_error *error)
+bool kf_measurement_check_results(kf_measurement *r, kf_side side, uint32_t called, kf_error *error)
 {
-    if (!kf_measurement_inspect(r, side, error) || r->over) return r->over;
     uint32_t compared = called;
     memcpy(r->lists.list, r->lists.order, compared * sizeof *r->lists.list);
     if (!kf_measurement_find_truth(r, r->lists.list, compared, error)) return false;
@@ -214,6 +213,12 @@ bool kf_measurement_check_side(kf_measurement *r, kf_side side, uint32_t called,
     while (doubts.count && !r->over)
         if (!settle_doubts(r, &doubts, &compared, error)) return false;
     return true;
+}
+
+bool kf_measurement_check_side(kf_measurement *r, kf_side side, uint32_t called, kf_error *error)
+{
+    return kf_measurement_inspect(r, side, error) &&
+           (r->over || kf_measurement_check_results(r, side, called, error));
 }
 
 /* True if another call of the candidate follows its batch of one call, because results that share

@@ -483,7 +483,7 @@ static bool run(kf_measurement *r, kf_error *error)
     if (!r->over && !restore_inputs(r, error)) return false;
     uint32_t compared = leave_out_raced(r);
     if (r->over || !compared) return true;
-    if (!put_all(r, true, error) || !kf_measurement_check_side(r, CANDIDATE, compared, error))
+    if (!put_all(r, true, error) || !kf_measurement_check_results(r, CANDIDATE, compared, error))
         return false;
     if (r->over) return explain_mismatch(r, error);
     return !reads_ahead || kf_measurement_convict_read_ahead(r, error);
