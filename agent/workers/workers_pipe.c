@@ -87,9 +87,8 @@ typedef struct pipe_channel {
     size_t looked;
     int banner_lines;
     struct tail tail;
+    /* Then a command is killed at its deadline. */
     bool closing;
-    /* When a closed command is killed. */
-    double killed_at;
     struct dismissed dismissed;
 } pipe_channel;
 
@@ -697,7 +696,7 @@ static void pipe_begin_close(kf_channel *channel)
 {
     pipe_channel *p = (pipe_channel *)channel;
     p->closing = true;
-    p->killed_at = kf_now() + CLOSE_SECONDS;
+    p->deadline = kf_now() + CLOSE_SECONDS;
     if (!p->pid) return;
     kf_close(&p->in);
     if (!p->command) {
@@ -713,10 +712,10 @@ static void end_command(pipe_channel *p)
 {
     if (p->pid && p->out >= 0 && !await_hangup(p->out, kf_now())) {
         kill(-p->pid, SIGTERM);
-        await_hangup(p->out, p->killed_at);
+        await_hangup(p->out, p->deadline);
     }
-    p->dismissed.until = fmin(p->dismissed.until, p->killed_at);
-    end_dismissed(p, p->killed_at);
+    p->dismissed.until = fmin(p->dismissed.until, p->deadline);
+    end_dismissed(p, p->deadline);
 }
 
 static void pipe_close(kf_channel *channel)

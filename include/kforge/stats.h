@@ -48,8 +48,8 @@ kf_interval kf_speedup(const double *baseline, const double *candidate, size_t c
                        double confidence);
 /* Widens by the uncertainty u of the fixed cost that was subtracted from the batches of both sides,
  * of which B and C seconds remain. In first order that changes B/C by the factor
- * 1 ± u * |1/B - 1/C|. For the lower end of a faster candidate it is exact: (1 + u/B) / (1 + u/C). A
- * cost less certain than the batch is long then leaves a lower end above 0. */
+ * 1 ± u * |1/B - 1/C|. For the lower end of a faster candidate it is exact: (1 + u/B) / (1 + u/C).
+ * A cost less certain than the batch is long then leaves a lower end above 0. */
 kf_interval kf_speedup_widen(kf_interval speedup, double baseline_batch, double candidate_batch,
                              double cost_uncertainty);
 /* Returns the geometric mean of independent speedups. Intervals combine in log space: the
