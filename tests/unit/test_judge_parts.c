@@ -534,7 +534,7 @@ static void sides_share_no_buffer(void **state)
                 assert_int_not_equal(inspect(&b, chosen).kind, KF_DAMAGE_NONE);
                 continue;
             }
-            assert_true(buffers->poison(b.sets, secret + i, NULL));
+            assert_true(buffers->poison(b.sets, roles[i], secret + i, NULL));
             assert_int_equal(inspect(&b, chosen).kind, KF_DAMAGE_NONE);
             for (uint32_t set = 0; set < 3 && i == 0; set++)
                 for (int argument = 0; argument < 2; argument++)
@@ -562,7 +562,7 @@ static void parts_of_inouts_are_written(void **state)
     const kf_buffer_operations *buffers = &b.device->operations->buffers;
     assert_true(buffers->fill(b.sets, 7, none, NULL) &&
                 buffers->turn_to(b.sets, KF_ROLE_CANDIDATE, NULL) &&
-                buffers->poison(b.sets, 8, NULL));
+                buffers->poison(b.sets, KF_ROLE_CANDIDATE, 8, NULL));
     const kf_part part = {.offset = 40, .bytes = 8};
     for (int live = 1; live >= 0; live--) {
         float values[2] = {(float)live + 3, -5}, now[2];
@@ -806,12 +806,12 @@ static void candidates_get_new_memory(void **state)
     for (int job = 0; job < 3; job++) {
         assert_true(buffers->fill(b.sets, 7, &none, NULL));
         for (int side = 0; side < 2; side++) {
-            assert_true(
-                buffers->turn_to(b.sets, side ? KF_ROLE_BASELINE : KF_ROLE_CANDIDATE, NULL));
+            kf_role role = side ? KF_ROLE_BASELINE : KF_ROLE_CANDIDATE;
+            assert_true(buffers->turn_to(b.sets, role, NULL));
             unsigned char *y = (void *)(uintptr_t)buffers->output(b.sets, 0, 1, NULL);
             if (side == 0)
                 for (int at = -256; at < 0; at++) assert_int_equal(y[at], 0); /* no guard yet */
-            assert_true(buffers->poison(b.sets, 8, NULL));
+            assert_true(buffers->poison(b.sets, role, 8, NULL));
             assert_int_equal(inspect(&b, &chosen).kind, KF_DAMAGE_NONE);
             memset(y - 256, 0x5a, bytes + 512);
         }
