@@ -16,7 +16,7 @@ is refused with its line.
 import re
 
 import load
-from formats.cpp_driver import GIVEN, Driver
+from formats.cpp_driver import Driver
 from formats.cpp_expressions import NAME, names_in, resolve
 from formats.cpp_loops import may_change
 from formats.cpp_statements import check, refuse
@@ -74,8 +74,6 @@ def translate(bundle):
     before = driver.statements[: driver.called_after]
     fills = [s for s in compute if s in before and filled(s) in drawn]
     inputs_with_fills = inputs + with_values(fills, compute, drawn)
-    fills = set(fills) | set(changed_inputs(driver, inputs, compute))
-    inputs_with_fills += [s for s in compute if s in fills and s not in inputs_with_fills]
     compute = leading_to(driver.reference, [s for s in compute if s not in fills])
     constants = {n: c for n, c in driver.constants.items()}
     inputs_with_fills.sort(key=driver.statements.index)
@@ -135,31 +133,6 @@ def filled(statement):
     Other methods in place compute: x.sub_(y)."""
     found = FILL.match(statement.code)
     return (found.group(1) or found.group(2)) if found and not statement.target else None
-
-
-def changed_inputs(driver, inputs, compute):
-    """Returns the statements that give an input of the kernel other numbers before the call:
-    A = (A + A.t()) / 2. Both the kernel and the reference get these."""
-    drawn, before = {s.target for s in inputs}, driver.statements[: driver.called_after]
-    known = drawn | set(driver.constants) | GIVEN
-    known |= {s.target for s in driver.statements if s.kind == "setup"}
-    found = []
-    for statement in compute:
-        name = statement.target
-        if name not in drawn & set(driver.pointers) or statement not in before:
-            continue
-        if statement.code == "None":
-            continue
-        earlier = before[: before.index(statement)]
-        read = [s for s in earlier if s in compute and name in s.names and s.target != name]
-        if read or not statement.names <= known:
-            refuse(
-                "the input %s gets other numbers than the reference had" % name,
-                statement.line,
-                "compute the reference from the tensors that the kernel gets",
-            )
-        found.append(statement)
-    return found
 
 
 def with_values(init, compute, drawn):
