@@ -4,7 +4,6 @@ import re
 
 from formats.cpp_classes import class_of, method_line, parameters_of
 from formats.cpp_expressions import is_constant, names_in, python, resolve
-from formats.cpp_loops import unrolled
 from formats.cpp_statements import SKIPPED, check, declarators, declared, refuse
 from formats.cpp_text import BLOCK, closing, pieces, split, without_comments
 
@@ -12,7 +11,7 @@ FACTORIES = ("randn", "rand", "randint", "randperm", "ones", "zeros", "full", "e
 FACTORY = re.compile(r"^torch\.(%s)\(" % "|".join(FACTORIES))
 DRAWS = re.compile(r"\btorch\.(randn|rand|randint|randperm)\(")
 # Names of the problem file that no statement of the driver defines.
-GIVEN = set("torch nn F math to div std_get slice min max abs pow int".split())
+GIVEN = {"torch", "nn", "F", "math", "to", "div", "std_get", "slice", "min", "max", "abs", "pow"}
 
 
 class Statement:
@@ -35,7 +34,6 @@ class Driver:
         self.call, self.compared, self.functions = None, None, set()
         self.called_after = 0  # the number of statements before the call
         self.class_names = []
-        self.lists = {}  # of modules that a loop fills: their names
         self.read_functions()
         self.read_classes()
         main = re.search(r"\bint\s+main\s*\([^)]*\)\s*\{", self.text)
@@ -114,11 +112,6 @@ class Driver:
         inner = self.decided(statement)
         if inner is not None:
             for _, part in pieces(inner):
-                self.read(part, line)
-            return
-        turns = unrolled(statement, self.text, self.constants, self.lists)
-        if turns is not None:
-            for part in turns:
                 self.read(part, line)
             return
         if re.match(BLOCK, statement):

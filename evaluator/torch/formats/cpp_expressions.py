@@ -14,7 +14,6 @@ NUMBERS = {
     "1_PI": "(1.0 / math.pi)",
     "2_PI": "(2.0 / math.pi)",
 }
-INTEGER = r"(?:std::)?(?:(?:unsigned )?(?:int|long(?: long)?)|u?int(?:32|64)_t|size_t)"
 NAME = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -46,7 +45,6 @@ def translated(text):
     text = re.sub(r"\bstd::(min|max|pow|abs)\b", r"\1", text)
     text = re.sub(r"\bstd::(sqrt|exp|log|tanh)f?\b", r"math.\1", text)
     text = re.sub(r"\bstd::vector<[\w:<> ]+>\s*(?=\{|\()", "", text)
-    text = re.sub(r"\bstatic_cast<\s*%s\s*>\s*\(" % INTEGER, "int(", text)
     text = re.sub(
         r"\b(static_cast|reinterpret_cast|const_cast)<[^<>]*(<[^<>]*>)?[^<>]*>\s*\(", "(", text
     )
@@ -163,7 +161,7 @@ def is_constant(code, known):
     )
     return all(
         isinstance(node, allowed)
-        and not (isinstance(node, ast.Name) and node.id not in known and node.id not in ("div", "int"))
+        and not (isinstance(node, ast.Name) and node.id not in known and node.id != "div")
         for node in ast.walk(tree)
     )
 
@@ -180,13 +178,13 @@ def resolve(code, constants, patches=()):
     known, patches = {}, dict(patches)
     for name, value in constants.items():
         try:
-            known[name] = eval(value, {"__builtins__": {"div": libtorch_div, "int": int}}, dict(known))
+            known[name] = eval(value, {"__builtins__": {"div": libtorch_div}}, dict(known))
         except Exception:
             continue
         known[name] = patches.get(name, known[name])
         for i in range(len(known[name]) if isinstance(known[name], list) else 0):
             known[name][i] = patches.get("%s[%d]" % (name, i), known[name][i])
     try:
-        return eval(code, {"__builtins__": {"min": min, "max": max, "div": libtorch_div, "int": int}}, known)
+        return eval(code, {"__builtins__": {"min": min, "max": max, "div": libtorch_div}}, known)
     except Exception:
         return None

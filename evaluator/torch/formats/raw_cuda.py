@@ -18,7 +18,6 @@ import re
 import load
 from formats.cpp_driver import Driver
 from formats.cpp_expressions import NAME, names_in, resolve
-from formats.cpp_loops import may_change
 from formats.cpp_statements import check, refuse
 from formats.raw_cuda_seed import seed_of
 
@@ -35,14 +34,6 @@ def translate(bundle):
     driver = Driver(files["driver.cpp"])
     driver.finish()
     needed, chosen = names_in(driver.reference), []
-    codes = [(s.code, s.line) for s in driver.statements]
-    for code, line in codes + [(code, 0) for code in driver.constants.values()]:
-        if any(may_change(code, name) for name in driver.lists):
-            refuse(
-                "a statement may change the modules of a list",
-                line,
-                "fill the list in one loop, call forward in another, and set weights in neither",
-            )
     for statement in reversed(driver.statements):
         if statement.kind == "block":
             if changes(statement.code, needed):

@@ -706,56 +706,6 @@ class Raw(unittest.TestCase):
         self.assertIn('self.register_buffer("add", torch.randn([8]))', made)
         self.assertIn("return x * self.by + self.add", made)
 
-    LIST = """
-    std::vector<torch::nn::Linear> layers;
-    for (int i = 0; i < 2; ++i) {
-        auto layer = torch::nn::Linear(8, static_cast<int64_t>(n * 1.0f));
-        layer->to(torch::kHalf);
-        layers.push_back(layer);
-    }
-    auto ref = x + 1;
-    %s
-    for (auto& layer : layers) { ref = layer->forward(ref); }
-    std::vector<void*> pointers(2);
-    for (int i = 0; i < 2; ++i) {
-        auto& layer = layers[i];
-        pointers[i] = layer->weight.data_ptr();
-    }
-    """
-
-    def test_loops_over_a_list_of_modules(self):
-        made = driver(self.LIST % "")["text"]
-        for line in (
-            "layer_1 = nn.Linear(8, int(n * 1.0))",
-            "to(layer_0, torch.kHalf)",
-            "self.layer_1 = layer_1",
-            "        ref = layer_0(ref)\n        ref = layer_1(ref)\n",
-        ):
-            self.assertIn(line, made)
-        for turn, other in (
-            ("ref = layer->forward(ref);", "ref = layer->forward(ref); if (n > 4) break;"),
-            ("ref = layer->forward(ref);", "ref = ref + layer->forward(ref);"),
-            ("i < 2; ++i) {\n        auto layer", "i < more; ++i) {\n        auto layer"),
-            ("layers.push_back(layer);", "if (i) layers.push_back(layer);"),
-            ("layers;", "layers = {first};"),
-        ):
-            with self.assertRaises(load.LoadError, msg=other) as caught:
-                driver((self.LIST % "").replace(turn, other))
-            self.assertIn("driver.cpp:", str(caught.exception))
-        for line in (
-            "layers.push_back(torch::nn::Linear(8, 8));",
-            "layers[0] = torch::nn::Linear(8, 8);",
-            "layers[0]->weight.fill_(1);",
-            "auto first = layers[0]; first->weight.fill_(1);",
-            "int layer_0 = 1;",
-            "for (auto& layer : layers) { torch::nn::init::ones_(layer->weight); }",
-            "for (auto& layer : layers) { layer->weight.fill_(1); }",
-            "for (int k = 0; k < 2; ++k) { layers[k]->weight.data().zero_(); }",
-            "for (int k = 0; k < 2; ++k) { auto& own = layers[k]; own->weight.fill_(0); }",
-        ):
-            with self.assertRaises(load.LoadError, msg=line):
-                driver(self.LIST % line)
-
     def test_methods_that_a_processor_lacks_in_half_precision(self):
         torch = libtorch.python_torch
         self.addCleanup(libtorch.WIDENED.clear)
