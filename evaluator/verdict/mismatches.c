@@ -155,6 +155,14 @@ void kf_mismatches_describe(const kf_mismatches *m, char *text, size_t size)
         snprintf(end, size, ", all too %s", m->signs.smaller ? "small" : "large");
 }
 
+void kf_pattern_append(char *pattern, size_t size, const char *words)
+{
+    char *part;
+    while (strlen(pattern) + strlen(words) >= size && (part = strrchr(pattern, ','))) *part = '\0';
+    size_t length = strlen(pattern);
+    snprintf(pattern + length, size - length, "%s", words);
+}
+
 /* ---- causes ---------------------------------------------------------------------------------- */
 
 /* Words in a pattern, and what they mostly come from. The first match counts. */

@@ -50,6 +50,9 @@ void kf_mismatches_describe(const kf_mismatches *m, char *text, size_t size);
 #define KF_PATTERN_THREADS ", depends on the order of threads"
 #define KF_PATTERN_CALLS ", differs from call to call"
 
+/* Appends one of them. Leaves out the last parts if both do not fit in `size` bytes. */
+void kf_pattern_append(char *pattern, size_t size, const char *words);
+
 /* Returns one sentence with the cause and what to do, for the finding and for the next step. NULL
  * if the pattern shows no cause. `inexact`: the output fails by little, so only a pattern that
  * rounding cannot have counts. */

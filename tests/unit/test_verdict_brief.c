@@ -7,6 +7,7 @@
 
 #include "kforge/file.h"
 #include "kforge/json.h"
+#include "mismatches.h"
 #include "test_main.h"
 #include "throttling.h"
 #include "verdict_brief.h"
@@ -156,6 +157,29 @@ static void a_mismatch_says_where_and_what_to_look_for(void **state)
         assert_string_equal(text_of(json, "candidate"), "c38");
         assert_true(cJSON_IsNull(cJSON_GetObjectItem(json, "speedup")));
         assert_true(cJSON_IsFalse(cJSON_GetObjectItem(json, "ok")));
+    }
+}
+
+/* A value cut in the middle reads as another value. */
+static void a_pattern_never_ends_within_a_word(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *pattern, *whole;
+    } rows[] = {
+        {"everywhere", "everywhere, differs from call to call"},
+        {"scattered over 2 to 262143", "scattered over 2 to 262143, differs from call to call"},
+        {"rows 12000-13000, columns 1000-1002, all 0.12345",
+         "rows 12000-13000, columns 1000-1002, differs from call to call"},
+        {"everywhere, 1.0654 times the expected value", "everywhere, differs from call to call"},
+        {"everywhere, 1.0654 times the expected, plus 0.0625",
+         "everywhere, differs from call to call"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kf_error_figures f = {0};
+        snprintf(f.pattern, sizeof f.pattern, "%s", rows[i].pattern);
+        kf_pattern_append(f.pattern, sizeof f.pattern, KF_PATTERN_CALLS);
+        assert_string_equal(f.pattern, rows[i].whole);
     }
 }
 
@@ -558,6 +582,7 @@ int test_program(void)
         cmocka_unit_test(every_status_has_a_next_step),
         cmocka_unit_test(every_documented_rule_has_a_next_step),
         cmocka_unit_test(a_mismatch_says_where_and_what_to_look_for),
+        cmocka_unit_test(a_pattern_never_ends_within_a_word),
         cmocka_unit_test(an_inexact_output_may_have_a_wrong_factor),
         cmocka_unit_test(a_crash_has_a_step_that_works),
         cmocka_unit_test(a_suspicion_goes_before_the_pattern),

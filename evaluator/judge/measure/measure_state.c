@@ -370,18 +370,12 @@ static bool compare_orders(kf_measurement *r, dependence *on, kf_error *error)
 static void note_race(kf_workload_verdict *result, const char *words)
 {
     char *text = result->findings[0].text, *advice = strstr(text, KF_OVERFLOW_REMEDY);
-    size_t words_size = strlen(words) + 1;
     if (advice) *advice = '\0';
     for (size_t i = 0; i < result->output_count; i++) {
         const char *name = result->outputs[i].argument;
-        char *pattern = result->outputs[i].figures.pattern;
-        size_t size = sizeof result->outputs[i].figures.pattern, length = strlen(pattern);
+        kf_error_figures *figures = &result->outputs[i].figures;
         if (strncmp(text, name, strlen(name)) != 0 || text[strlen(name)] != ':') continue;
-        /* Leaves out the values before it cuts the place. */
-        char *values = strrchr(pattern, ',');
-        if (length > size - words_size && values) length = (size_t)(values - pattern);
-        if (length > size - words_size) length = size - words_size;
-        memcpy(pattern + length, words, words_size);
+        kf_pattern_append(figures->pattern, sizeof figures->pattern, words);
     }
 }
 
