@@ -39,8 +39,9 @@
 #define FIRST_PAUSE 0.1
 /* Time for a command that is given up to end by itself. srun needs the KillWait of Slurm. */
 #define DISMISSED_SECONDS 60
-/* The same once the workers are closed. */
-#define CLOSE_SECONDS 10
+/* The same once the workers are closed, and the least of it after SIGTERM. */
+#define COMMAND_CLOSE_SECONDS 10
+#define COMMAND_END_SECONDS 1
 /* Time for a worker to stop its only job, which was cancelled. */
 #define CANCEL_SECONDS 20
 /* Time for a killed worker to end. */
@@ -87,7 +88,7 @@ typedef struct pipe_channel {
     size_t looked;
     int banner_lines;
     struct tail tail;
-    /* Then a command is killed at its deadline. */
+    /* True once the workers are closed. A command that still runs at `deadline` is then killed. */
     bool closing;
     struct dismissed dismissed;
 } pipe_channel;
@@ -210,15 +211,23 @@ static int kill_group(pid_t pid)
     return await_end(pid);
 }
 
-/* True once all that inherited this output are gone. Waits for that, at the latest until `until`.
- */
-static bool await_hangup(int out, double until)
+/* True once all that inherited `out` are gone. Waits for that, at the latest until `until`. Drops
+ * what they write, because a full pipe would keep them. */
+static bool await_hangup(int out, int err, double until)
 {
-    struct pollfd polled = {.fd = out};
+    struct pollfd polled[] = {{.fd = out, .events = POLLIN}, {.fd = err, .events = POLLIN}};
+    char dropped[4096];
     for (;;) {
         double left = fmax(0, until - kf_now());
-        if (poll(&polled, 1, (int)(left * 1000)) < 0 && errno != EINTR) return true;
-        if (polled.revents) return true;
+        int ready = poll(polled, 2, (int)(left * 1000));
+        if (ready < 0 && errno != EINTR) return true;
+        for (int i = 0; i < 2 && ready > 0; i++) {
+            if (!polled[i].revents) continue;
+            if (polled[i].revents & POLLIN && read(polled[i].fd, dropped, sizeof dropped) > 0)
+                continue;
+            if (i == 0) return true;
+            polled[i].fd = -1;
+        }
         if (left <= 0) return false;
     }
 }
@@ -228,7 +237,8 @@ static bool await_hangup(int out, double until)
 static void end_dismissed(pipe_channel *p, double now)
 {
     if (!p->dismissed.pid) return;
-    if (!await_hangup(p->dismissed.out, now) && kf_now() < p->dismissed.until) return;
+    if (!await_hangup(p->dismissed.out, p->dismissed.err, now) && kf_now() < p->dismissed.until)
+        return;
     kill_group(p->dismissed.pid);
     p->dismissed.pid = 0;
     kf_close(&p->dismissed.out);
@@ -622,7 +632,7 @@ static void pipe_advance(kf_channel *channel, double now)
     pipe_channel *p = (pipe_channel *)channel;
     kf_error why;
     if (p->closing) {
-        if (p->pid && has_ended(p) && (!p->command || await_hangup(p->out, now))) reap(p);
+        if (p->pid && has_ended(p) && (!p->command || await_hangup(p->out, p->err, now))) reap(p);
         return;
     }
     end_dismissed(p, now);
@@ -696,7 +706,7 @@ static void pipe_begin_close(kf_channel *channel)
 {
     pipe_channel *p = (pipe_channel *)channel;
     p->closing = true;
-    p->deadline = kf_now() + CLOSE_SECONDS;
+    p->deadline = kf_now() + COMMAND_CLOSE_SECONDS;
     if (!p->pid) return;
     kf_close(&p->in);
     if (!p->command) {
@@ -710,9 +720,9 @@ static void pipe_begin_close(kf_channel *channel)
  * to wait, and killed at once it could not. */
 static void end_command(pipe_channel *p)
 {
-    if (p->pid && p->out >= 0 && !await_hangup(p->out, kf_now())) {
+    if (p->pid && p->out >= 0 && !await_hangup(p->out, p->err, kf_now())) {
         kill(-p->pid, SIGTERM);
-        await_hangup(p->out, p->deadline);
+        await_hangup(p->out, p->err, fmax(p->deadline, kf_now() + COMMAND_END_SECONDS));
     }
     p->dismissed.until = fmin(p->dismissed.until, p->deadline);
     end_dismissed(p, p->deadline);
@@ -721,7 +731,7 @@ static void end_command(pipe_channel *p)
 static void pipe_close(kf_channel *channel)
 {
     pipe_channel *p = (pipe_channel *)channel;
-    p->closing = true;
+    if (!p->closing) pipe_begin_close(channel);
     if (p->command) end_command(p);
     reap(p);
     while (p->jobs) kf_pending_free(take_job(p, p->jobs));
