@@ -71,34 +71,46 @@ static bool agree_along(const axis *a, const kf_problem_argument *output, const 
 
 /* Elements of an input that are compared to find out if it ranks an output. */
 #define RANK_WORK (1 << 22)
-/* One in so many first indices has to be at a value that its row has once. */
+/* One in so many first indices has to be at a value with few ties. */
 #define RANK_PART 4
 
-/* True if the input may decide which indices are right. If it does, ties are rare, or the oracle
- * takes the first or the last of equal values everywhere, or all values are equal. A mask with few
- * values has ties everywhere, and the oracle chooses among them by other inputs. */
+/* A value has few ties if less than one in so many elements of its row has it. */
+#define TIE_PART 16
+
+/* True if the input may decide which indices are right. If it does, values have few ties, or the
+ * oracle takes the first or the last of equal values everywhere, or all values are equal. A mask
+ * has many ties, and the oracle chooses among them by other inputs. *alone: no other input can
+ * decide, because ties are few and the first index is at the largest or least value of each row. */
 static bool may_rank(const axis *a, const kf_problem_argument *output, const void *expected,
-                     const kf_problem_argument *input, const void *data)
+                     const kf_problem_argument *input, const void *data, bool *alone)
 {
     int64_t rows = a->outer * a->inner, most = RANK_WORK / a->length + 1,
-            step = (rows + most - 1) / most, seen = 0, unique = 0, first = 0, last = 0, level = 0;
+            step = (rows + most - 1) / most, seen = 0, few = 0, first = 0, last = 0, level = 0,
+            top = 0, bottom = 0;
     for (int64_t row = 0; row < rows; row += step, seen++) {
         int64_t first_out = row / a->inner * a->count * a->inner + row % a->inner,
                 first_in = row / a->inner * a->length * a->inner + row % a->inner,
                 right = (int64_t)value_at(output, expected, first_out), before = 0, behind = 0;
         double wanted = value_at(input, data, first_in + right * a->inner);
+        bool higher = false, lower = false;
         for (int64_t i = 0; i < a->length; i++) {
             double value = value_at(input, data, first_in + i * a->inner);
             bool same = value == wanted || (isnan(value) && isnan(wanted));
             before += same && i < right;
             behind += same && i > right;
+            higher = higher || value > wanted;
+            lower = lower || value < wanted;
         }
-        unique += !before && !behind;
+        few += (before + behind) * TIE_PART < a->length;
+        top += !higher;
+        bottom += !lower;
         first += !before;
         last += !behind;
         level += before + behind + 1 == a->length;
     }
-    return unique * RANK_PART >= seen || first == seen || last == seen || level == seen;
+    bool rare = few * RANK_PART >= seen;
+    *alone = rare && (top == seen || bottom == seen);
+    return rare || first == seen || last == seen || level == seen;
 }
 
 static bool has_shape(const kf_problem_argument *input, const kf_problem_argument *other)
@@ -108,17 +120,21 @@ static bool has_shape(const kf_problem_argument *input, const kf_problem_argumen
 }
 
 /* True if the indices agree along this axis of one input, which ranks them, and of all inputs of
- * its shape. */
+ * its shape that may decide, too. */
 static bool agree_in_all(const axis *a, const kf_problem_argument *output, const void *got,
                          const void *expected, const kf_indexed *inputs, int which, int count,
                          int64_t *seen)
 {
     const kf_problem_argument *input = inputs[which].argument;
-    for (int i = 0; i < count; i++)
-        if (has_shape(input, inputs[i].argument) &&
+    bool alone = false;
+    if (!agree_along(a, output, got, expected, input, inputs[which].data, seen) ||
+        !may_rank(a, output, expected, input, inputs[which].data, &alone))
+        return false;
+    for (int i = 0; i < count && !alone; i++)
+        if (i != which && has_shape(input, inputs[i].argument) &&
             !agree_along(a, output, got, expected, inputs[i].argument, inputs[i].data, seen))
             return false;
-    return may_rank(a, output, expected, input, inputs[which].data);
+    return true;
 }
 
 bool kf_may_be_indexed(const kf_problem_argument *output, const kf_problem_argument *input)

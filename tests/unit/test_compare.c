@@ -953,6 +953,23 @@ static void a_mask_ranks_no_index(void **state)
     assert_false(kf_indices_agree(&y, tied, right, marked, 2));
 }
 
+/* The largest of each row. Another input of the same shape decides nothing. */
+static void an_input_that_ranks_alone(void **state)
+{
+    (void)state;
+    enum { ROWS = 2, COLS = 64 };
+    kf_problem_argument x = output_of(KF_F32, ROWS, COLS, ratio8), w = x,
+                        y = output_of(KF_I32, 1, ROWS, ratio8);
+    y.dims = 1, y.shape[0] = ROWS;
+    float numbers[ROWS * COLS], weights[ROWS * COLS];
+    for (int i = 0; i < ROWS * COLS; i++) numbers[i] = (float)(i % 7), weights[i] = (float)i;
+    numbers[5] = numbers[9] = numbers[64 + 30] = numbers[64 + 40] = numbers[64 + 50] = 8;
+    const int32_t right[ROWS] = {9, 40}, tied[ROWS] = {5, 50}, other[ROWS] = {5, 51};
+    const kf_indexed inputs[] = {{&w, weights}, {&x, numbers}};
+    assert_true(kf_indices_agree(&y, tied, right, inputs, 2));
+    assert_false(kf_indices_agree(&y, other, right, inputs, 2));
+}
+
 /* An oracle may take the first or the last of equal values, and any if all are equal. */
 static void inputs_with_ties_everywhere(void **state)
 {
@@ -1174,6 +1191,7 @@ int test_program(void)
         cmocka_unit_test(patterns_in_words),
         cmocka_unit_test(indices_of_equal_values),
         cmocka_unit_test(a_mask_ranks_no_index),
+        cmocka_unit_test(an_input_that_ranks_alone),
         cmocka_unit_test(inputs_with_ties_everywhere),
         cmocka_unit_test(what_a_wrong_output_holds),
         cmocka_unit_test(how_a_wrong_output_depends_on_the_expected_one),
