@@ -1,5 +1,4 @@
-/* What clients and models may learn of a verdict: of a hidden workload that it failed. */
-#include <ctype.h>
+/* Takes hidden workloads out of a verdict for clients and models. They learn that one failed. */
 #include <math.h>
 #include <string.h>
 
@@ -13,8 +12,10 @@ static bool hide(kf_workload_verdict *w)
     for (size_t i = 0; i < w->finding_count; i++) {
         kf_finding *finding = &w->findings[i];
         finding->measured = finding->limit = NAN;
-        if (!kf_verdict_set_text(&finding->text, "at a size that is not shown; handle every "
-                                                 "legal size"))
+        if (!kf_verdict_set_text(&finding->text,
+                                 finding->blame == KF_BLAME_CANDIDATE
+                                     ? "at a size that is not shown; handle every legal size"
+                                     : "in a workload that is not shown"))
             return false;
     }
     for (size_t i = 0; i < w->output_count; i++) {
@@ -27,31 +28,13 @@ static bool hide(kf_workload_verdict *w)
     return true;
 }
 
-/* True if the text says "workload NAME" of a hidden one. A name alone may be any word, as "all". */
-static bool names_hidden(const char *text, const kf_task *task)
-{
-    static const char before[] = "workload ";
-    for (const char *at = text; (at = strstr(at, before));) {
-        at += sizeof before - 1;
-        at += *at == '"';
-        for (int i = 0; task && i < kf_task_workload_count(task); i++) {
-            const char *name = kf_task_workload_name(task, i);
-            size_t size = strlen(name);
-            bool named = strncmp(at, name, size) == 0 && !isalnum((unsigned char)at[size]) &&
-                         at[size] != '_';
-            if (named && kf_task_hides(task, name)) return true;
-        }
-    }
-    return false;
-}
-
 /* Takes names of hidden workloads out of the findings on the whole verdict. *hidden becomes true if
  * there were names. */
 static bool hide_names(kf_verdict *verdict, const kf_task *task, bool *hidden)
 {
     for (size_t i = 0; i < verdict->finding_count; i++) {
         kf_finding *finding = &verdict->findings[i];
-        if (!names_hidden(finding->text, task)) continue;
+        if (!kf_task_names_hidden(task, finding->text)) continue;
         *hidden = true;
         if (!kf_verdict_set_text(&finding->text, "in a workload that is not shown")) return false;
     }

@@ -1,6 +1,5 @@
 /* What an agent learns of a verdict: the brief verdict, and a text with as much as a prompt says.
  * It learns nothing of hidden workloads but that one failed. */
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,23 +22,6 @@ static bool fails_hidden(const kf_search *s, const kf_verdict *verdict)
     return false;
 }
 
-/* True if the text says "workload NAME" of a hidden one. A name alone may be any word, as "all". */
-static bool names_hidden(const kf_search *s, const kf_verdict *verdict, const cJSON *text)
-{
-    static const char before[] = "workload ";
-    for (const char *at = text->valuestring; (at = strstr(at, before));) {
-        at += sizeof before - 1;
-        for (size_t i = 0; i < verdict->workload_count; i++) {
-            const char *name = verdict->workloads[i].workload;
-            size_t size = strlen(name);
-            bool named = strncmp(at, name, size) == 0 && !isalnum((unsigned char)at[size]) &&
-                         at[size] != '_';
-            if (named && kf_task_hides(s->task, name)) return true;
-        }
-    }
-    return false;
-}
-
 static bool replace(cJSON *json, const char *key, const char *text)
 {
     return cJSON_ReplaceItemInObjectCaseSensitive(json, key, cJSON_CreateString(text));
@@ -55,9 +37,10 @@ static bool hide(const kf_search *s, const kf_verdict *verdict, cJSON *json)
     bool correct = verdict->status == KF_CORRECT;
     snprintf(text, sizeof text, "%s%s", kf_status_name(verdict->status),
              correct ? "" : ": a workload with a shape that is not shown fails");
-    if ((fails || names_hidden(s, verdict, summary)) && !replace(json, "summary", text))
+    if ((fails || kf_task_names_hidden(s->task, summary->valuestring)) &&
+        !replace(json, "summary", text))
         return false;
-    return !(fails || names_hidden(s, verdict, next)) ||
+    return !(fails || kf_task_names_hidden(s->task, next->valuestring)) ||
            replace(json, "next",
                    correct
                        ? "Profile it, and change what limits it."

@@ -4,6 +4,7 @@
  * the texts, compute the content address. A file is read through its real path, which must be below
  * the real path of the folder. So a symbolic link cannot bring another file of the machine into a
  * bundle. */
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -324,6 +325,23 @@ bool kf_task_hides(const kf_task *task, const char *workload)
     for (int i = 0; task && i < task->workload_count; i++)
         if (strcmp(task->workloads[i].name, workload) == 0) return task->workloads[i].hidden;
     return true;
+}
+
+bool kf_task_names_hidden(const kf_task *task, const char *text)
+{
+    static const char before[] = "workload ";
+    for (const char *at = text; task && (at = strstr(at, before));) {
+        at += sizeof before - 1;
+        at += *at == '"';
+        for (int i = 0; i < task->workload_count; i++) {
+            const kf_task_workload *w = &task->workloads[i];
+            size_t size = strlen(w->name);
+            if (w->hidden && strncmp(at, w->name, size) == 0 && at[size] != '_' &&
+                !isalnum((unsigned char)at[size]))
+                return true;
+        }
+    }
+    return false;
 }
 
 const kf_task_file *kf_task_oracle(const kf_task *task)

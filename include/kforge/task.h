@@ -101,6 +101,9 @@ bool kf_task_is_unseen(const kf_task *task, int workload);
 /* True if models and clients must not see anything of the workload of this name, not even the name.
  * True for a name that the task does not have, and for `task` NULL. */
 bool kf_task_hides(const kf_task *task, const char *workload);
+/* True if the text says "workload NAME" of a hidden one, with or without quotes. A name alone may
+ * be any word, as "all". */
+bool kf_task_names_hidden(const kf_task *task, const char *text);
 /* Returns the oracle. It defines `extern "C" void ENTRY_oracle(…)` with the candidate's signature,
  * except that each floating output and inout is a double *. An inout holds the input values. */
 const kf_task_file *kf_task_oracle(const kf_task *task);
