@@ -19,11 +19,15 @@ kf_task *kf_mcp_task(const kf_mcp *server, const char *word, kf_error *error)
     bool found;
     kf_task *task = kf_served_task(&server->served, word, &found, error);
     if (found) return task;
-    /* The service's reason has the words of its HTTP interface. */
-    task = kf_service_task(server->jobs, word, &(kf_error){0});
-    if (!task)
+    kf_error reason = {0};
+    task = kf_service_task(server->jobs, word, &reason);
+    if (task) return task;
+    /* For a task that is not there, the service's reason has the words of its HTTP interface. */
+    if (strstr(reason.text, "there is no task") || strstr(reason.text, "no task has"))
         kf_fail(error, KF_ERROR_INPUT, "%.128s: no such task; kforge_tasks lists them", word);
-    return task;
+    else
+        kf_fail(error, reason.code, "%s", reason.text);
+    return NULL;
 }
 
 void kf_mcp_family(const kf_mcp *server, char family[16])

@@ -48,7 +48,7 @@ const char *kf_service_store(const kf_service *service)
 kf_task *kf_service_task(kf_service *service, const char *task, kf_error *error)
 {
     (void)service;
-    kf_fail(error, KF_ERROR_INPUT, "no task %s", task);
+    kf_fail(error, KF_ERROR_INPUT, "task: there is no task \"%s\"", task);
     return NULL;
 }
 
