@@ -618,33 +618,6 @@ def widen_copied(args, inputs, outputs):
     return found
 
 
-def draw_around_one(args, original):
-    """Draws the inputs around 1 if that makes an output that was zero depend on them: a product of
-    many numbers leaves the range of its dtype. Returns (outputs, change), or None."""
-    kept = list(args.specs)
-    for i, spec in enumerate(kept):
-        if spec and spec["kind"] in ("normal", "uniform"):
-            args.specs[i] = {"kind": "uniform", "low": 0.9, "high": 1.1}
-    found = None
-    if args.specs != kept:
-        args.model.load_state_dict(original)
-        args.fill_state(7)
-        try:
-            found = measure_outputs(args, args.values(8))
-        except Unfit:
-            pass
-    # Zeros in a few places only would still make nothing a right result there.
-    if found and all(bool((o != 0).all()) for o in found[0]):
-        names = [n for n, a, b in zip(args.names, kept, args.specs) if a != b]
-        args.notes.append(
-            "input%s %s: drawn around 1, because with its own ones the output is zero"
-            % ("s" if len(names) > 1 else "", ", ".join(names))
-        )
-        return found
-    args.specs = kept
-    return None
-
-
 def applies(spec, how):
     return (
         how != "cancellation"
@@ -803,11 +776,9 @@ def measure(args):
     try:
         outputs, change = measure_outputs(args, inputs)
     except Unfit as unfit:
-        around = draw_around_one(args, original) if unfit.rule == "outputs.zero" else None
-        if around is None and unfit.rule != "outputs.nearly_constant":
+        if unfit.rule != "outputs.nearly_constant":
             raise
-        outputs, change = around or (None, 0)
-        inputs = args.values(8)
+        outputs, change = None, 0
     if change < FAINT and any(kind == "parameter" for _, kind, _ in args.state.values()):
         kept = spread_weights(args)
         args.model.load_state_dict(original)

@@ -65,7 +65,7 @@ REMEDIES = {
 
 def with_remedy(rule, reason, path, bundle=False):
     """Returns the reason with the place before it and the remedy behind it."""
-    part, remedy = REMEDIES[rule]
+    part, remedy = REMEDIES.get(rule, ("", "see docs/reference/import.md"))
     file, parts = os.path.basename(str(path)), {}
     if bundle:
         with open(path, encoding="utf-8") as text:

@@ -149,7 +149,7 @@ def rounded(function, arguments, keywords):
         return function(*arguments, **keywords)
     except (NotImplementedError, RuntimeError) as error:
         found = next((d for d in ("Half", "BFloat16") if "for '%s'" % d in str(error)), None)
-        if found is None or "not implemented" not in str(error) or "out" in keywords:
+        if found is None or "not implemented" not in str(error) or keywords.get("out") is not None:
             raise
     WIDENED.add(getattr(function, "__name__", type(function).__name__))
     narrow = getattr(python_torch, DTYPES["k" + found])
@@ -165,6 +165,15 @@ def widened(function, arguments, keywords, narrow):
     wide = converted(list(arguments), (narrow,), python_torch.float32)
     named = {k: converted(v, (narrow,), python_torch.float32) for k, v in keywords.items()}
     result = function(*wide, **named)
+    # What the function has changed: running statistics, a result in place.
+    for old, new in zip([*arguments, *keywords.values()], [*wide, *named.values()]):
+        if (
+            isinstance(old, python_torch.Tensor)
+            and new is not old
+            and not python_torch.equal(new, old.to(new.dtype))
+        ):
+            with python_torch.no_grad():
+                old.copy_(new)
     asked = keywords.get("dtype")
     return result if asked else converted(result, (python_torch.float32,), narrow)
 

@@ -746,6 +746,17 @@ class Raw(unittest.TestCase):
         self.assertEqual(x.tolist(), [2, 2])
         with self.assertRaises(RuntimeError):
             libtorch.rounded(add_, [x, 1], {"out": x})
+        y, running = torch.ones(2).half(), torch.zeros(2).half()
+
+        def norm(x, running, out=None):
+            if x.dtype is torch.float16:
+                raise RuntimeError("\"own\" not implemented for 'Half'")
+            running.add_(1)
+            return x + 1
+
+        made = libtorch.rounded(norm, [y], {"running": running, "out": None})
+        self.assertEqual((made.tolist(), made.dtype), ([2, 2], torch.float16))
+        self.assertEqual((y.tolist(), running.tolist()), ([1, 1], [1, 1]))
 
     def test_half_precision_that_a_processor_lacks(self):
         torch = libtorch.python_torch

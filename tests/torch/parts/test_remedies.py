@@ -1,4 +1,4 @@
-"""Tests that each refusal of a problem says what, where and what to do."""
+"""Tests that each refusal of a problem names the fault, its place and a remedy."""
 
 import ast
 import pathlib
