@@ -235,9 +235,10 @@ void kf_terminal_redraw(FILE *out, const char *format, ...)
         return;
     }
     /* The cursor stands behind the line. */
-    while (columns > 1 && size && (int)kf_text_width(text, (size_t)size) >= columns) do
-            size--;
-        while (size && ((unsigned char)text[size] & 0xc0) == 0x80);
+    while (columns > 1 && size && (int)kf_text_width(text, (size_t)size) >= columns) {
+        size--;
+        while (size && ((unsigned char)text[size] & 0xc0) == 0x80) size--;
+    }
     fprintf(out, KF_STYLE_CLEAR "%.*s", size, text);
     fflush(out);
 }

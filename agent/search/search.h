@@ -205,7 +205,7 @@ typedef struct kf_run_time {
     double seconds;
     /* False for a run without a search: then `seconds` reaches from its start to its end. */
     bool counted;
-    /* sorted; the first is at 0 */
+    /* sorted; the first has `elapsed` 0 */
     kf_run_start *starts;
     size_t start_count;
 } kf_run_time;

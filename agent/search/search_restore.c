@@ -348,7 +348,7 @@ double kf_run_time_at(const kf_run_time *time, double moment)
     while (i > 1 && time->starts[i - 1].after > after) i--;
     const kf_run_start *start = &time->starts[i - 1];
     double most = i < time->start_count ? time->starts[i].elapsed : time->seconds;
-    return fmin(start->elapsed + after - start->after, most);
+    return fmax(0, fmin(start->elapsed + after - start->after, most));
 }
 
 void kf_run_time_clear(kf_run_time *time)

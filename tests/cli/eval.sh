@@ -235,12 +235,12 @@ says "(everywhere, 0.5 times the expected value)"
 says "next: Check divisors, scales and constants"
 # No sentence stands there twice, also with -v.
 for file in tail race half; do
-    "$program" eval "$layernorm" $file.cu --device cpu --no-keep -v >out 2>err
+    expect 1 eval "$layernorm" $file.cu --device cpu --no-keep -v
     twice=$(python3 - out <<'END'
 import collections, re, sys
 text = re.sub(r"\s+", " ", open(sys.argv[1]).read())
 sentences = collections.Counter(s.strip() for s in re.split(r"(?<=[\w)])[.;] |: (?=[A-Z])|\bnext: | \[measured", text) if len(s.split()) >= 5)
-print(*(s for s, n in sentences.items() if n > 1), sep="\n")
+print(*(s for s, n in sentences.items() if n > 1) if len(sentences) > 2 else ["no sentences"], sep="\n")
 END
     )
     [ -z "$twice" ] || fail "$file.cu: twice: $twice"

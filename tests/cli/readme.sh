@@ -39,7 +39,7 @@ while read -r line; do
     "kforge export "*) [ -s "${line##*-o }/README.md" ] || fail "$line: no data set" ;;
     esac
 done <commands
-[ $played -ge $((11 + ${torch:+2})) ] || fail "only $played commands were played"
+[ $played -ge $((11 ${torch:+ + 2})) ] || fail "only $played commands were played"
 
 # The first run: the same labels in the same order.
 labels() { sed -n 's/^\([a-z]*\) \{2,\}[^ ].*/\1/p; s/^\(candidate\) .*/\1/p'; }

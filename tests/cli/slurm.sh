@@ -126,7 +126,8 @@ import sqlite3, sys, time
 store = sqlite3.connect(sys.argv[1] + "?mode=ro", uri=True, timeout=20)
 until = time.monotonic() + float(sys.argv[3])
 while True:
-    count, = store.execute("SELECT count(*) FROM verdict WHERE blame != 'machine'").fetchone()
+    try: count, = store.execute("SELECT count(*) FROM verdict WHERE blame != 'machine'").fetchone()
+    except sqlite3.OperationalError: count = -1 # its tables are not there yet
     if count > int(sys.argv[2]) or time.monotonic() > until: break
     time.sleep(0.3)
 print(count)
