@@ -11,8 +11,8 @@
 
 #include "paths.h"
 
-/* More than 65,530 mappings (Linux's default limit) with names of 80 bytes take. A file's name
- * takes up to 1,020 bytes of a line, and each look at such a list would take seconds. */
+/* More than 65,530 mappings with names of 80 bytes take. A file's name takes up to 1,020 bytes of a
+ * line, and each look at such a list would take seconds. */
 #define MAPS_BYTES (16u << 20)
 
 char *kf_runner_maps(kf_runner *runner)
@@ -62,11 +62,10 @@ bool kf_runner_forget_use(const kf_runner *runner)
     return fd >= 0 && write(fd, "1", 1) == 1;
 }
 
-/* The kernel fills the stream's buffer when it is read, a few mappings at a time. So each line was
- * true shortly before. */
+/* The kernel fills the stream's buffer when it is read, a few mappings at a time. So what is read
+ * was true shortly before. */
 void kf_runner_see_use(const kf_runner *runner, kf_runner_use_seen *seen, void *context)
 {
-    static const char sets[] = "/memfd:kforge (deleted)"; /* shared_memory.c */
     char path[64], line[4096];
     kf_runner_use use;
     bool shared = false;
@@ -77,7 +76,7 @@ void kf_runner_see_use(const kf_runner *runner, kf_runner_use_seen *seen, void *
         int name = 0;
         if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %*s %n", &first, &end,
                    &use.offset, &name) == 3) {
-            shared = name > 0 && strncmp(line + name, sets, sizeof sets - 1) == 0;
+            shared = name > 0 && strncmp(line + name, "/memfd:", strlen("/memfd:")) == 0;
         } else if (sscanf(line, "Referenced: %" SCNu64, &kilobytes) == 1) {
             use.bytes = shared ? kilobytes << 10 : 0;
             if (!seen(context, &use)) return;

@@ -25,7 +25,7 @@ struct kf_read_ahead {
     kf_measurement *r;
     size_t count;
     uint32_t calls;
-    /* marked at one look, of inputs of calls that had not begun */
+    /* marked, of inputs of calls that had not begun */
     uint64_t bytes;
     bool found;
     uint32_t (*begun)(void *context);
@@ -80,8 +80,6 @@ static bool see(void *context, const kf_runner_use *use)
 
 void kf_read_ahead_look(kf_read_ahead *ahead, uint32_t (*begun)(void *context), void *context)
 {
-    if (ahead->found) return;
-    ahead->bytes = 0;
     ahead->begun = begun;
     ahead->context = context;
     kf_runner_see_use(ahead->r->runners[CANDIDATE], see, ahead);

@@ -531,8 +531,6 @@ bool kf_measurement_watch(kf_measurement *r, const kf_pair_plan *plan, kf_error 
         again = (i + 1 < TRIES && !w->telling) ||
                 (r->watching.read_ahead && ++r->watching.more <= MORE_TRIES);
     }
-    /* The batches that followed showed too little. */
-    if (r->watching.more > MORE_TRIES) r->watching.read_ahead = r->watching.more = 0;
     r->watching.watch = NULL;
     return done;
 }
