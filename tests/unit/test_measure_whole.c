@@ -128,8 +128,7 @@ static struct {
     /* Runners show which calls of a batch have begun; how many have in the batch that runs. */
     bool watchable;
     uint32_t begun;
-    int forgets; /* how often the judge has had the marks of pages removed */
-    int looks;   /* at batches while they ran */
+    int looks; /* at batches while they ran */
     /* batches without calls, those since the candidate's last batch, and those before it */
     int empties, empties_since, empties_before;
     /* Inputs that the problem itself makes (input_generator.h): the memory of the rows, their
@@ -193,10 +192,6 @@ typedef struct behaviour {
     bool reads_all, claims, finishes;
     /* It takes the number of calls that have begun back now and then. */
     bool falls;
-    /* Pages of each input of later calls that the processor marks as used, in every batch, or in
-     * the first one only. */
-    int marked;
-    bool marked_once;
     double ahead; /* seconds of a batch's work that the process does in the single call before it */
     double early; /* and while it is woken for that call */
     double meanwhile; /* the part that another thread does while it is woken for a batch */
@@ -450,26 +445,6 @@ uint32_t kf_runner_begun(const kf_runner *runner)
     (void)runner;
     world.looks++;
     return candidate_does.falls && world.looks % 3 == 2 ? 0 : world.begun;
-}
-
-bool kf_runner_forget_use(const kf_runner *runner)
-{
-    world.forgets++;
-    return runner->does == &candidate_does;
-}
-
-/* The input of set k begins at k MiB of the file. Mappings that are no inputs lie between. */
-void kf_runner_see_use(const kf_runner *runner, kf_runner_use_seen *seen, void *context)
-{
-    bool marks = !candidate_does.marked_once || world.forgets == 1;
-    (void)runner;
-    for (uint64_t set = 0; set < KF_WIRE_MAX_SETS; set++) {
-        kf_runner_use use = {.offset = (set << 20) + 4096, .bytes = 1 << 20};
-        if (!seen(context, &use)) return;
-        use = (kf_runner_use){.offset = set << 20};
-        if (marks) use.bytes = (uint64_t)candidate_does.marked * 4096;
-        if (!seen(context, &use)) return;
-    }
 }
 
 bool kf_runner_answers_before(const kf_runner *runner, double time)
@@ -840,12 +815,6 @@ static bool write_part(kf_sets *sets, uint32_t set, int argument, const kf_part 
     return true;
 }
 
-static uint64_t offset_of(const kf_sets *sets, uint32_t set, int argument)
-{
-    assert_true(set < sets->count && argument == 0);
-    return (uint64_t)set << 20;
-}
-
 static bool accept_input(kf_sets *sets, uint32_t set, int argument, kf_error *error)
 {
     (void)error;
@@ -1125,7 +1094,6 @@ static const kf_device_operations operations = {.kind = "cuda",
                                                 .buffers.make_fresh = make_fresh,
                                                 .buffers.read_part = read_part,
                                                 .buffers.write_part = write_part,
-                                                .buffers.offset = offset_of,
                                                 .buffers.accept_input = accept_input,
                                                 .python.fetch = fetch};
 
@@ -1873,38 +1841,6 @@ static void a_number_of_calls_that_falls_is_found(void **state)
     assert_non_null(strstr(v->workloads->findings[0].text, "fell"));
     kf_verdict_free(v);
     stopped(m);
-}
-
-/* A candidate that uses the inputs of later calls, and is right, is found by the pages that it has
- * used. A processor that guesses uses few, and a kernel may mark pages once. */
-static void right_calls_that_use_later_inputs_are_found(void **state)
-{
-    (void)state;
-    kf_device_operations stoppable = operations;
-    stoppable.buffers.occupy = NULL;
-    const struct {
-        int pages;
-        bool once, found;
-    } cases[] = {{20, false, false}, {40, false, true}, {40, true, false}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        machine *m = started(100e-6);
-        m->device.operations = &stoppable;
-        m->device.calls_block = true;
-        world.watchable = true;
-        candidate_does.marked = cases[i].pages;
-        candidate_does.marked_once = cases[i].once;
-        kf_verdict *v = judged(m, 1);
-        const kf_workload_verdict *w = v->workloads;
-        assert_true(world.forgets > 0);
-        assert_int_equal(w->finding_count, cases[i].found);
-        if (cases[i].found) {
-            assert_int_equal(w->findings[0].status, KF_CHEATING);
-            assert_string_equal(w->findings[0].rule, "calls.early");
-            assert_non_null(strstr(w->findings[0].text, "used inputs"));
-        }
-        kf_verdict_free(v);
-        stopped(m);
-    }
 }
 
 /* In some batches the judge overwrites inputs of later calls. A candidate that reads them in the
@@ -2956,7 +2892,6 @@ int test_program(void)
         cmocka_unit_test(checks_do_not_wait),
         cmocka_unit_test(one_launch_for_a_batch_is_impossible),
         cmocka_unit_test(calls_that_read_ahead_are_found),
-        cmocka_unit_test(right_calls_that_use_later_inputs_are_found),
         cmocka_unit_test(a_number_of_calls_that_falls_is_found),
         cmocka_unit_test(no_call_is_left_out_unnoticed),
         cmocka_unit_test(tf32_is_told_where_the_baseline_is_more_exact),

@@ -320,7 +320,6 @@ static const kf_device_operations cpu_operations = {
     .buffers.copy_input = kf_cpu_copy_input,
     .buffers.read_part = kf_cpu_read_part,
     .buffers.write_part = kf_cpu_write_part,
-    .buffers.offset = kf_cpu_offset,
     .buffers.accept_input = kf_cpu_accept_input,
     .buffers.nudge_input = kf_cpu_nudge_input,
     .buffers.nudges_inouts = true,

@@ -74,7 +74,6 @@ bool kf_cpu_read_part(kf_sets *sets, uint32_t set, int argument, const kf_part *
                       kf_error *error);
 bool kf_cpu_write_part(kf_sets *sets, uint32_t set, int argument, const kf_part *part,
                        const void *data, bool live, kf_error *error);
-uint64_t kf_cpu_offset(const kf_sets *sets, uint32_t set, int argument);
 bool kf_cpu_accept_input(kf_sets *sets, uint32_t set, int argument, kf_error *error);
 bool kf_cpu_nudge_input(kf_sets *sets, uint32_t set, int argument, uint64_t seed, double share,
                         kf_error *error);

@@ -672,13 +672,6 @@ bool kf_cpu_write_part(kf_sets *handle, uint32_t set, int argument, const kf_par
     return true;
 }
 
-uint64_t kf_cpu_offset(const kf_sets *handle, uint32_t set, int argument)
-{
-    const kf_cpu_sets *sets = (const kf_cpu_sets *)handle;
-    return sets->buffers[(size_t)set * (size_t)sets->problem->argument_count + (size_t)argument]
-        .offset;
-}
-
 bool kf_cpu_accept_input(kf_sets *handle, uint32_t set, int argument, kf_error *error)
 {
     kf_cpu_sets *sets = (kf_cpu_sets *)handle;

@@ -183,9 +183,6 @@ typedef struct kf_buffer_operations {
                       kf_error *error);
     bool (*write_part)(kf_sets *sets, uint32_t set, int argument, const kf_part *part,
                        const void *data, bool live, kf_error *error);
-    /* Returns where the candidate's mapping of a buffer begins in the file that it maps. NULL
-     * where write_part is. */
-    uint64_t (*offset)(const kf_sets *sets, uint32_t set, int argument);
     /* Makes the present content of an input its right one, until the next fill. */
     bool (*accept_input)(kf_sets *sets, uint32_t set, int argument, kf_error *error);
     /* Moves a share of an input's elements to neighbouring numbers (kf_nudge). */

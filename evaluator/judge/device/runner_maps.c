@@ -1,13 +1,10 @@
 /* The files that a runner has mapped (/proc/PID/maps): before it loaded its binary, during a batch,
- * and when its files were taken. And which shared memory it uses (/proc/PID/smaps). */
+ * and when its files were taken. */
 #include "runner_process_internal.h"
 
-#include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "paths.h"
 
@@ -47,41 +44,6 @@ const char *kf_runner_first_maps(const kf_runner *runner)
 const char *kf_runner_loaded(const kf_runner *runner)
 {
     return runner->binary;
-}
-
-static void proc_path(const kf_runner *runner, const char *name, char path[64])
-{
-    snprintf(path, 64, "/proc/%d/%s", (int)kf_sandbox_pid(runner->sandbox), name);
-}
-
-bool kf_runner_forget_use(const kf_runner *runner)
-{
-    char path[64];
-    proc_path(runner, "clear_refs", path);
-    kf_autoclose int fd = open(path, O_WRONLY | O_CLOEXEC);
-    return fd >= 0 && write(fd, "1", 1) == 1;
-}
-
-/* The kernel fills the stream's buffer when it is read, a few mappings at a time. So what is read
- * was true shortly before. */
-void kf_runner_see_use(const kf_runner *runner, kf_runner_use_seen *seen, void *context)
-{
-    char path[64], line[4096];
-    kf_runner_use use;
-    bool shared = false;
-    proc_path(runner, "smaps", path);
-    kf_autofclose FILE *file = fopen(path, "re");
-    while (file && fgets(line, sizeof line, file)) {
-        uint64_t first, end, kilobytes;
-        int name = 0;
-        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %*s %n", &first, &end,
-                   &use.offset, &name) == 3) {
-            shared = name > 0 && strncmp(line + name, "/memfd:", strlen("/memfd:")) == 0;
-        } else if (sscanf(line, "Referenced: %" SCNu64, &kilobytes) == 1) {
-            use.bytes = shared ? kilobytes << 10 : 0;
-            if (!seen(context, &use)) return;
-        }
-    }
 }
 
 bool kf_runner_hide_files(kf_runner *runner)

@@ -290,17 +290,6 @@ bool kf_runner_has_too_many_maps(const kf_runner *runner);
  * what was loaded, NULL for a runner that was spawned with a binary. The runner owns both. */
 const char *kf_runner_first_maps(const kf_runner *runner);
 const char *kf_runner_loaded(const kf_runner *runner);
-/* Has the kernel forget which pages a stopped runner has used. False: this machine does not let the
- * judge. */
-bool kf_runner_forget_use(const kf_runner *runner);
-/* A mapping: its offset in the file, and, of shared memory, the bytes of the pages that the runner
- * has used since then, be it by a prefetch instruction. 0 for other mappings. */
-typedef struct kf_runner_use {
-    uint64_t offset, bytes;
-} kf_runner_use;
-/* Calls `seen` for each mapping, until it returns false. The runner may run. */
-typedef bool kf_runner_use_seen(void *context, const kf_runner_use *use);
-void kf_runner_see_use(const kf_runner *runner, kf_runner_use_seen *seen, void *context);
 pid_t kf_runner_pid(const kf_runner *runner);
 /* Returns the last `most` bytes that the runner printed, without control characters. NULL without
  * output or memory. The caller frees the text. */

@@ -91,10 +91,6 @@ typedef struct kf_watching {
     bool tried;
     /* how often the judge has overwritten inputs in time in all of them */
     int changes;
-    /* batches in which calls used inputs of later ones (measure_read_ahead.c) */
-    int read_ahead;
-    /* batches that followed because of that */
-    int more;
 } kf_watching;
 
 typedef struct kf_measurement {
@@ -299,22 +295,6 @@ bool kf_measurement_suspects_work(const kf_measurement *r);
 /* Adds a finding if work waits for inputs. The candidate is to blame if the device is not busy
  * without its process. */
 bool kf_measurement_check_interruptions(kf_measurement *r, kf_error *error);
-
-/* ---- measure_read_ahead.c -------------------------------------------------------------------- */
-
-/* Which calls of a batch use inputs of later calls. */
-typedef struct kf_read_ahead kf_read_ahead;
-
-/* Prepares for a batch of the stopped candidate, in this order of calls. NULL without memory, or if
- * this machine does not show what is used. */
-kf_read_ahead *kf_read_ahead_new(kf_measurement *r, uint32_t calls);
-/* Looks at the batch while it runs. `begun` returns how many calls have begun. */
-void kf_read_ahead_look(kf_read_ahead *ahead, uint32_t (*begun)(void *context), void *context);
-/* True if a look has seen it. NULL: false. */
-bool kf_read_ahead_found(const kf_read_ahead *ahead);
-void kf_read_ahead_free(kf_read_ahead *ahead);
-/* Counts a batch that showed it. After some of them, adds a finding. */
-bool kf_measurement_convict_read_ahead(kf_measurement *r, kf_error *error);
 
 /* ---- measure_watch.c ------------------------------------------------------------------------- */
 

@@ -29,12 +29,6 @@
 #define LATEST 16.0
 /* On a busy machine the judge often misses a batch, and tries so many. */
 #define TRIES 3
-/* Once one has shown that calls use inputs of later ones, so many more follow at most. */
-#define MORE_TRIES 12
-#define ALL_TRIES (TRIES + MORE_TRIES)
-/* The look at pages takes longer than the others. It comes once, after one of the first at which a
- * call has begun. */
-#define PAGE_LOOKS 4
 /* bytes that the judge overwrites at a time, at most */
 #define MOST_BYTES 4096
 /* bytes of an output that the judge copies */
@@ -74,10 +68,6 @@ typedef struct kf_watch {
     /* the largest number of calls begun that was seen; a smaller one followed */
     uint32_t most;
     bool fell;
-    /* The look at pages, NULL without, and after which other look it comes. Once a batch has shown
-     * something, it comes after each. */
-    kf_read_ahead *ahead;
-    int ahead_at;
     bool failed;
     kf_error *error;
 } kf_watch;
@@ -147,11 +137,6 @@ static uint32_t begun(kf_watch *w)
     if (number < w->most) w->fell = true;
     if (number > w->most) w->most = number;
     return number < w->calls ? number : w->calls;
-}
-
-static uint32_t begun_of(void *context)
-{
-    return begun(context);
 }
 
 static bool has_change(const kf_watch *w, uint32_t place)
@@ -267,9 +252,6 @@ static void look_on(void *context)
     for (int i = 0; i < LOOKS && !w->failed; i++) {
         if (is_over_before(w, started + w->moments[i])) return;
         w->failed = !change_later_call(w) || !copy_ended_call(w);
-        if (i < w->ahead_at || !w->ahead || begun(w) == 0) continue;
-        w->ahead_at = w->r->watching.read_ahead ? 0 : LOOKS;
-        kf_read_ahead_look(w->ahead, begun_of, w);
     }
 }
 
@@ -471,12 +453,8 @@ static bool run(kf_measurement *r, kf_error *error)
 {
     kf_watch *w = r->watching.watch;
     kf_batch batch;
-    w->ahead = kf_read_ahead_new(r, w->calls);
-    bool ran = kf_measurement_batch(r, CANDIDATE, 0, w->calls, 0, -1, &batch, error);
-    bool reads_ahead = kf_read_ahead_found(w->ahead);
-    kf_read_ahead_free(w->ahead);
-    w->ahead = NULL;
-    if (!ran || w->failed) return false;
+    if (!kf_measurement_batch(r, CANDIDATE, 0, w->calls, 0, -1, &batch, error)) return false;
+    if (w->failed) return false;
     r->watching.changes += w->telling;
     if (!r->over && !check_number(r, error)) return false;
     if (!r->over && !check_ended_calls(r, error)) return false;
@@ -485,8 +463,7 @@ static bool run(kf_measurement *r, kf_error *error)
     if (r->over || !compared) return true;
     if (!put_all(r, true, error) || !kf_measurement_check_results(r, CANDIDATE, compared, error))
         return false;
-    if (r->over) return explain_mismatch(r, error);
-    return !reads_ahead || kf_measurement_convict_read_ahead(r, error);
+    return !r->over || explain_mismatch(r, error);
 }
 
 /* Draws when the judge looks. */
@@ -500,7 +477,6 @@ static void draw_moments(kf_watch *w)
         w->moments[i] = seconds * (i < USUAL_LOOKS ? draw_part(&w->choices)
                                                    : pow(LATEST, draw_part(&w->choices)));
     qsort(w->moments, LOOKS, sizeof *w->moments, kf_compare_doubles);
-    w->ahead_at = (int)kf_choices_below(&w->choices, PAGE_LOOKS);
 }
 
 bool kf_measurement_watch(kf_measurement *r, const kf_pair_plan *plan, kf_error *error)
@@ -517,9 +493,8 @@ bool kf_measurement_watch(kf_measurement *r, const kf_pair_plan *plan, kf_error 
     r->watching.watch = w;
     r->watching.look_on = look_on;
     r->watching.repeat = repeat;
-    bool again = true;
-    for (int i = 0; again && done && !r->over; i++) {
-        int number = plan->serial * ALL_TRIES + i;
+    for (int i = 0, telling = 0; i < TRIES && !telling && done && !r->over; i++) {
+        int number = plan->serial * TRIES + i;
         *w = (kf_watch){.r = r,
                         .choices.state = kf_measurement_draw(r, "watched", number),
                         .calls = r->schedule.calls[CANDIDATE],
@@ -528,8 +503,7 @@ bool kf_measurement_watch(kf_measurement *r, const kf_pair_plan *plan, kf_error 
         r->watching.first_look = w->moments[0];
         done = kf_measurement_empty_batches(r, plan, plan->watched_empties, error) &&
                (r->over || (prepare(r, number, error) && run(r, error)));
-        again = (i + 1 < TRIES && !w->telling) ||
-                (r->watching.read_ahead && ++r->watching.more <= MORE_TRIES);
+        telling = w->telling;
     }
     r->watching.watch = NULL;
     return done;
