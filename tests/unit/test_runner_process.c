@@ -114,6 +114,32 @@ static void batches_are_judged(void **state)
     }
 }
 
+static void note_look(void *context)
+{
+    kf_runner *runner = context;
+    kill(kf_runner_pid(runner), SIGKILL);
+}
+
+/* The judge looks into a batch until the whole answer is there. Half of it would hide the calls
+ * that follow. */
+static void half_an_answer_ends_no_looks(void **state)
+{
+    (void)state;
+    kf_error error = {0};
+    uint32_t order[1] = {0};
+    kf_runner *runner = start("half", &error);
+    if (!runner) fail_msg("%s", error.text);
+    assert_int_equal(kf_runner_load(runner, 5), KF_RUNNER_OK);
+    kf_batch batch = {.order = order,
+                      .count = 1,
+                      .timeout = 600,
+                      .running = note_look,
+                      .running_context = runner,
+                      .running_after = 0.2};
+    assert_int_equal(kf_runner_batch(runner, &batch), KF_RUNNER_ENDED);
+    kf_runner_free(runner);
+}
+
 /* It answered in time, so the text names the reason. */
 static void what_does_not_stop_is_the_runner_s(void **state)
 {
@@ -406,6 +432,7 @@ int test_program(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_hellos_are_no_runner),
         cmocka_unit_test(batches_are_judged),
+        cmocka_unit_test(half_an_answer_ends_no_looks),
         cmocka_unit_test(what_does_not_stop_is_the_runner_s),
         cmocka_unit_test(what_the_kernel_refuses_is_the_machine_s),
         cmocka_unit_test(timed_batches_are_on_the_launcher),

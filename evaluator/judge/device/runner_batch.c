@@ -199,19 +199,23 @@ uint32_t kf_runner_begun(const kf_runner *runner)
 
 bool kf_runner_answers_before(const kf_runner *runner, double time)
 {
-    char byte;
-    double left = time - kf_now();
     struct pollfd socket = {.fd = runner->socket, .events = POLLIN};
-    struct timespec rest = {.tv_sec = (time_t)left,
-                            .tv_nsec = (long)(1e9 * (left - (double)(time_t)left))};
-    if (left > 0) {
+    for (;;) {
+        kf_wire_answer answer;
+        ssize_t got = recv(runner->socket, &answer, sizeof answer, MSG_DONTWAIT | MSG_PEEK);
+        if (got == 0 || got == (ssize_t)sizeof answer) return true;
+        if (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) return true;
+        double left = time - kf_now();
+        if (left <= 0) return false;
+        /* A part of an answer is none, and ends no poll. */
+        if (got > 0) left = fmin(left, SHORTEST_NAP);
+        struct timespec rest = {.tv_sec = (time_t)left,
+                                .tv_nsec = (long)(1e9 * (left - (double)(time_t)left))};
         /* A timer may be 50 us late otherwise. */
         prctl(PR_SET_TIMERSLACK, 1ul);
-        (void)ppoll(&socket, 1, &rest, NULL);
+        (void)ppoll(&socket, got > 0 ? 0 : 1, &rest, NULL);
         prctl(PR_SET_TIMERSLACK, 0ul);
     }
-    return recv(runner->socket, &byte, 1, MSG_DONTWAIT | MSG_PEEK) >= 0 ||
-           (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
 }
 
 uint64_t kf_runner_calls(const kf_runner *runner)
