@@ -207,7 +207,7 @@ bool kf_runner_answers_before(const kf_runner *runner, double time)
         if (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) return true;
         double left = time - kf_now();
         if (left <= 0) return false;
-        /* A part of an answer is none, and ends no poll. */
+        /* A part of an answer does not count, and would end the poll at once. */
         if (got > 0) left = fmin(left, SHORTEST_NAP);
         struct timespec rest = {.tv_sec = (time_t)left,
                                 .tv_nsec = (long)(1e9 * (left - (double)(time_t)left))};
