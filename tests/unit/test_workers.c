@@ -612,9 +612,11 @@ static void names_jobs_that_begin(void **state)
     snprintf(go, sizeof go, "%s/go", folder);
     snprintf(first, sizeof first, "// fake: until %s\n", go);
     setenv("FAKE_JOBS", "3", 1);
-    kf_auto(kf_workers) workers = open_one(
-        FAKE_WORKER " | sed -u '/\"id\":\"b\"/s/\"doing\":\"compiling\"/\"doing\":\"begun b\"/'",
-        600);
+    /* The second of the two builds to begin is named "begun both". */
+    kf_auto(kf_workers) workers =
+        open_one(FAKE_WORKER " | sed -u '/\"id\":\"[ab]\"/{/compiling/{x;s/^/x/;"
+                             "/xx/{x;s/compiling/begun both/;b};x}}'",
+                 600);
     submit(workers, "first", 1, first);
     await_step(workers, "timing");
     submit(workers, "a", 2, "// fake: build until /nowhere\n");
@@ -623,7 +625,7 @@ static void names_jobs_that_begin(void **state)
     kf_workers_result result = next(workers);
     assert_int_equal(result.ticket, 1);
     kf_workers_result_free(&result);
-    await_step(workers, "begun b");
+    await_step(workers, "begun both");
     assert_true(kf_workers_cancel(workers, 3) > 0);
     assert_true(kf_workers_cancel(workers, 2) > 0);
     await_jobs(workers, 0);
