@@ -82,7 +82,7 @@ typedef struct region {
 
 /* Allowed objects that were met last. A process can map one object 60,000 times, and a search for
  * each time would take minutes. */
-#define MET 1024
+#define MET 256
 typedef struct met {
     region list[MET];
     /* all so far */
