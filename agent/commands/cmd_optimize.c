@@ -1,5 +1,4 @@
 /* `kforge optimize`: settings, search, result. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -275,14 +274,6 @@ static bool has_place(const plan *p, const settings *wanted, kf_error *error)
     return kf_optimize_result_has_place(wanted->output, kf_task_name(p->task), p->run, error);
 }
 
-/* Prints what disturbs timing at the start, so that a long run need not be in vain. */
-static void tell_noise(FILE *log, const kf_noise *start)
-{
-    kf_autobuffer words = {0};
-    if (kf_noise_words(start, NULL, (kf_interval){NAN, NAN, NAN}, &words) && words.data)
-        fprintf(log, "%s\n", words.data);
-}
-
 static int run(const kf_invocation *invocation, const void *values, kf_error *error)
 {
     const settings *wanted = values;
@@ -313,7 +304,6 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_noise noise, later;
     kf_noise_read("", &noise);
     bool here = kf_workers_here(wanted->workers.items, wanted->workers.count);
-    if (here) tell_noise(invocation->log, &noise);
     kf_autobuffer news = {.limit = KF_NEWS_KEPT};
     kf_progress_view view = {
         .log = invocation->log,
