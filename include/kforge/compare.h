@@ -261,10 +261,11 @@ bool kf_may_be_indexed(const kf_problem_argument *output, const kf_problem_argum
 /* True if an integer output that differs holds indices into a floating input that are as good:
  * along one axis, the input has the same values there, and no index is repeated. Equal values may
  * come in any order (topk, sort, argmax). Inputs without ties allow only the expected indices.
- * Unless the first index is at each row's largest or least value, other inputs of the shape must
- * have the same values, too. An input of which most first values have many ties counts only if the
- * oracle takes the first or the last of equal values, or all are equal, because others may rank
- * them: a mask beside scores. False without memory. */
+ *
+ * A mask has ties almost everywhere, and scores of another input decide. So an input of which most
+ * first values have many ties counts only in two cases: the oracle takes the first or the last of
+ * equal values, or all values are equal. Other inputs of the shape must have the same values too,
+ * unless the first index is at each row's largest or least value. False without memory. */
 bool kf_indices_agree(const kf_problem_argument *output, const void *got, const void *expected,
                       const kf_indexed *inputs, int count);
 

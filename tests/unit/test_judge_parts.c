@@ -985,8 +985,7 @@ static void damaged_binaries_are_refused(void **state)
     free(self);
 }
 
-/* ---- jobs -------------------------------------------------------------------------------------
- */
+/* ---- jobs ------------------------------------------------------------------------------------ */
 
 /* Processors of a simulated machine, or 0. */
 static long processors;
@@ -998,7 +997,7 @@ long __wrap_sysconf(int name)
     return processors && name == _SC_NPROCESSORS_ONLN ? processors : __real_sysconf(name);
 }
 
-/* Beside the job that is measured, every second processor builds one, and 8 at most. */
+/* While one job is measured, every second processor builds another, and 8 at most. */
 static void builds_leave_processors_to_the_judge(void **state)
 {
     (void)state;
